@@ -1,4 +1,4 @@
-//! How do I convert a Chrome trace to OTF2?
+//! Converts a Chrome trace to OTF2.
 
 use perfkit::formats::otf2::{NewArchive, WriteOptions, write};
 use perfkit::prelude::*;

@@ -1,4 +1,4 @@
-//! Do two runs have the same clusters of CPU bursts?
+//! Compares the clusters of CPU bursts of two runs.
 
 use perfkit::prelude::*;
 

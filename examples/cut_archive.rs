@@ -1,4 +1,4 @@
-//! How do I cut the interesting part out of a large archive?
+//! Cuts the interesting part out of a large archive.
 
 use perfkit::formats::otf2::{Cut, NewArchive, Reader, cut};
 use perfkit::prelude::*;

@@ -1,4 +1,4 @@
-//! Can I read a damaged recording?
+//! Reads a damaged recording and lists the repairs.
 
 use perfkit::formats::otf2::{MemoryArchive, Reader};
 use perfkit::prelude::*;

@@ -1,4 +1,4 @@
-//! How do I write a page that needs no network?
+//! Writes a page that needs no network.
 
 use perfkit::prelude::*;
 use perfkit::view::timeline::View;

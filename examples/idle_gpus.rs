@@ -1,4 +1,4 @@
-//! Why are the GPUs idle?
+//! Explains the idle times of GPUs.
 
 use perfkit::fold::Cause;
 use perfkit::prelude::*;

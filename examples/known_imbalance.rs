@@ -1,4 +1,4 @@
-//! Is there a second load imbalance behind the one I know?
+//! Finds a second load imbalance behind a known one.
 
 use perfkit::prelude::*;
 

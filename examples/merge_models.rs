@@ -1,4 +1,4 @@
-//! How do I merge the models of many shards?
+//! Merges the models of many shards.
 
 use perfkit::anomaly::{Detector, FunctionId, Model};
 use perfkit::prelude::*;

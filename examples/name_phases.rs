@@ -1,4 +1,4 @@
-//! Which phases does the program have, and how can I name them?
+//! Finds the phases of a program and names them.
 
 use perfkit::prelude::*;
 use std::collections::BTreeMap;

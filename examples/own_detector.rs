@@ -1,4 +1,4 @@
-//! How do I judge calls by a detector of my own?
+//! Judges calls by a detector of your own.
 
 use perfkit::anomaly::{Detector, FunctionId, Judgement, Label, Sample, calls::Calls};
 use perfkit::core::Cancelled;

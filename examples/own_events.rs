@@ -1,4 +1,4 @@
-//! How do events of my own get into the detector?
+//! Sends events of your own to the detector.
 
 use perfkit::core::{EventSink, StreamEvent, StreamKey};
 use perfkit::prelude::*;

@@ -1,4 +1,4 @@
-//! How many ranks compute at each moment?
+//! Counts the ranks that compute at each moment.
 
 use perfkit::fold::{Choice, Counts, FoldOp, State, Value};
 use perfkit::prelude::*;

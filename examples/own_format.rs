@@ -1,4 +1,4 @@
-//! How do I read a format of my own?
+//! Reads a format of your own.
 
 use perfkit::core::{Definitions, Diagnostics, Event, Events, Location, Place, Region, RegionId};
 use perfkit::core::{Rule, SystemTree, Weight};

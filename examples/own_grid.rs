@@ -1,4 +1,4 @@
-//! Do any call paths correlate with mine on a grid of my own?
+//! Correlates call paths on a grid of your own.
 
 use perfkit::prelude::*;
 

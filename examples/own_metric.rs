@@ -1,4 +1,4 @@
-//! Do any call paths correlate with my own metric?
+//! Correlates call paths with a metric of your own.
 
 use perfkit::core::{CallPathId, Metric, ProfileMetric, Severities};
 use perfkit::prelude::*;

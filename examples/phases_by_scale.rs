@@ -1,4 +1,4 @@
-//! What changed from 4 to 16 ranks?
+//! Tracks the phases of a program from 4 to 16 ranks.
 
 use perfkit::prelude::*;
 use perfkit::track::trend::{Measured, Trends};

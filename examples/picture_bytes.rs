@@ -1,4 +1,4 @@
-//! How do I get a picture as bytes?
+//! Draws a picture into bytes.
 
 use perfkit::prelude::*;
 use perfkit::view::timeline::Picture;

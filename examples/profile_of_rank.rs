@@ -1,4 +1,4 @@
-//! How do I get the profile of one rank as a table?
+//! Prints the profile of one rank as a table.
 
 use perfkit::prelude::*;
 

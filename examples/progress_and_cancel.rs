@@ -1,4 +1,4 @@
-//! How does my window show progress and a cancel button?
+//! Shows the progress of an analysis and cancels it.
 
 use perfkit::core::Progress;
 use perfkit::formats::open;

@@ -1,4 +1,4 @@
-//! How do I read ten milliseconds of a huge trace?
+//! Reads ten milliseconds of a huge trace.
 
 use perfkit::core::Limits;
 use perfkit::formats::{open, otf2::Reader};

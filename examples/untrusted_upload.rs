@@ -1,4 +1,4 @@
-//! How does a service read untrusted recordings?
+//! Reads an untrusted recording within limits of time and memory.
 
 use perfkit::core::Limits;
 use perfkit::formats::{Error, open};

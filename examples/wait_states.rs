@@ -1,4 +1,4 @@
-//! Which rank delays the others, and how much time would a fix save?
+//! Finds the rank that delays the others, and the time that a fix saves.
 
 use perfkit::prelude::*;
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Repair};

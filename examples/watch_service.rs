@@ -1,4 +1,4 @@
-//! Which calls of my service are abnormal, while it runs?
+//! Finds abnormal calls of a service while it runs.
 
 use perfkit::prelude::*;
 

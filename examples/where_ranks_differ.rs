@@ -1,4 +1,4 @@
-//! When do ranks execute different regions?
+//! Finds the times at which ranks execute different regions.
 
 use perfkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Which ranks wait?
+//! Finds the ranks that wait.
 
 use perfkit::prelude::*;
 

@@ -15,7 +15,7 @@ use std::process::Command;
 use crate::ci::{at, install, libraries};
 use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 
-/// Pinned version, since each version reads one format.
+/// Pinned version, because each version reads one format of rustdoc.
 const CARGO_PUBLIC_API: &str = "0.52.0";
 
 /// Rust version whose rustdoc writes that format, number 57.
@@ -57,7 +57,7 @@ const TIED: &[(&str, &str)] = &[
     ("perf_mpi::Ranks", "speaks MPI, on the thread that began it"),
 ];
 
-/// Returns `true` if this rustdoc writes the format that the tool reads.
+/// Returns `true` if the installed rustdoc writes the format that cargo-public-api reads.
 fn is_possible() -> Result<bool, String> {
     let version = output_of(Command::new("rustdoc").arg("--version"))?;
     Ok(version.starts_with(&format!("rustdoc {RUST}.")))
@@ -77,8 +77,8 @@ pub(crate) fn run(_: &[String]) -> Outcome {
 
 /// Compares the public items of the crates with the files in `docs/api`.
 pub(crate) fn check(libraries: &[String]) -> Outcome {
-    // The gate must also pass with other Rust versions. Skipping is safe, because the list does not
-    // depend on the version.
+    // The gate must also pass with other Rust versions. Skipping the check is safe, because the list
+    // of items does not depend on the version.
     if !is_possible()? {
         println!(
             "   left out: cargo-public-api {CARGO_PUBLIC_API} reads what rustdoc {RUST} writes"
@@ -110,7 +110,7 @@ fn folder() -> PathBuf {
     root().join("docs/api")
 }
 
-/// Prints the lines that only one of two texts has, those of the old text first.
+/// Prints the lines that only one of two texts has. Lines of the old text come first.
 fn print_difference(old: &str, new: &str) {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
     for line in old.lines() {

@@ -151,18 +151,18 @@ const CARGO_DENY: &str = "0.20.2";
 /// Manifest of the fuzzers, which are a separate workspace.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// Crates that need a system library, and the program that shows that it is installed.
+/// Crates that need a system library, each with a program that shows that the library is installed.
 const NEEDS: &[(&str, &str)] = &[("perf-mpi", "mpicc")];
 
 /// State that the steps share.
 struct Gate {
-    /// Library crates: folders of `crates/`.
+    /// Library crates that can be built: folders of `crates/`.
     libraries: Vec<String>,
     /// Other packages of the workspace.
     programs: Vec<String>,
     /// Members that are skipped because their system library is missing.
     left_out: Vec<String>,
-    /// Number of tests, once `cargo test` has run.
+    /// Number of tests; `None` until `cargo test` has run.
     tests: Option<TestCount>,
 }
 
@@ -190,7 +190,7 @@ impl Gate {
     }
 }
 
-/// Returns the library crates, and those that are skipped because a system program is missing.
+/// Returns the library crates that can be built, and the crates that are skipped because a system library is missing.
 pub(crate) fn libraries() -> Result<(Vec<String>, Vec<String>), String> {
     let needed = |name: &String| NEEDS.iter().find(|need| need.0 == name);
     let can_be_built = |name: &String| needed(name).is_none_or(|need| is_installed(need.1));
@@ -198,7 +198,7 @@ pub(crate) fn libraries() -> Result<(Vec<String>, Vec<String>), String> {
     Ok(names.into_iter().partition(can_be_built))
 }
 
-/// Runs the steps named in `arguments`, or all.
+/// Runs the steps named in `arguments`, or all steps if none is named.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut keep_going = false;
     let mut named: Vec<&str> = Vec::new();
@@ -261,7 +261,7 @@ struct Ran {
     name: &'static str,
     took: Duration,
     passed: bool,
-    /// Size of all build output at the end of the step, in bytes; it matters on small machines.
+    /// Size of all build output at the end of the step in bytes. Small machines may run out of disk space.
     disk: u64,
 }
 
@@ -284,7 +284,7 @@ fn fmt(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))
 }
 
-/// Runs clippy on all targets with all features; the step `features` checks the crates one by one.
+/// Runs clippy on all targets with all features. The step `features` checks the crates one by one.
 ///
 /// The lint `incompatible_msrv` is on by default and restricts standard library calls to the
 /// `rust-version` of the workspace.
@@ -304,7 +304,7 @@ fn clippy(gate: &mut Gate) -> Outcome {
     execute(all.args(targets).args(["--", "--deny", "warnings"]))
 }
 
-/// Compares the `rust-version` of each package in the lock file with that of the workspace.
+/// Compares the `rust-version` of each package in the lock file with the `rust-version` of the workspace.
 ///
 /// Together with clippy's `incompatible_msrv` this finds all incompatibilities that one compiler
 /// can find. A build with the oldest supported compiler is a separate, manual check.
@@ -339,9 +339,9 @@ fn msrv(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// Checks licences with cargo-deny. Building it takes 75 s of CPU time once, which is less work
-/// than a correct licence checker with expressions, exceptions and files that disagree with the
-/// manifest.
+/// Checks licences with cargo-deny. Building cargo-deny takes 75 s of CPU time once. Writing a correct
+/// licence checker with expressions, exceptions and files that disagree with the manifest would be more
+/// work.
 fn licences(_: &mut Gate) -> Outcome {
     install("cargo-deny", CARGO_DENY)?;
     for manifest in ["Cargo.toml", FUZZ] {
@@ -360,9 +360,9 @@ fn licences(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// Test command of the README for all packages, with the features that no other package enables.
-/// The features that `cargo test` skips compile C code, or the 40 packages of another clustering
-/// library.
+/// Test command of the README for all packages, with features that no other package enables. A plain
+/// `cargo test` skips these features, because they compile C code or the 40 packages of another
+/// clustering library.
 const TEST: [&str; 6] = [
     "test",
     "--workspace",
@@ -375,6 +375,8 @@ const TEST: [&str; 6] = [
 /// Runs all tests that need no system program.
 fn test(gate: &mut Gate) -> Outcome {
     let mut command = cargo(&TEST);
+    // One run reports the failures of all packages.
+    command.arg("--no-fail-fast");
     match corpus() {
         Some(folder) => {
             println!("   corpus: {}", folder.display());
@@ -434,7 +436,7 @@ fn docs(gate: &mut Gate) -> Outcome {
             let links = text.split("href=\"").skip(1);
             let targets = links.filter_map(|link| link.split_once('"'));
             // An unresolved link keeps the path of the item as its target. Documentation of traits
-            // from other packages contains links of its own, so only paths of our crates count.
+            // from other packages may contain such links too, so that only paths of our crates count.
             let unresolved = targets.filter(|(to, _)| to.starts_with("perf") && to.contains("::"));
             broken.extend(unresolved.map(|(to, _)| format!("{}: {to}", path.display())));
         }
@@ -478,7 +480,8 @@ fn golden_unchanged(_: &mut Gate) -> Outcome {
     Err(format!("these were stale and are now rewritten: {changed}"))
 }
 
-/// The limits are absolute, because a fresh clone has no earlier run to compare with.
+/// Counts the instructions of hot paths. The limits are absolute, because a fresh clone has no earlier
+/// run to compare with.
 fn instructions(_: &mut Gate) -> Outcome {
     if !is_installed("valgrind") {
         return Err("instruction counts need valgrind: install the package valgrind".into());
@@ -494,11 +497,11 @@ fn instructions(_: &mut Gate) -> Outcome {
     )
 }
 
-/// Test modules that compare with golden files: those of the command, the examples and `perf-view`.
+/// Name of the test modules that compare with golden files, in the tests of the command, the examples and `perf-view`.
 const GOLDEN: &str = "golden::";
 
-/// `cargo xtask golden`: runs the golden tests in writing mode. They run for the whole workspace
-/// instead of one package, so that the programs compiled by the step `test` are used again.
+/// `cargo xtask golden`: runs the golden tests in writing mode. The tests of the whole workspace are
+/// selected, so that the programs compiled by the step `test` are used again.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
     // The cookbook shows the output of the examples, which `cargo test --test` does not build.
     let packages = &TEST[1..];
@@ -513,7 +516,7 @@ pub(crate) fn golden(arguments: &[String]) -> Outcome {
 }
 
 /// Returns the folder of recordings that are too large to be bundled: `PERFKIT_CORPUS`, by default
-/// a folder next to the working copy.
+/// a folder next to the working copy. `None` if it does not exist.
 pub(crate) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PERFKIT_CORPUS")
         .map_or_else(|| root().join("../shared/corpus"), PathBuf::from);

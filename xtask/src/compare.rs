@@ -1,9 +1,9 @@
-//! `cargo xtask compare`: compares perfkit with established tools, on the same input and at the
-//! same time.
+//! `cargo xtask compare`: compares the costs of perfkit and established tools on the same input.
 //!
 //! A comparison is a list of races. In a race every runner answers the same question. Runners take
-//! turns, so that changes in the load of the machine affect all of them. A runner prints one line
-//! of `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
+//! turns, so that changes in the load of the machine affect all runners. A runner prints one line of
+//! `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers. The answers of all runners must
+//! agree.
 //!
 //! A tool that is not installed is reported with its package and skipped. Measurements are stored
 //! in `docs/benchmarks`, one line for each race, and `docs/benchmarks.md` is generated from all
@@ -33,7 +33,7 @@ use crate::{Outcome, execute, is_installed, output_of, root, target_folder};
 use race::Race;
 use results::Occasion;
 
-/// Name, description, and the function that sets the races up.
+/// Name of a comparison, its description, and the function that prepares its races.
 struct Comparison(
     &'static str,
     &'static str,
@@ -96,22 +96,22 @@ const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--once]
 
 /// Options of the command line.
 struct Options {
-    /// Number of turns of each runner.
+    /// Number of turns of each runner, default 5.
     repeats: usize,
-    /// `true` if turns that other work has disturbed are not repeated.
+    /// `true` if turns that were disturbed by other processes are not repeated.
     once: bool,
-    /// Part of the title of the races to run.
+    /// Part of the title of the races to run; `None` for all races.
     only: Option<String>,
     /// `true` if everything is built and generated but no race is run.
     prepare: bool,
     /// Number of locations of generated input.
     locations: u32,
-    /// Number of events of generated input.
+    /// Number of events of each location of generated input.
     events: u32,
     archive: Option<PathBuf>,
-    /// The only shape to compare. By default all shapes are compared, which takes long.
+    /// Shape to compare; `None` for all shapes, which takes long.
     shape: Option<String>,
-    /// `true` to use all views of the largest shape, instead of as many as fit on most machines.
+    /// `true` to use all views of each shape, instead of as many as fit on most machines.
     full: bool,
 }
 
@@ -125,7 +125,7 @@ impl Options {
     }
 }
 
-/// Runs the named comparisons, or all.
+/// Runs the named comparisons, or all comparisons if none is named.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut options = Options {
         repeats: 5,

@@ -1,8 +1,8 @@
 //! `cargo xtask coverage`: measures the lines that the tests run, as the table in
 //! `docs/coverage.md`.
 //!
-//! The tests are those of `cargo test`, recompiled with counters in a folder of its own below
-//! `target`. Documentation tests are not counted, because compiling them with counters is unstable.
+//! The tests are those of `cargo test`, recompiled with counters in a separate folder below `target`.
+//! Documentation tests are not counted, because compiling them with counters is unstable.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,8 +45,8 @@ impl Lines {
     }
 }
 
-/// Runs the tests and prints a table of crates, or with `--missed` of files, those with the most
-/// missed lines first. Other arguments are passed to `cargo llvm-cov`, such as `--no-clean` or
+/// Runs the tests and prints a table of crates. With `--missed`, prints a table of files in descending
+/// order of missed lines. Other arguments are passed to `cargo llvm-cov`, such as `--no-clean` or
 /// `--package perf-core`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     install("cargo-llvm-cov", CARGO_LLVM_COV)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "--summary-only",
     ]);
     if !others.iter().any(|it| *it == "--package" || *it == "-p") {
-        // perf-mpi is no default member, because mpirun starts its tests.
+        // perf-mpi is excluded because mpirun starts its tests.
         command.args(["--workspace", "--exclude", "perf-mpi"]);
     }
     for (variable, program) in LLVM {
@@ -98,7 +98,7 @@ fn files(found: &Value, root: &Path) -> Vec<(String, Lines)> {
     files.into_iter().flatten().filter_map(file).collect()
 }
 
-/// Sums the lines by crate, with a row for all.
+/// Sums the lines by crate, followed by a row for all crates.
 fn by_crate(files: &[(String, Lines)]) -> Vec<(String, Lines)> {
     let mut crates: BTreeMap<&str, Lines> = BTreeMap::new();
     let mut all = Lines::default();
@@ -113,7 +113,7 @@ fn by_crate(files: &[(String, Lines)]) -> Vec<(String, Lines)> {
     rows
 }
 
-/// Returns the files with missed lines, those with the most first.
+/// Returns the files with missed lines, most missed lines first.
 fn by_missed(mut files: Vec<(String, Lines)>) -> Vec<(String, Lines)> {
     files.retain(|(_, lines)| lines.missed() > 0);
     files.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.missed()));

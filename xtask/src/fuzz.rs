@@ -32,11 +32,11 @@ struct Ran {
     name: String,
     runs: String,
     covered: String,
-    /// Failure: the message of the fuzzer, and the input.
+    /// Message of the fuzzer and path of the input; `None` if the target did not fail.
     found: Option<(String, String)>,
 }
 
-/// Fuzzes the named targets, or all.
+/// Fuzzes the named targets, or all targets if none is named.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut seconds = SECONDS;
     let mut named = Vec::new();
@@ -94,8 +94,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 /// Builds the program and returns its path.
 fn build() -> Result<PathBuf, String> {
     install("cargo-fuzz", CARGO_FUZZ)?;
-    // The code has no `unsafe` that a sanitizer could check, and without one a stable compiler
-    // suffices.
+    // The code has no `unsafe` that a sanitizer could check, and without a sanitizer a stable
+    // compiler suffices.
     let arguments = [
         "fuzz",
         "build",

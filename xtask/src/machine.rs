@@ -1,4 +1,4 @@
-//! Machine and date of a measurement, which are necessary for its interpretation.
+//! Description of the machine, and the current date, for stored measurements.
 
 use std::fs::read_to_string;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Runs `perf-mpi` on 1, 2 and 4 ranks: its tests, and its examples, whose output must equal that
-//! of a single process.
+//! Step `mpi`: runs the tests and examples of `perf-mpi` on 1, 2 and 4 ranks. The output of an example
+//! must equal the output of a single process.
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
 use std::path::PathBuf;

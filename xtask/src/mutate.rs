@@ -1,5 +1,5 @@
-//! `cargo xtask mutate`: damages recordings. A separate program does the work, so that xtask
-//! compiles it only on demand.
+//! `cargo xtask mutate`: checks readers and analyses on damaged recordings. A separate program does the
+//! work, so that it is compiled only on demand.
 
 use crate::{Outcome, cargo, execute};
 

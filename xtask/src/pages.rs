@@ -1,9 +1,10 @@
 //! `cargo xtask pages`: checks every page in a real browser.
 //!
 //! Pages of all views are written from synthetic recordings and opened in headless Chromium at the
-//! width of a screen and of a phone. The checks simulate user input and examine the document and
+//! widths of a screen and of a phone. The checks simulate user input and examine the document and
 //! its pixels. They also verify that no request was made and no error occurred. The report of the
-//! tour is checked as well. Screenshots are stored below `target/pages`.
+//! tour and the page of the parameter server are checked as well. Screenshots are stored below
+//! `target/pages`.
 
 mod browser;
 mod checks;
@@ -31,7 +32,7 @@ fn program() -> Option<&'static str> {
     programs.find(|program| crate::is_installed(program))
 }
 
-/// Checks all pages, or those whose names contain one of the arguments.
+/// Checks all pages, or only the pages whose names contain one of the arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let folder = output();
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         .iter()
         .filter(|(name, ..)| is_wanted(name))
         .collect();
-    // One browser for each width, in parallel: a page waits for timers most of the time.
+    // One browser for each width, in parallel, because a page waits for timers most of the time.
     let (folder, wanted) = (&folder, &wanted);
     let mut failures = std::thread::scope(|scope| {
         let started = WIDTHS.map(|size| scope.spawn(move || width(program, folder, wanted, size)));
@@ -133,8 +134,8 @@ fn output() -> PathBuf {
         .join("pages")
 }
 
-/// Opens a page, takes a screenshot and simulates user input. Returns the milliseconds until its
-/// first drawing.
+/// Opens a page, takes screenshots and runs its checks. Returns the time in milliseconds until all
+/// views were drawn first.
 fn one(
     browser: &mut Browser,
     folder: &Path,

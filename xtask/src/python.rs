@@ -1,4 +1,4 @@
-//! Python interpreter for the programs that are written in Python.
+//! [`python`]: finds the Python interpreter for compared tools and generators of input.
 
 use std::path::PathBuf;
 use std::process::Command;

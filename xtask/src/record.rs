@@ -1,14 +1,14 @@
 //! `cargo xtask record [NAME...]`: records the bundled recordings again.
 //!
-//! The programs of `data/programs` are built and run under EZTrace in a folder of their own below
-//! the temporary folder of the system, so that no path of the working copy can get into an archive.
-//! The archives replace those in `data/recordings`. Without names all of [`RECORDINGS`] are
-//! recorded. `streams` generates the streams in `data/streams`, which needs a Python with ADIOS2.
+//! The programs of `data/programs` are built and run under EZTrace in a separate folder below the
+//! temporary folder of the system, so that no path of the working copy can get into an archive. The
+//! archives replace those in `data/recordings`. Without names all of [`RECORDINGS`] are recorded. The
+//! name `streams` generates the streams in `data/streams`, which needs a Python with ADIOS2. The name
 //! `gpu` generates the synthetic run of six devices in `data/gpu`, which has no requirements and is
 //! deterministic.
 //!
-//! Recorded runs are not deterministic. Tests with numbers from a recording must be reviewed after
-//! it was recorded again.
+//! Recorded runs are not deterministic. Tests with numbers from a recording must be reviewed after the
+//! recording was made again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,8 +31,8 @@ enum Program {
     Nwchem,
 }
 
-/// The 2-D runs share one grid of 720 x 720 cells. See `data/recordings/README.md` for the load
-/// imbalance that the arguments cause.
+/// Archives that can be recorded. The 2-D runs share one grid of 720 x 720 cells. See
+/// `data/recordings/README.md` for the load imbalance that the arguments cause.
 const RECORDINGS: &[Recording] = &[
     Recording {
         name: "nwchem-md-4",
@@ -101,11 +101,12 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 /// Name of the archives that EZTrace writes, for anchor, global definitions and folder.
 const ARCHIVE: &str = "eztrace_log";
 
-/// Names of the recordings that are generated instead of recorded.
+/// Name that selects the generated streams.
 const STREAMS: &str = "streams";
+/// Name that selects the generated run of devices.
 const GPU: &str = "gpu";
 
-/// Records the named recordings, or all.
+/// Records the named recordings, or all recordings if none is named.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let data = crate::root().join("data");
     if args == [STREAMS] {
@@ -261,8 +262,8 @@ fn run_nwchem(ranks: u32, decks: &Path, work: &Path) -> Result<PathBuf, String> 
     Ok(work.join("nwchem.openmpi_trace"))
 }
 
-/// Returns `mpirun` in `work`, which is also the home folder, because NWChem searches it for its
-/// configuration.
+/// Returns an `mpirun` command in the folder `work`. The folder is also the home folder, because NWChem
+/// searches the home folder for its configuration.
 fn mpirun(ranks: u32, work: &Path) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--oversubscribe", "--timeout", "300", "-np"]);
@@ -292,7 +293,7 @@ fn finish(command: &mut Command) -> Result<String, String> {
     ))
 }
 
-/// Returns the members of an archive: the two files next to its folder, and the content of the
+/// Returns the paths of the files of an archive: the two files next to its folder, and the files in the
 /// folder.
 fn members(archive: &Path) -> Result<Vec<PathBuf>, String> {
     let mut names: Vec<PathBuf> = vec![
@@ -307,7 +308,7 @@ fn members(archive: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(names)
 }
 
-/// Refuses an archive that contains the path of the folder in which it was recorded.
+/// Checks that an archive does not contain the path of the folder in which it was recorded.
 fn refuse_paths(archive: &Path, scratch: &Path) -> Outcome {
     let needle = scratch.to_string_lossy();
     for member in members(archive)? {
@@ -348,8 +349,8 @@ fn report(name: &str, archive: &Path) -> Outcome {
     Ok(())
 }
 
-/// Returns `true` for the lines of `otf2-print` that are events: those with a location and a time
-/// in columns two and three.
+/// Returns `true` if a line of `otf2-print` is an event, which has a location and a time in columns two
+/// and three.
 fn is_event(line: &str) -> bool {
     let mut columns = line.split_whitespace().skip(1).take(2);
     let number = |column: Option<&str>| column.is_some_and(|c| c.parse::<u64>().is_ok());

@@ -5,15 +5,15 @@ use std::process::Command;
 use crate::machine::{machine, today};
 use crate::{Outcome, cargo, execute, root};
 
-/// Programs of `perfkit-benches` that do the work. The last one calls the others.
+/// Programs of `perfkit-benches` that measure. The last program calls the others.
 const PROGRAMS: [&str; 3] = [
     "perfkit-bench-otf2",
     "perfkit-bench-anomaly",
     "perfkit-bench-scaling",
 ];
 
-/// Builds the programs and runs the named measurements, or all. The page and its pictures are drawn
-/// from all stored results. With `--draw` nothing is measured.
+/// Builds the programs and runs the selected measurements, by default all. Then draws the page and its
+/// pictures from all stored results. With `--draw` nothing is measured.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut build = cargo(&[
         "build",

@@ -1,18 +1,18 @@
-//! [`CallPathIndex`]: table of call paths by parent and region, which grows in small steps.
+//! [`CallPathIndex`]: hash table of call paths by parent and region, which grows in small steps.
 
 use crate::{CallPath, CallPathId, RegionId};
 use std::hash::{BuildHasher, RandomState};
 
 /// Call paths by parent and region.
 ///
-/// Linear hashing (Litwin, 1980): each added call path adds one bucket and splits an existing one.
-/// No insertion therefore takes long, however many call paths there are, in contrast to a table
-/// that doubles. The memory is freed with two calls.
+/// The table uses linear hashing (Litwin, 1980): each added call path adds one bucket and splits an
+/// existing bucket. Unlike in a table that doubles its size, no insertion takes long, regardless of
+/// the number of call paths. The memory is freed with two calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallPathIndex {
-    /// First call path of each bucket: its number plus 1, or 0 for none.
+    /// First call path of each bucket as its number plus 1, or 0 for an empty bucket.
     heads: Vec<u32>,
-    /// Next call path in the same bucket, for each call path.
+    /// Next call path in the same bucket, for each call path, in the same encoding.
     next: Vec<u32>,
     /// Keys of the hash function.
     keys: RandomState,
@@ -22,10 +22,10 @@ pub(crate) struct CallPathIndex {
 type Key = (Option<CallPathId>, RegionId);
 
 impl CallPathIndex {
-    /// Size of an entry in bytes: a bucket and a link.
+    /// Size in bytes of an entry, which consists of a bucket and a link.
     pub(crate) const A_PATH: usize = 2 * size_of::<u32>();
 
-    /// Returns the call path of a key among `paths`.
+    /// Returns the call path of a key among `paths`, or `None` if there is no such call path.
     pub(crate) fn find(&self, paths: &[CallPath], key: Key) -> Option<CallPathId> {
         let mut at = *self.heads.get(self.bucket(self.hash(key)))?;
         while let Some(index) = at.checked_sub(1) {
@@ -54,8 +54,8 @@ impl CallPathIndex {
         }
     }
 
-    /// Adds a bucket, and moves to it the entries that belong there from the bucket whose number
-    /// lacks its highest bit.
+    /// Adds a bucket and splits an existing bucket, whose number is that of the new bucket without
+    /// its highest bit. Entries that belong to the new bucket move there.
     fn part(&mut self, paths: &[CallPath]) {
         let new = self.heads.len();
         self.heads.push(0);
@@ -82,8 +82,8 @@ impl CallPathIndex {
         self.keys.hash_one(parent << 32 | u64::from(region.0))
     }
 
-    /// Returns the bucket of a hash: by as many bits as the last bucket number has, or by one bit
-    /// less if that bucket does not exist yet.
+    /// Returns the bucket of a hash. It is given by the lowest bits of the hash, as many as the
+    /// largest bucket number needs, or one bit less if that bucket does not exist yet.
     fn bucket(&self, hash: u64) -> usize {
         let bits = self.heads.len().checked_ilog2().unwrap_or_default();
         let wide = hash as usize & ((2 << bits) - 1);

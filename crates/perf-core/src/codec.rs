@@ -1,9 +1,10 @@
-//! Numbers and texts as little-endian bytes, for messages between ranks and servers and for
-//! storage.
+//! Encoding of numbers and texts as little-endian bytes, for messages between ranks, clients and
+//! servers, and for storage.
 //!
 //! A [`Writer`] appends values and a [`Reader`] consumes them. Every length is checked against the
 //! remaining bytes before anything is allocated, and errors contain the offset of the invalid
-//! bytes. There is no reflection and no dependency.
+//! bytes. The encoding does not describe itself: reader and writer must agree on the order of the
+//! values.
 //!
 //! ```
 //! use perf_core::codec::{Malformed, Reader, Writer};
@@ -97,8 +98,8 @@ impl Writer {
         self.varint(((value << 1) ^ (value >> 63)).cast_unsigned());
     }
 
-    /// Appends a number with seven bits for each byte, low ones first, and the eighth bit set on
-    /// all bytes but the last.
+    /// Appends a number with seven bits in each byte, low bits first. The eighth bit is set in all
+    /// bytes but the last.
     #[inline]
     pub fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -139,13 +140,14 @@ impl<'a, C> Reader<'a, C> {
         self.at
     }
 
-    /// Returns the number of bytes left.
+    /// Returns the number of bytes that have not been read.
     #[inline]
     pub fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    /// Returns an error that describes the bytes expected `back` bytes before the current offset.
+    /// Returns an error for the bytes that start `back` bytes before the current offset; `expected`
+    /// describes them.
     pub fn error(&self, back: usize, expected: &'static str) -> Malformed {
         Malformed {
             at: self.at.saturating_sub(back),
@@ -295,7 +297,7 @@ impl<'a, C> Reader<'a, C> {
     /// Reads a number written by [`Writer::varint`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if the bytes are not such a number, or not its shortest encoding.
+    /// Returns [`Malformed`] if the bytes are not such a number, or are not its shortest encoding.
     #[inline]
     pub fn varint(&mut self, expected: &'static str) -> Result<u64, Malformed> {
         match self.bytes.get(self.at) {
@@ -310,9 +312,10 @@ impl<'a, C> Reader<'a, C> {
         }
     }
 
-    /// Reads a number of up to eight bytes at once. The first byte below 128 ends it, and groups of
-    /// seven bits are joined in three steps. Returns `None` for all other encodings, which
-    /// [`slow_varint`](Self::slow_varint) reads byte by byte; an error would not fit in registers.
+    /// Reads a number of up to eight bytes at once. The first byte below 128 ends the number, and
+    /// groups of seven bits are joined in three steps. Returns `None` for all other encodings,
+    /// which [`slow_varint`](Self::slow_varint) reads byte by byte. It returns no error, because
+    /// that would not fit in registers.
     #[inline]
     fn long_varint(&mut self) -> Option<u64> {
         let chunk = self.bytes.get(self.at..)?.first_chunk::<8>()?;
@@ -339,7 +342,7 @@ impl<'a, C> Reader<'a, C> {
         for shift in (0..64).step_by(7) {
             let byte = self.u8(expected)?;
             let bits = u64::from(byte & 0x7f);
-            // Bits beyond 64, or a final zero byte: not an encoding that a writer produces.
+            // No writer produces bits beyond 64 or a final zero byte.
             if (bits << shift) >> shift != bits || (byte == 0 && shift > 0) {
                 break;
             }
@@ -354,7 +357,8 @@ impl<'a, C> Reader<'a, C> {
     /// Reads a number of 32 bits written by [`Writer::varint`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if the bytes are not such a number, or if it is larger.
+    /// Returns [`Malformed`] if the bytes are not such a number, or if the number does not fit in
+    /// 32 bits.
     #[inline]
     pub fn varint32(&mut self, expected: &'static str) -> Result<u32, Malformed> {
         let value = self.varint(expected)?;
@@ -381,8 +385,8 @@ impl<'a, C> Reader<'a, C> {
         self.fits(count, size, 8, expected)
     }
 
-    /// Returns a count that was read `back` bytes before the current offset, if the bytes left can
-    /// hold so many items.
+    /// Returns a count that was read `back` bytes before the current offset if the remaining bytes
+    /// can hold that many items, otherwise an error.
     #[inline]
     fn fits(
         &self,

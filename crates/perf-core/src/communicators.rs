@@ -6,13 +6,13 @@ use crate::{CommId, LocationId};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Members {
-    /// Rank `i` is the `i`-th location; `None` if it is not recorded.
+    /// Rank `i` is the `i`-th location; `None` if the recording does not identify it.
     Ranks(Vec<Option<LocationId>>),
-    /// Each location has its own communicator: rank 0 is the location itself.
+    /// Each location has its own communicator, in which rank 0 is the location itself.
     Own,
-    /// Two groups of an inter-communicator: the rank in an event belongs to the remote group.
+    /// Two groups of an inter-communicator. The rank in an event belongs to the remote group.
     Between(Vec<Option<LocationId>>, Vec<Option<LocationId>>),
-    /// Not recorded.
+    /// The recording does not contain the members.
     #[default]
     Unknown,
 }
@@ -25,7 +25,7 @@ pub struct Communicator {
     pub name: String,
     /// Members.
     pub members: Members,
-    /// Communicator from which it was derived.
+    /// Communicator from which this communicator was derived, if known.
     pub parent: Option<CommId>,
 }
 

@@ -22,11 +22,11 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Weight {
-    /// Common in recordings of the format and without effect on results, such as a flow with one
-    /// end or a wrong count that many tools write. Commands print the count of such rules in one
-    /// line.
+    /// Common in recordings of the format and without effect on results. Examples are a flow with
+    /// only one end and a wrong count that many tools write. Commands print the count of such rules
+    /// in one line.
     Ordinary,
-    /// Worth reporting, without a change of the data, such as a wrong count that has no effect.
+    /// Worth reporting, but the data is unchanged. An example is a wrong count that has no effect.
     Note,
     /// The recording violated a rule of its format and was repaired.
     Repair,
@@ -60,7 +60,7 @@ pub struct Place {
     pub file: Arc<str>,
     /// Offset in bytes from the start of the file.
     pub offset: Option<u64>,
-    /// Record at that position: `Group 0`, `location 3`.
+    /// Record at that position, such as `Group 0` or `location 3`.
     pub record: Option<Arc<str>>,
 }
 
@@ -128,7 +128,7 @@ pub struct Finding {
 pub struct Diagnostics(BTreeMap<Rule, Finding>);
 
 impl Diagnostics {
-    /// Largest number of places kept for each rule. Applications are counted beyond that.
+    /// Largest number of places kept for each rule. Further applications are only counted.
     pub const PLACES: usize = 8;
 
     /// Counts one application of `rule`.

@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: invalid traces, profiles or parts of them.
 
 use crate::Cancelled;
 
@@ -90,7 +90,7 @@ impl std::fmt::Debug for Error {
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Writes the message of an error and those of its causes, separated by colons.
+/// Writes the message of an error and the messages of its causes, separated by colons.
 ///
 /// A cause is skipped if the text already contains its message.
 ///

@@ -1,15 +1,15 @@
-//! [`fits`]: text patterns with `*` and `?`.
+//! [`fits`]: matches a text against a pattern with `*` and `?`.
 
-/// Returns `true` if the whole of `text` matches `pattern`, in which `*` stands for any characters
-/// and `?` for one.
+/// Returns `true` if the whole of `text` matches `pattern`, in which `*` stands for any number of
+/// characters and `?` for one character.
 ///
 /// ```
 /// use perf_core::fits;
 /// assert!(fits("MPI_*", "MPI_Wait") && !fits("MPI_*", "PMPI_Wait"));
 /// ```
 ///
-/// On a mismatch only the last `*` is extended by one character; earlier ones never need to change.
-/// The time is therefore at most proportional to the product of both lengths, for any pattern.
+/// On a mismatch only the last `*` is extended by one character; earlier `*` never need to change.
+/// The time is therefore at most proportional to the product of both lengths.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();

@@ -1,4 +1,5 @@
-//! Ids: one `u32` newtype for each kind of element, so that a region id cannot index a location.
+//! Ids of elements: one `u32` newtype for each kind, so that a region id cannot be used for a
+//! location.
 //!
 //! Ids are dense: `LocationId(i)` is the `i`-th location of its [`SystemTree`](crate::SystemTree).
 //! The id of a location in the file (a sparse 64-bit key in OTF2) is stored as
@@ -13,7 +14,8 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Returns the id of the element at `index`, or `None` for more than 2^32 elements.
+            /// Returns the id of the element at `index`, or `None` if the index does not fit in 32
+            /// bits.
             pub fn from_index(index: usize) -> Option<Self> {
                 u32::try_from(index).ok().map(Self)
             }
@@ -39,7 +41,7 @@ ids! {
     LocationGroupId,
     /// CPU thread, accelerator stream or metric source.
     LocationId,
-    /// Code [`Region`](crate::Region).
+    /// [`Region`](crate::Region), such as a function.
     RegionId,
     /// Node of a [`CallTree`](crate::CallTree).
     CallPathId,
@@ -53,7 +55,7 @@ ids! {
     WindowId,
     /// [`Attribute`](crate::Attribute) that events may carry.
     AttributeId,
-    /// Name of a kind of event without a variant of its own, see
+    /// Name of a kind of event that has no variant in the enum, see
     /// [`Event::Other`](crate::Event::Other).
     KindId,
     /// Live stream of events, see [`EventSink`](crate::EventSink).

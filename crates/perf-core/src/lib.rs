@@ -1,9 +1,10 @@
 //! Data model of perfkit: time, locations, regions, traces and profiles of parallel programs.
 //!
-//! Readers convert files to a [`Trace`] or a [`Profile`], and analyses are functions of these.
-//! Neither depends on the other. This crate contains the shared types and three algorithms:
-//! [`replay()`] converts enter and leave events to call frames, [`intervals()`] does so for
-//! overlapping regions, and [`match_messages`] finds the two ends of each message.
+//! Readers convert files to a [`Trace`] or a [`Profile`], and analyses are functions of these
+//! types. Readers and analyses do not depend on each other. This crate contains the shared types
+//! and three basic algorithms: [`replay()`] converts enter and leave events to call frames,
+//! [`intervals()`] does the same for overlapping regions, and [`match_messages`] finds the two ends
+//! of each message.
 //!
 //! ```
 //! use perf_core::{Job, Definitions, Event, Events, Location, Nanos, Profile, Region, RegionId};
@@ -39,19 +40,20 @@
 //! inclusive = l - e        exclusive = inclusive - sum of the inclusive times of those calls
 //! ```
 //!
-//! These are summed by call path and location in [`Profile::from_trace`]. The k-th send and the
-//! k-th receive of one communicator, pair of ranks and tag form one message, with receives in the
-//! order in which they were posted (the non-overtaking rule of MPI). The k-th collective of a
-//! communicator on one rank is the k-th on all ranks.
+//! [`Profile::from_trace`] sums these times by call path and location. The k-th send and the k-th
+//! receive of one communicator, pair of ranks and tag form one message, with receives in the order
+//! in which they were posted (the non-overtaking rule of MPI). The k-th collectives of all ranks of
+//! a communicator form one operation.
 //!
 //! # Devices
 //! A stream of an accelerator is a location of [`LocationKind::AcceleratorStream`] in a group of
 //! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers distinguish
 //! streams by process, device, context and number, never by the number alone. Work is an enter and
-//! a leave like any call. Streams nest like threads unless an overlap is found: read a location
-//! that [overlaps](LocationView::overlaps) with [`intervals()`], and any other with [`replay()`].
-//! Zero-length work is an enter and a leave at one time and counts like any other. The [`Link`]s of
-//! a [`Trace`] lead from the call that launched work to the work.
+//! a leave, like a call. The regions of a stream nest like those of a thread unless an overlap is
+//! found: read a location that [overlaps](LocationView::overlaps) with [`intervals()`], and any
+//! other location with [`replay()`]. Zero-length work is an enter and a leave at the same time and
+//! counts like other work. The [`Link`]s of a [`Trace`] lead from the call that launched work to
+//! the work.
 //!
 //! | question | types |
 //! |---|---|
@@ -59,7 +61,7 @@
 //! | Where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
 //! | In which region? | [`Region`], [`CallTree`] |
 //! | How much? | [`Metric`], [`Value`], [`Profile`] |
-//! | Which events are recorded? | [`Trace`], [`Event`], [`TraceView`] |
+//! | Which events does the recording contain? | [`Trace`], [`Event`], [`TraceView`] |
 //! | Which events occur now? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
 //! | Which defects does the recording have? | [`Diagnostics`], [`ReplayCounts`] |
 //! | How is a result tabulated? | [`Table`], [`Column`], [`Cell`] |
@@ -68,32 +70,34 @@
 //! | How are values encoded as bytes? | [`codec`] |
 //!
 //! # Cost
-//! An enter or leave takes 12 bytes: a tick, and a word with kind and region. All other events have
-//! an additional record. Views of a window or of some locations do not copy events. [`replay()`]
-//! and [`intervals()`] take time proportional to the number of events, [`match_messages`] n log n
-//! in the number of messages. Rows of a [`Profile`] exist only where a view is not zero, and are
-//! read on demand.
+//! An enter or leave takes 12 bytes: a tick, and a word with kind and region. Each of the other
+//! events has an additional record. Views of a window or of some locations do not copy events.
+//! [`replay()`] and [`intervals()`] take time proportional to the number of events,
+//! [`match_messages`] n log n in the number of messages. A [`Profile`] has rows only for views that
+//! are not zero, and reads them on demand.
 //!
 //! # Pitfalls
-//! * [`Ticks`] count the recording's own clock; [`Nanos`] count from its origin. A conversion that
-//!   does not fit yields `None`. Ranges are half-open: the last event of a trace is at `range.end -
-//!   1`.
+//! * [`Ticks`] count the recording's own clock; [`Nanos`] count from its origin. A conversion whose
+//!   result is out of range returns `None`. Ranges are half-open: the last event of a trace is at
+//!   `range.end - 1`.
 //! * Ids are dense numbers within one recording. The id of a location in the file is
 //!   [`Location::key`]. Two recordings can only be matched by names.
-//! * A location whose events are missing is [absent](Events::is_absent), which differs from idle.
+//! * A location whose events are missing is [absent](Events::is_absent), which is not the same as
+//!   idle.
 //! * Clocks of ranks are corrected by the offsets stored in a recording; offsets are not estimated.
-//!   A message that arrives before it is sent shows that clocks disagree.
+//!   If a message arrives before it is sent, the clocks disagree.
 //!
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
-//!   is validated on reading; only `Serialize` for [`Diagnostics`], whose rules are constants.
-//! * `parallel`: the loops of [`parallel`] run on all cores. The feature of that name of every
+//!   is validated when read. [`Diagnostics`] has `Serialize` only, because its rules are constants.
+//! * `parallel`: the loops of [`parallel`] run on all cores. The feature `parallel` of every other
 //!   crate enables it.
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
 mod algorithms;
 mod call_path_index;
+mod call_path_labels;
 pub mod codec;
 mod communicators;
 mod diagnostics;
@@ -122,6 +126,7 @@ pub use algorithms::messages::{
     Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
 };
 pub use algorithms::replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
+pub use call_path_labels::CallPathLabels;
 pub use communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };

@@ -1,11 +1,11 @@
 //! [`Limits`]: bounds on the resources that an untrusted file may use.
 
-/// Bounds on the resources that an untrusted file may use. A reader that exceeds one fails with an
+/// Bounds on the resources that an untrusted file may use. A reader that exceeds a limit returns an
 /// error that names the limit.
 ///
-/// The defaults admit every reasonable recording on a machine that can hold it. Counts in a file
-/// are never trusted beyond the number of elements that the bytes of the file can hold, independent
-/// of the limits.
+/// The defaults allow every plausible recording that fits in memory. Independent of the limits, a
+/// reader rejects counts in a file that exceed the number of elements that the bytes of the file
+/// can hold.
 ///
 /// ```
 /// use perf_core::Limits;
@@ -17,8 +17,8 @@
 pub struct Limits {
     /// Memory budget in bytes for the events of a recording; default unlimited. The OTF2 reader
     /// compares its estimate with the budget before it starts; other readers stop when they exceed
-    /// it. Data that is unpacked as a whole (profiles, companion files of a trace) is bounded by it
-    /// too.
+    /// it. The budget also bounds data that is unpacked as a whole: profiles and companion files of
+    /// a trace.
     pub memory: u64,
     /// Deepest nesting of system nodes and call paths; default 4,096.
     pub depth: u32,

@@ -1,8 +1,9 @@
-//! Live events: an [`EventSource`] provides them step by step, an [`EventSink`] receives them.
+//! Live events: an [`EventSource`] provides events step by step, and an [`EventSink`] receives
+//! them.
 //!
-//! A [`Trace`](crate::Trace) is a complete recording in memory; a stream need not have an end.
-//! Readers of streams and self-instrumented programs push events into a sink and need not know the
-//! analysis behind it.
+//! A [`Trace`](crate::Trace) is a complete recording in memory, whereas a live stream need not have
+//! an end. Readers of streams and self-instrumented programs push events into a sink and do not
+//! depend on the analysis that uses them.
 
 use crate::{Job, MetricId, Nanos, RegionId, StreamId, Value};
 
@@ -22,7 +23,7 @@ pub struct StreamKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Peer {
-    /// Rank of the other end, the receiver or the sender.
+    /// Rank of the other end: the receiver of a sent message, the sender of a received message.
     pub rank: u32,
     /// Message tag.
     pub tag: u32,
@@ -44,14 +45,14 @@ pub enum StreamEvent {
     Receive(Peer),
     /// A counter has a value.
     Counter(MetricId, Value),
-    /// The region that was entered last launches work on an accelerator, or is such work. A launch
-    /// and its work have the same id.
+    /// The region that was entered last launches work on an accelerator, or is itself work on an
+    /// accelerator. A launch and its work have the same id.
     Correlation(u64),
 }
 
 /// Receiver of live events.
 ///
-/// Names are registered first: the sink assigns an id to each, so that events contain no text.
+/// Names are registered first: the sink assigns an id to each name, so that events contain no text.
 /// Events of one stream should be in order of time; streams may interleave. A sink never fails on
 /// an event: it repairs, counts and reports defects.
 ///
@@ -102,15 +103,16 @@ pub trait EventSink {
     /// Returns the id of a stream.
     fn stream(&mut self, key: StreamKey) -> StreamId;
 
-    /// Receives an event of a stream. The time counts from any origin that all streams share.
+    /// Receives an event of a stream. All streams must share the origin of the time, which is
+    /// otherwise arbitrary.
     fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent);
 
     /// Receives a property of a stream, such as its host, as name and value.
     fn metadata(&mut self, stream: StreamId, name: &str, value: &str);
 
-    /// Receives that all events of a step have been pushed. Step numbers have the same meaning on
-    /// all ranks and ascend on each rank. A delayed rank may end steps after later steps of other
-    /// ranks.
+    /// Receives the end of a step: all its events have been pushed. Step numbers have the same
+    /// meaning on all ranks and ascend on each rank. A delayed rank may end a step after other
+    /// ranks have ended later steps.
     fn end_step(&mut self, step: u64);
 }
 
@@ -173,12 +175,13 @@ pub trait EventSource {
     /// Error of the source.
     type Error;
 
-    /// Pushes the events of the next step and its end. Returns `false` if there are no more.
+    /// Pushes the events of the next step and the end of the step. Returns `false` if there are no
+    /// more steps.
     ///
     /// # Errors
     ///
     /// Returns an error for defects that the source cannot repair; later steps may still be
-    /// readable. Once the job is cancelled, a source returns an error or, if it waits for events,
-    /// ends.
+    /// readable. If the job is cancelled, a source returns an error; a source that is waiting for
+    /// events returns `false` instead.
     fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool, Self::Error>;
 }

@@ -1,10 +1,10 @@
-//! [`Merge`]: results that can be computed in parts.
+//! [`Merge`]: results that can be computed in parts and merged.
 
 /// Result that can be computed in parts and merged in any grouping.
 ///
-/// Threads, MPI ranks and the parameter server rely on these laws, which each implementation tests:
-/// `Default` is the identity, and `merge` is associative and commutative (up to rounding of
-/// floating-point sums).
+/// `Default` is the identity, and `merge` is associative and commutative, up to the rounding of
+/// floating-point sums. Threads, MPI ranks and the parameter server rely on these laws, which each
+/// implementation tests.
 ///
 /// ```
 /// use perf_core::{Merge, ReplayCounts};

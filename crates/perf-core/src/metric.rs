@@ -1,4 +1,4 @@
-//! [`Metric`] and typed [`Value`]s.
+//! [`Metric`]: definition of a metric, and its typed [`Value`]s.
 
 use crate::{LocationId, MetricId};
 
@@ -73,7 +73,8 @@ pub enum MetricMode {
     Accumulated,
     /// Increase since the last sample.
     Relative,
-    /// Independent value, at this instant or since the last sample.
+    /// Value that is independent of earlier samples, valid at this instant or since the last
+    /// sample.
     Absolute,
     /// Another mode, by its number in OTF2.
     Other(u8),
@@ -103,9 +104,9 @@ pub struct Metric {
 pub struct MetricSet {
     /// Metrics in order.
     pub members: Vec<MetricId>,
-    /// Location that they describe, if it is not the one that recorded them.
+    /// Location that the metrics describe, if this is not the location that recorded them.
     pub scope: Option<LocationId>,
-    /// `true` if they describe more than one location: a process, a node or a device.
+    /// `true` if the metrics describe more than one location: a process, a node or a device.
     #[cfg_attr(feature = "serde", serde(default))]
     pub is_shared: bool,
 }

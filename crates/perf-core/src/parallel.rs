@@ -1,9 +1,10 @@
-//! Parallel loops for all crates, and their serial counterparts.
+//! Parallel loops for all crates, and their serial counterparts, with results that do not depend on
+//! the number of threads.
 //!
 //! With the feature `parallel` the loops run on the threads of the current rayon pool, otherwise on
-//! the calling thread. Results are in the order of their numbers in both cases, and of several
-//! errors the one with the lowest number is returned. No result therefore depends on the number of
-//! threads.
+//! the calling thread. In both cases results are in the order of their numbers. If several tasks
+//! fail, the error with the lowest number is returned; the exception is [`try_for_each_chunk`]. No
+//! result therefore depends on the number of threads.
 //!
 //! Loops receive their tasks as `dyn` functions, so the code of rayon is compiled once instead of
 //! once for each closure. The indirect call is negligible, because a task takes microseconds or
@@ -35,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Smallest number of elements of a task of [`fill`].
 const MIN_TASK: usize = 1_024;
-/// Tasks of [`fill`] for each thread, enough to balance the load.
+/// Number of tasks of [`fill`] for each thread, which is enough to balance the load.
 const TASKS_PER_THREAD: usize = 8;
 
 /// Runs `task` with each number below `count`.
@@ -74,7 +75,7 @@ pub fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
     b();
 }
 
-/// Returns the results of `work` for each number below `count`, each in a task of its own.
+/// Returns the results of `work` for each number below `count`, each in a separate task.
 pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let places: Vec<Mutex<Option<R>>> = (0..count).map(|_| Mutex::new(None)).collect();
     run(count, &|number| {
@@ -83,14 +84,14 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(result);
     });
-    // Only a task that panicked leaves no result, and the loop propagates the panic.
+    // A task has no result only if it panicked, and then the loop propagates the panic.
     let results = places.into_iter();
     let results =
         results.filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
     results.collect()
 }
 
-/// Returns the results of `work` for each number below `count`, each in a task of its own.
+/// Returns the results of `work` for each number below `count`, each in a separate task.
 ///
 /// # Errors
 /// Returns the error of the lowest number, regardless of the order in which threads fail. Tasks
@@ -114,7 +115,7 @@ pub fn try_map<R: Send, E: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// Runs `work` on each item with its number, each in a task of its own.
+/// Runs `work` on each item with its number, each in a separate task.
 pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
     let items: Vec<Mutex<Option<T>>> = items
         .into_iter()
@@ -131,7 +132,7 @@ pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
     });
 }
 
-/// Returns the results of `work` for each number below `count`, with many numbers in a task.
+/// Returns the results of `work` for each number below `count`. A task processes many numbers.
 /// `default` initialises the list.
 ///
 /// The job is checked once for each task of at most [`CancellationChecks::EACH`] numbers.
@@ -206,7 +207,7 @@ pub fn try_for_each_chunk<T: Send, E: Send>(
     Ok(())
 }
 
-/// Sorts a list: each thread sorts a part, then the calling thread merges the parts.
+/// Sorts a list. Each thread sorts a part, then the calling thread merges the parts.
 ///
 /// # Errors
 /// Returns [`Cancelled`] if the job is cancelled. The elements are then in an unspecified order.

@@ -1,4 +1,4 @@
-//! [`Properties`]: additional properties of a part of the machine.
+//! [`Properties`]: list of (name, value) properties of a part of the machine.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ const SHORT: usize = 14;
 
 /// List of properties as (name, value), in the order in which they were added.
 ///
-/// Most parts of a machine have no property or a single short one, such as a rank, which needs no
-/// allocation.
+/// Most parts of a machine have no property or a single short property, such as a rank. These lists
+/// need no allocation.
 ///
 /// ```
 /// use perf_core::Properties;
@@ -56,7 +56,7 @@ impl Properties {
         }
     }
 
-    /// Inserts a property at the front, or replaces the first one if it has the same name.
+    /// Inserts a property at the front, or replaces the first property if it has the same name.
     pub fn set_first(&mut self, name: &str, value: &str) {
         match self.only(name, value) {
             Some(short) => self.0 = short,
@@ -67,7 +67,8 @@ impl Properties {
         }
     }
 
-    /// Returns a property stored without an allocation, if it is short and there is no other.
+    /// Returns the property in the form that needs no allocation, if it is short and the list is
+    /// empty.
     fn only(&self, name: &str, value: &str) -> Option<Facts> {
         self.is_empty().then(|| short(name, value))?
     }
@@ -96,7 +97,8 @@ impl Properties {
         Some((part(0..name), part(name..name + value)))
     }
 
-    /// Returns the value of the first property of this name.
+    /// Returns the value of the first property of this name, or `None` if there is no such
+    /// property.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut facts = self.iter();
         facts.find_map(|(own, value)| (own == name).then_some(value))

@@ -43,7 +43,7 @@ pub enum Paradigm {
     Other(u8),
 }
 
-/// Role of a region, as far as analyses distinguish it.
+/// Role of a region. Only roles that analyses distinguish are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub enum RegionRole {
     Other(u8),
 }
 
-/// Code region: a function, loop, parallel construct or marked phase.
+/// Region of a program: a function, loop, parallel construct or marked phase.
 ///
 /// ```
 /// use perf_core::{Paradigm, Region};
@@ -91,7 +91,7 @@ pub enum RegionRole {
 pub struct Region {
     /// Display name.
     pub name: String,
-    /// Linker name (mangled); the same as `name` if there is none.
+    /// Linker name (mangled), or the same text as `name` if there is no linker name.
     pub canonical: String,
     /// Programming model.
     pub paradigm: Paradigm,
@@ -114,8 +114,8 @@ impl Region {
         }
     }
 
-    /// Returns `true` if the region belongs to MPI, by its paradigm or by an `MPI_` prefix, since
-    /// some tools record their MPI wrappers as user code.
+    /// Returns `true` if the region belongs to MPI according to its paradigm or has the prefix
+    /// `MPI_`. The prefix counts because some tools record their MPI wrappers as user functions.
     pub fn is_mpi(&self) -> bool {
         self.paradigm == Paradigm::Mpi || self.name.starts_with("MPI_")
     }
@@ -164,8 +164,8 @@ impl std::fmt::Debug for CallTree {
     }
 }
 
-/// Trees are equal if they have the same call paths, created in the same way, and the same
-/// properties.
+/// Trees are equal if they have the same call paths and properties, and if [`find`](CallTree::find)
+/// returns the same call paths.
 impl PartialEq for CallTree {
     fn eq(&self, other: &Self) -> bool {
         self.paths == other.paths
@@ -182,8 +182,8 @@ impl Eq for CallTree {}
 /// Child lists of all call paths, one after the other.
 #[derive(Clone, Debug)]
 struct Below {
-    /// Start of each list and the end of the last: first the roots, then the children of call path
-    /// 0, and so on.
+    /// Start of each list and the end of the last list. The first list contains the roots, the
+    /// second the children of call path 0, and so on.
     starts: Vec<u32>,
     /// Concatenated child lists.
     ids: Vec<CallPathId>,
@@ -242,8 +242,8 @@ impl CallTree {
         Ok(id)
     }
 
-    /// Adds a call path even if one with the same region and parent exists, because the call trees
-    /// of some files distinguish call sites.
+    /// Adds a call path even if a call path with the same region and parent exists, because the
+    /// call trees of some files distinguish call sites.
     ///
     /// # Errors
     /// Returns the errors of [`child`](Self::child).
@@ -271,7 +271,7 @@ impl CallTree {
         &self.paths
     }
 
-    /// Returns a call path by id.
+    /// Returns a call path by id, or `None` if there is no such call path.
     pub fn get(&self, id: CallPathId) -> Option<CallPath> {
         self.paths.get(id.index()).copied()
     }
@@ -282,7 +282,7 @@ impl CallTree {
         self.children.find(&self.paths, (parent, region))
     }
 
-    /// Adds a property to a call path, such as the line of the call.
+    /// Adds a property to a call path, such as the line of the call. An unknown id is ignored.
     pub fn annotate(&mut self, id: CallPathId, name: impl Into<String>, value: impl Into<String>) {
         if id.index() < self.paths.len() {
             let properties = self.properties.entry(id).or_default();
@@ -295,8 +295,8 @@ impl CallTree {
         self.properties.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the call paths entered from `parent`, or the roots, in ascending order. The first
-    /// call after an insertion walks the whole tree.
+    /// Returns the call paths that are entered from `parent`, or the roots if `parent` is `None`,
+    /// in ascending order. The first call after an insertion walks the whole tree.
     pub fn children(&self, parent: Option<CallPathId>) -> impl Iterator<Item = CallPathId> + '_ {
         self.list(parent).iter().copied()
     }
@@ -306,8 +306,8 @@ impl CallTree {
         below.list(parent.map_or(0, |id| id.index().saturating_add(1)))
     }
 
-    /// Returns a call path and all its descendants in ascending order; empty for an unknown id.
-    /// Like [`children`](Self::children), the first call walks the whole tree.
+    /// Returns a call path and all its descendants in ascending order; empty for an unknown id. As
+    /// with [`children`](Self::children), the first call after an insertion walks the whole tree.
     pub fn subtree(&self, root: CallPathId) -> Vec<CallPathId> {
         if root.index() >= self.paths.len() {
             return Vec::new();
@@ -334,7 +334,7 @@ impl CallTree {
         regions
     }
 
-    /// Returns the call path as text, `main > solve > MPI_Wait`.
+    /// Returns the call path as text, such as `main > solve > MPI_Wait`.
     pub fn name(&self, id: CallPathId, regions: &[Region]) -> String {
         let names = self.path(id).into_iter().map(|id| {
             regions

@@ -1,4 +1,5 @@
-//! [`SystemTree`]: machine > node > process or accelerator > location.
+//! [`SystemTree`]: the machine nodes, processes, accelerators and locations of a recording, as a
+//! tree.
 
 use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
 
@@ -21,7 +22,7 @@ pub struct SystemNode {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum GroupKind {
-    /// Process: its locations share an address space.
+    /// Process, whose locations share an address space.
     #[default]
     Process,
     /// Device, driven by the process in [`LocationGroup::creator`].
@@ -38,9 +39,9 @@ pub struct LocationGroup {
     pub name: String,
     /// Kind.
     pub kind: GroupKind,
-    /// Node that it belongs to.
+    /// Node that the group belongs to, if known.
     pub parent: Option<SystemNodeId>,
-    /// Process that drives an accelerator.
+    /// Process that drives the accelerator; `None` for processes, or if it is unknown.
     pub creator: Option<LocationGroupId>,
     /// Additional properties.
     pub properties: Properties,
@@ -56,13 +57,13 @@ pub enum LocationKind {
     CpuThread,
     /// Work queue of an accelerator.
     AcceleratorStream,
-    /// Metric source, which executes no regions.
+    /// Source of metric values, which executes no regions.
     Metric,
     /// Not recorded, or a kind that this crate does not know.
     Unknown,
 }
 
-/// CPU thread, accelerator stream or metric source, which has a stream of events.
+/// CPU thread, accelerator stream or metric source. Each location has its own sequence of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Location {
@@ -70,7 +71,7 @@ pub struct Location {
     pub name: String,
     /// Kind.
     pub kind: LocationKind,
-    /// Process or accelerator that it belongs to.
+    /// Process or accelerator that the location belongs to, if known.
     pub group: Option<LocationGroupId>,
     /// Id in the recording. Keys are unique and may be sparse.
     pub key: u64,
@@ -78,7 +79,8 @@ pub struct Location {
     pub properties: Properties,
 }
 
-/// System tree of a recording: machine nodes, processes and accelerators, locations.
+/// System tree of a recording: machine nodes, the processes and accelerators on them, and their
+/// locations.
 ///
 /// Nodes and groups form a forest. Every reference is valid, and no node is its own ancestor.
 ///
@@ -138,7 +140,7 @@ impl SystemTree {
     ///
     /// # Errors
     /// Returns [`Error::Undefined`] if a parent, group or creator does not exist, [`Error::Cycle`]
-    /// for a node among its own ancestors, [`Error::TooDeep`] beyond [`Limits::depth`],
+    /// for a node that is its own ancestor, [`Error::TooDeep`] beyond [`Limits::depth`],
     /// [`Error::Duplicate`] for two locations with the same key, and [`Error::TooMany`] for more
     /// than 2^32 locations.
     pub fn new(
@@ -207,22 +209,23 @@ impl SystemTree {
         &self.locations
     }
 
-    /// Returns a location by id.
+    /// Returns a location by id, or `None` if there is no such location.
     pub fn location(&self, id: LocationId) -> Option<&Location> {
         self.locations.get(id.index())
     }
 
-    /// Returns a group by id.
+    /// Returns a process or accelerator by id, or `None` if there is no such group.
     pub fn group(&self, id: LocationGroupId) -> Option<&LocationGroup> {
         self.groups.get(id.index())
     }
 
-    /// Returns a node by id.
+    /// Returns a machine node by id, or `None` if there is no such node.
     pub fn node(&self, id: SystemNodeId) -> Option<&SystemNode> {
         self.nodes.get(id.index())
     }
 
-    /// Returns the location with the given key in the recording.
+    /// Returns the location with the given key in the recording, or `None` if there is no such
+    /// location.
     pub fn by_key(&self, key: u64) -> Option<LocationId> {
         let at = self.keys.partition_point(|(other, _)| *other < key);
         let (found, id) = self.keys.get(at)?;
@@ -235,8 +238,9 @@ impl SystemTree {
         (0..self.locations.len()).map(|index| LocationId(index as u32))
     }
 
-    /// Returns the process of a location. For the stream of an accelerator it is the process that
-    /// created the accelerator, if recorded.
+    /// Returns the process of a location. For the stream of an accelerator, this is the process
+    /// that created the accelerator, or the accelerator itself if the process is unknown. Returns
+    /// `None` for a location without a group.
     pub fn process(&self, location: LocationId) -> Option<LocationGroupId> {
         let id = self.location(location)?.group?;
         let group = self.group(id)?;
@@ -246,8 +250,8 @@ impl SystemTree {
         }
     }
 
-    /// Returns `process, thread`, a display name that distinguishes locations of different
-    /// processes.
+    /// Returns a display name of the form `process, thread`, which distinguishes locations of
+    /// different processes.
     pub fn label(&self, id: LocationId) -> String {
         let Some(location) = self.location(id) else {
             return format!("location {id}");
@@ -259,8 +263,8 @@ impl SystemTree {
     }
 }
 
-/// Walks from each node up to the first ancestor of known depth, so that the total is one step for
-/// each node, for trees of any depth.
+/// Checks the depth of all nodes. The walk from each node ends at the first ancestor of known
+/// depth, so that each node is passed once, in trees of any depth.
 fn check_nodes(nodes: &[SystemNode], limit: u32) -> Result<()> {
     const UNKNOWN: u32 = u32::MAX;
     let what = "system node";

@@ -1,7 +1,7 @@
 //! Types for time: [`Ticks`] of a clock, [`Nanos`], and the [`Clock`] that converts between them.
 //!
-//! A recording stores ticks of its own clock, because times of a clock faster than 1 GHz cannot be
-//! converted to nanoseconds and back without loss. Results of analyses are in [`Nanos`].
+//! A recording stores ticks of its own clock, because the times of a clock faster than 1 GHz lose
+//! precision when they are converted to nanoseconds. Results of analyses are in [`Nanos`].
 
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
@@ -21,12 +21,12 @@ use std::time::Duration;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Returns the ticks from `earlier` to `self`; `None` if `earlier` is later.
+    /// Returns the ticks from `earlier` to `self`, or `None` if `earlier` is after `self`.
     pub fn since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// Returns the ticks from `earlier` to `self`; 0 if `earlier` is later.
+    /// Returns the ticks from `earlier` to `self`, or 0 if `earlier` is after `self`.
     pub fn saturating_since(self, earlier: Ticks) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -40,10 +40,12 @@ impl std::fmt::Display for Ticks {
 
 /// Nanoseconds: a duration, or a point in time relative to the origin of a [`Clock`].
 ///
-/// Times are signed, because a location with a corrected clock may have events before the origin.
+/// Nanoseconds are signed, because a location with a corrected clock may have events before the
+/// origin.
 ///
-/// Times add, subtract, scale and compare, also with [`Duration`]. The operators panic on overflow,
-/// like those of `Duration`; the methods `checked_*` and `saturating_*` do not.
+/// There are operators to add, subtract, scale and compare; comparison also works with
+/// [`Duration`]. The operators panic on overflow, as for `Duration`. The methods `checked_*` and
+/// `saturating_*` do not panic.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -64,7 +66,7 @@ impl Nanos {
     /// Zero duration.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// Returns the time in seconds, for display only.
+    /// Returns the time in seconds as a rounded float, for display only.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -79,12 +81,12 @@ impl Nanos {
         self.0.checked_sub(other.0).map(Nanos)
     }
 
-    /// Returns the sum, at most 292 years.
+    /// Returns the sum, limited to +-292 years.
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
-    /// Returns the difference, at most 292 years.
+    /// Returns the difference, limited to +-292 years.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -95,7 +97,8 @@ impl Nanos {
     }
 }
 
-/// Unwraps the result of an operator; panics with the name of the operator beyond 292 years.
+/// Unwraps the result of an operator. Panics with the name of the operator if the result is beyond
+/// 292 years.
 fn in_range(result: Option<i64>, operation: &str) -> Nanos {
     match result {
         Some(result) => Nanos(result),
@@ -164,7 +167,7 @@ impl std::iter::Sum for Nanos {
     }
 }
 
-/// Fails beyond 292 years.
+/// Returns an error beyond 292 years.
 impl TryFrom<Duration> for Nanos {
     type Error = std::num::TryFromIntError;
     fn try_from(duration: Duration) -> Result<Self, Self::Error> {
@@ -172,7 +175,7 @@ impl TryFrom<Duration> for Nanos {
     }
 }
 
-/// Fails for times below zero.
+/// Returns an error for negative times.
 impl TryFrom<Nanos> for Duration {
     type Error = std::num::TryFromIntError;
     fn try_from(time: Nanos) -> Result<Self, Self::Error> {
@@ -196,7 +199,8 @@ impl PartialOrd<Duration> for Nanos {
     }
 }
 
-/// Formats with the unit that leaves one to three digits before the decimal point: `12.4 ms`.
+/// Formats the time with the unit that leaves one to three digits before the decimal point, such as
+/// `12.43 ms`. The largest unit is seconds.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -207,7 +211,7 @@ impl std::fmt::Display for Nanos {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = self.0.unsigned_abs();
         let value = self.0 as f64;
-        // Values that would round up to 1000 of a unit are printed in the next one.
+        // Values that would round up to 1000 of a unit are printed in the next unit.
         match size {
             0..1_000 => write!(f, "{} ns", self.0),
             1_000..999_995 => write!(f, "{:.2} us", value / 1e3),
@@ -231,7 +235,7 @@ impl std::fmt::Display for Nanos {
 pub struct Clock {
     /// Resolution in ticks per second.
     ticks_per_second: NonZeroU64,
-    /// Tick that is nanosecond 0.
+    /// Tick that corresponds to nanosecond 0.
     origin: Ticks,
     /// Time of the origin in nanoseconds since 1970-01-01 00:00 UTC, if recorded.
     pub realtime: Option<u64>,
@@ -269,18 +273,19 @@ impl Clock {
         self.ticks_per_second.get()
     }
 
-    /// Returns the tick that is nanosecond 0.
+    /// Returns the tick that corresponds to nanosecond 0.
     pub fn origin(&self) -> Ticks {
         self.origin
     }
 
-    /// Returns the nanoseconds from the origin to `at`, rounded down. `None` beyond +-292 years.
+    /// Returns the nanoseconds from the origin to `at`, rounded down, or `None` beyond +-292 years.
     pub fn nanos(&self, at: Ticks) -> Option<Nanos> {
         let ticks = i128::from(at.0) - i128::from(self.origin.0);
         self.scale(ticks).map(Nanos)
     }
 
-    /// Returns the last tick at or before `at`. `None` if it is not a `u64`.
+    /// Returns the last tick at or before `at`, or `None` if it is negative or does not fit in a
+    /// `u64`.
     pub fn ticks(&self, at: Nanos) -> Option<Ticks> {
         let ticks = (i128::from(at.0) * i128::from(self.ticks_per_second.get()))
             .div_euclid(i128::from(GIGA.get()));
@@ -289,7 +294,7 @@ impl Clock {
             .map(Ticks)
     }
 
-    /// Converts a number of ticks to nanoseconds, rounded down. `None` beyond 292 years.
+    /// Converts a number of ticks to nanoseconds, rounded down. Returns `None` beyond 292 years.
     pub fn duration(&self, ticks: u64) -> Option<Nanos> {
         self.scale(i128::from(ticks)).map(Nanos)
     }
@@ -323,9 +328,9 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimeRange {
-    /// First tick inside.
+    /// First tick inside the range.
     pub start: Ticks,
-    /// First tick after.
+    /// First tick after the range.
     pub end: Ticks,
 }
 
@@ -336,7 +341,7 @@ impl TimeRange {
         end: Ticks(u64::MAX),
     };
 
-    /// Creates `[start, end)`; `None` if `end` lies before `start`.
+    /// Creates the range `[start, end)`. Returns `None` if `end` lies before `start`.
     pub fn new(start: Ticks, end: Ticks) -> Option<Self> {
         (start <= end).then_some(TimeRange { start, end })
     }
@@ -356,7 +361,7 @@ impl TimeRange {
         self.start <= at && at < self.end
     }
 
-    /// Returns the intersection; `None` if the ranges neither overlap nor touch.
+    /// Returns the intersection, or `None` if the ranges neither overlap nor touch.
     pub fn intersect(&self, other: TimeRange) -> Option<TimeRange> {
         TimeRange::new(self.start.max(other.start), self.end.min(other.end))
     }

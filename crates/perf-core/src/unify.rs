@@ -1,4 +1,5 @@
-//! [`Unify`]: the rule that decides which regions are one function.
+//! [`Unify`]: rule that decides which regions are one function, and labels that distinguish
+//! functions.
 
 use crate::{Region, RegionId};
 use std::borrow::Cow;
@@ -29,16 +30,16 @@ use std::collections::{HashMap, HashSet};
 pub enum Unify {
     /// Regions with the same name are one function.
     Name,
-    /// Regions with the same name, source file and first line are one function, as far as file and
-    /// line are known.
+    /// Regions with the same name, source file and first line are one function. An unknown file or
+    /// line equals only another unknown one.
     #[default]
     Location,
-    /// Each definition is a function of its own.
+    /// Each definition is a separate function.
     Never,
 }
 
 impl Unify {
-    /// Returns, for each region, the first region that is the same function.
+    /// Returns, for each region, the first region that belongs to the same function.
     pub fn representatives(self, regions: &[Region]) -> Vec<RegionId> {
         let mut first = HashMap::new();
         let mut same = Vec::with_capacity(regions.len());
@@ -57,7 +58,8 @@ impl Unify {
         same
     }
 
-    /// Returns a label for each region. Labels are equal for one function and different for two.
+    /// Returns a label for each region. Regions of the same function have equal labels, and regions
+    /// of different functions have different labels.
     ///
     /// The label is the name of the region. If several functions have the same name, the source
     /// file and line follow in parentheses, without the folders if the file name alone
@@ -101,7 +103,7 @@ impl Unify {
     }
 }
 
-/// Returns source file and first line, if known.
+/// Returns the source file and the first line of a region, if known.
 fn place(region: &Region) -> (Option<&str>, Option<u32>) {
     (region.file.as_deref(), region.lines.map(|lines| lines.0))
 }

@@ -13,11 +13,12 @@ impl Fold {
     /// * A row becomes a process named by its label, with one location of unknown kind. Its
     ///   property `streams` is the number of folded streams.
     /// * Consecutive cells of one value become a call of the region of that name, from the first
-    ///   tick of the first pixel to the end of the last; see [`edges`](Self::edges). Cells that
-    ///   paint nothing make no call. [`Value::Uniform`] becomes a region `all equal`,
-    ///   [`Value::DiffersIdle`] a region `differs, idle`.
-    /// * The metric `agreement` is [`Cell::agreement`]. The metric `value` is the number of an
-    ///   operation that does not select a state. Both are sampled where they change.
+    ///   tick of the first pixel to the end of the last; see [`edges`](Self::edges). Cells without
+    ///   a class or difference, that is idle cells and numbers, produce no call. [`Value::Uniform`]
+    ///   becomes a region `all equal`, [`Value::DiffersIdle`] a region `differs, idle`.
+    /// * For operations that select a state, the metric `agreement` holds [`Cell::agreement`]. For
+    ///   operations that compute a number, the metric `value` holds that number. Both are sampled
+    ///   where they change.
     ///
     /// ```
     /// use perf_core::{Event, Job};

@@ -24,21 +24,22 @@ impl std::fmt::Display for ClassId {
 
 /// State of one stream at one time.
 ///
-/// The order of the variants is the one that [`Ties::LowestStateId`](crate::Ties::LowestStateId)
-/// uses: classes by id, then idle, then absent.
+/// [`Ties::LowestStateId`](crate::Ties::LowestStateId) uses the order of the variants: classes by
+/// id, then idle, then absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum State {
     /// The stream executes a region of this class.
     Class(ClassId),
-    /// Its call stack is empty: the paper's no-state, `None`.
+    /// The call stack of the stream is empty. The paper calls this state `None`.
     Idle,
     /// The state is unknown or the stream does not exist: before its first event and after its
     /// last, while recording was off or the buffer was flushed, or where events are missing.
     Absent,
 }
 
-/// States as stored in the columns: dense indices, so that counting needs no map.
+/// Codes of states as the columns store them. The codes are dense indices, so that counting needs
+/// no map.
 pub(crate) mod code {
     use super::{ClassId, State};
 
@@ -64,7 +65,8 @@ pub(crate) mod code {
 }
 
 impl State {
-    /// Returns the class, or `None` for idle and absent, as the pictures of the paper show it.
+    /// Returns the class, or `None` for idle and absent. The pictures of the paper do not
+    /// distinguish these two either.
     pub fn class(self) -> Option<ClassId> {
         match self {
             State::Class(class) => Some(class),
@@ -124,7 +126,7 @@ impl Classes {
         self.names.is_empty()
     }
 
-    /// Returns the class called `name`.
+    /// Returns the class called `name`, or `None` if there is no such class.
     pub fn id(&self, name: &str) -> Option<ClassId> {
         self.ids.get(name).copied()
     }
@@ -139,8 +141,8 @@ impl Classes {
         &self.names
     }
 
-    /// Returns a name for a state: that of its class, `idle` or `absent`. A class may be called
-    /// `idle` or `absent` too, so these names are for display and not for use as keys.
+    /// Returns the name of a state: the name of its class, `idle` or `absent`. A class may be
+    /// called `idle` or `absent` too, so these names are for display and not for use as keys.
     pub fn state_name(&self, state: State) -> &str {
         match state {
             State::Class(class) => self.name(class),

@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: folds that cannot be planned or computed.
 
 use perf_core::Cancelled;
 
@@ -19,7 +19,7 @@ pub enum Error {
         /// Largest allowed number of cells.
         limit: usize,
     },
-    /// There are more classes than ids can number.
+    /// There are more classes than a [`ClassId`](crate::ClassId) can number.
     #[error("more than {limit} classes")]
     TooManyClasses {
         /// Largest possible number of classes.
@@ -70,7 +70,7 @@ pub enum Error {
     OtherTimelines {
         /// Number of streams of the timelines that the groups were built for.
         expected: usize,
-        /// Number of streams of these timelines.
+        /// Number of streams of the timelines to fold.
         got: usize,
     },
     /// A nested fold uses an operation that returns a number instead of a state.

@@ -1,4 +1,4 @@
-//! [`Fold`]: the result, rows of cells with their labels and times.
+//! [`Fold`]: the folded window as rows of cells, with their labels and times.
 
 use crate::folder::Plan;
 use crate::{Cell, ClassId, Classes, Group, GroupId};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Folded window: rows and columns of [`Cell`]s, with the labels and times that a picture needs.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// Plan of the folder that computed it.
+    /// Plan of the folder that computed the fold.
     plan: Arc<Plan>,
     /// Folded window.
     window: TimeRange,
@@ -58,7 +58,7 @@ impl Fold {
         self.plan.timelines.classes()
     }
 
-    /// Returns the time at which each column was sampled, the centre of the pixel.
+    /// Returns the time at which each column was sampled, which is the centre of the pixel.
     pub fn centres(&self) -> &[Ticks] {
         &self.centres
     }
@@ -82,12 +82,12 @@ impl Fold {
         &self.cells
     }
 
-    /// Returns one cell.
+    /// Returns one cell, or `None` if there is no such row or column.
     pub fn cell(&self, row: usize, column: usize) -> Option<&Cell> {
         self.row(row)?.cells.get(column)
     }
 
-    /// Returns one row.
+    /// Returns one row, or `None` if there is no such row.
     pub fn row(&self, row: usize) -> Option<FoldRow<'_>> {
         let id = *self.plan.groups.rows().get(row)?;
         let start = row.checked_mul(self.columns())?;
@@ -125,7 +125,7 @@ impl Fold {
 pub struct FoldRow<'a> {
     /// Group that was folded into the row.
     id: GroupId,
-    /// Definition of that group.
+    /// Definition of this group.
     group: &'a Group,
     /// Cells of the row, one for each column.
     cells: &'a [Cell],
@@ -178,7 +178,7 @@ impl<'a> FoldRow<'a> {
     }
 
     /// Returns the fraction of cells in which a class is painted. For [`Op::Idle`](crate::Op::Idle)
-    /// it is the sampled estimate of the utilisation, with an error of at most
+    /// this fraction is the sampled estimate of the utilisation, with an error of at most
     /// [`Utilisation::sampled_error`](crate::Utilisation::sampled_error).
     pub fn painted_share(&self) -> f64 {
         let painted = self.cells.len() - self.idle_cells();

@@ -1,4 +1,4 @@
-//! [`Folder`]: planned once, folds any window.
+//! [`Folder`]: folds any window of timelines with groups and parameters that were checked once.
 
 use crate::inner_loops::{self, Pixels, Workspace};
 use crate::{
@@ -50,18 +50,18 @@ pub(crate) struct Plan {
     pub(crate) widest: usize,
     /// Number of streams of the largest row.
     pub(crate) most_streams: usize,
-    /// Number of codes in the samples of a piece.
+    /// Largest number of state codes in the samples of a piece.
     pub(crate) room: usize,
     /// Number of levels of nested folds.
     pub(crate) depth: usize,
-    /// Number of codes in the pictures of the children, at each level.
+    /// Largest number of state codes in the pictures of the children, at each level.
     pub(crate) nested_room: usize,
     /// Highest state code.
     pub(crate) last_code: u32,
 }
 
-/// Reusable buffers for [`Folder::refold`], one set for each thread. Created by
-/// [`Folder::scratch`]; with a larger folder the buffers grow.
+/// Reusable buffers for [`Folder::refold`], one set for each thread. [`Folder::scratch`] creates
+/// the buffers. They grow when a larger folder uses them.
 #[derive(Debug, Default)]
 pub struct Scratch(Workspaces<Workspace>);
 
@@ -76,7 +76,7 @@ pub struct Scratch(Workspaces<Workspace>);
 fn piece(streams: usize) -> usize {
     const CODES: usize = 1 << 15;
     const NARROWEST: usize = 256;
-    // Even a million streams stay within the bound, in pieces of few columns.
+    // With a million streams, pieces of a few columns stay within the bound.
     let fits = (MOST_CODES / streams).clamp(1, NARROWEST);
     (CODES / streams).max(fits)
 }
@@ -241,14 +241,14 @@ impl Folder {
         Ok(fold)
     }
 
-    /// Folds a window like [`fold`](Self::fold), into an existing fold. Does not allocate once the
-    /// fold and the scratch have been used with this folder or a larger one. Progress is reported
-    /// in cells, in the phase `fold`.
+    /// Folds a window like [`fold`](Self::fold), into an existing fold. Does not allocate if the
+    /// fold and the scratch have already been used with this folder or a larger one. Progress is
+    /// reported in cells, in the phase `fold`.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Cancelled`] if the job is cancelled. Some cells then belong to this window
-    /// and some to the previous one.
+    /// and others to the previous window.
     pub fn refold(
         &self,
         window: TimeRange,
@@ -271,8 +271,8 @@ impl Folder {
                 return Ok(());
             };
             if let Some(group) = rows.get(row).and_then(|id| plan.groups.get(*id)) {
-                // There is one workspace for each thread; a pool that has grown since then creates
-                // more.
+                // There is one workspace for each thread. If the pool has grown since `scratch`,
+                // more are created.
                 scratch.with(Workspace::new, |space| {
                     space.prepare(plan);
                     space.job = job.without_progress();
@@ -296,7 +296,7 @@ impl Folder {
         self.with(self.0.groups.unfold(row)?)
     }
 
-    /// Returns a folder with the same parameters and groups, and other rows.
+    /// Returns a folder with the same parameters and groups, but other rows.
     ///
     /// # Errors
     /// Returns [`Error::UnknownGroup`] if a group does not exist, or [`Error::TooManyCells`] if the
@@ -309,9 +309,9 @@ impl Folder {
         Folder::new(&self.0.timelines, groups, self.0.params.clone())
     }
 
-    /// Counts the states of the streams of a row at one time: for a tool tip (`43 % in MPI_Wait`),
-    /// or to merge with counts of the same row from another process. The tally is empty if there is
-    /// no such row.
+    /// Counts the states of the streams of a row at one time. The counts serve as a tool tip (`43 %
+    /// in MPI_Wait`) or are merged with counts of the same row from another process. The tally is
+    /// empty if there is no such row.
     pub fn tally(&self, row: usize, at: Ticks) -> Tally {
         let plan = &*self.0;
         let group = plan

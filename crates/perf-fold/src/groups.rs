@@ -29,7 +29,7 @@ pub enum GroupBy {
     /// One row for each process and kind of location.
     #[default]
     Process,
-    /// One row for each accelerator if the recording defines them, otherwise like
+    /// One row for each accelerator if the recording defines accelerators, otherwise like
     /// [`Process`](Self::Process).
     Device,
     /// No folding: one row for each location.
@@ -49,15 +49,15 @@ pub struct Group {
     pub level: Option<GroupBy>,
     /// Streams of the group in ascending order.
     pub streams: Vec<u32>,
-    /// Groups that it unfolds into. Empty for a single stream.
+    /// Groups into which this group unfolds. Empty for a single stream.
     pub children: Vec<GroupId>,
-    /// Number of levels of groups below it.
+    /// Number of levels of groups below this group.
     #[cfg_attr(feature = "serde", serde(skip))]
     depth: u32,
 }
 
 impl Group {
-    /// Returns the number of levels of groups below it.
+    /// Returns the number of levels of groups below this group.
     pub(crate) fn depth(&self) -> usize {
         self.depth as usize
     }
@@ -67,8 +67,8 @@ impl Group {
 ///
 /// The hierarchy is kind > node > process > device > location. CPU threads and accelerator streams
 /// never share a group. Older recordings keep the streams of a device in the group of the process,
-/// so groups are split by kind of location. An accelerator is joined to the process that created
-/// it. Metric sources execute no regions and belong to no group.
+/// so groups are split by kind of location. An accelerator belongs to the process that created it.
+/// Metric sources execute no regions and belong to no group.
 ///
 /// ```
 /// use perf_core::Job;
@@ -98,14 +98,14 @@ pub struct Groups {
 const DEEPEST: u32 = 64;
 
 impl Groups {
-    /// Builds the groups of the system tree, with those of one level as rows.
+    /// Builds the groups of the system tree and makes the groups of level `by` rows.
     ///
     /// Rows follow the order of the system tree. The threads of a process come before its streams.
     pub fn by(timelines: &Timelines, by: GroupBy) -> Self {
         Tree::grow(timelines).groups(by)
     }
 
-    /// Starts without groups. [`add`](Self::add) and [`join`](Self::join) define them.
+    /// Returns an empty set of groups. [`add`](Self::add) and [`join`](Self::join) define groups.
     pub fn none(timelines: &Timelines) -> Self {
         Groups {
             streams: timelines.len(),
@@ -113,7 +113,7 @@ impl Groups {
         }
     }
 
-    /// Adds a user-defined group and makes it a row. It unfolds into its streams.
+    /// Adds a user-defined group and makes it a row. The group unfolds into its streams.
     ///
     /// # Errors
     /// Returns [`Error::UnknownStream`] for a stream that does not exist, or [`Error::MixedKinds`]
@@ -147,7 +147,8 @@ impl Groups {
         Ok(id)
     }
 
-    /// Joins groups into one that unfolds into them, and replaces their rows by its row.
+    /// Joins groups into a new group that unfolds into them. The row of the new group replaces
+    /// their rows and comes last.
     ///
     /// # Errors
     /// Returns [`Error::UnknownGroup`] for a group that does not exist, [`Error::MixedKinds`] for
@@ -181,7 +182,7 @@ impl Groups {
         &self.groups
     }
 
-    /// Returns a group by id.
+    /// Returns a group by id, or `None` if there is no such group.
     pub fn get(&self, id: GroupId) -> Option<&Group> {
         self.groups.get(id.index())
     }

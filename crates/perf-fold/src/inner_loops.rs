@@ -1,4 +1,4 @@
-//! Inner loops of a fold: one piece of one row, from columns to cells.
+//! Inner loops of a fold: computes the cells of one piece of one row from the columns of states.
 
 use crate::class::code;
 use crate::folder::Plan;
@@ -9,8 +9,8 @@ use crate::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
 use perf_core::{Job, Ticks};
 
-/// Buffers that one thread needs to fold one piece. Sized by [`Workspace::prepare`] and kept
-/// between folds.
+/// Buffers that one thread needs to fold one piece. [`Workspace::prepare`] sizes the buffers, which
+/// are kept between folds.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     /// Counter of the states of a cell.
@@ -77,7 +77,7 @@ impl Workspace {
 pub(crate) struct Pixels<'a> {
     /// Time at the centre of each pixel.
     pub(crate) centres: &'a [Ticks],
-    /// First tick of each pixel and the end of the last one; one more than `centres`.
+    /// First tick of each pixel and the end of the last pixel; one entry more than `centres`.
     pub(crate) edges: &'a [Ticks],
 }
 
@@ -279,8 +279,9 @@ fn exact<O: FoldOp + ?Sized>(
     }
 }
 
-/// Calls back with the codes of a stream within `[start, end)` and their ticks. The cursor points
-/// past the transitions at or before `start` and is moved on to `end`. An empty pixel is sampled.
+/// Calls `add` with each state code of a stream within `[start, end)` and its duration in ticks.
+/// The cursor points past the transitions at or before `start` and is moved past those at or before
+/// `end`. An empty pixel is sampled at `start` with weight 1.
 #[inline]
 fn weigh(
     columns: &Columns,
@@ -322,8 +323,8 @@ fn nested<O: FoldOp + ?Sized>(
     rules: Rules,
 ) {
     let width = out.len();
-    // Takes the buffers out so that the children can use the rest of the workspace. This does not
-    // allocate.
+    // Removes the buffers for a while so that the children can use the rest of the workspace. This
+    // does not allocate.
     let Some(level) = space.levels.get_mut(depth) else {
         return;
     };
@@ -353,7 +354,7 @@ fn nested<O: FoldOp + ?Sized>(
     }
 }
 
-/// Returns the state of a child from its cell. A child with absent streams only is absent.
+/// Returns the state of a child from its cell. A child whose streams are all absent is absent.
 fn state(cell: &Cell, rule: AbsentRule) -> State {
     let all_absent = match rule {
         AbsentRule::AsIdle => cell.absent == cell.total,

@@ -1,4 +1,4 @@
-//! Folded timelines: many streams summarised in few rows.
+//! Folded timelines: the states of many streams summarised in a few rows.
 //!
 //! A timeline has one row for each thread. With thousands of threads it fits on no screen. Folding
 //! combines many streams (threads and accelerator queues) into one row and keeps the essential
@@ -13,8 +13,8 @@
 //!    selects one of them. `max` selects the most frequent state, `min` the rarest, `diff` shows
 //!    differences, and `idle` selects the most frequent state other than idle.
 //!
-//! Let `c(s)` be the number of streams of the group in state `s` at the centre of pixel p of W.
-//! Then
+//! Let `c(s)` be the number of streams of the group that are in state `s` at the centre of pixel p.
+//! W is the number of pixels. Then
 //!
 //! ```text
 //! t_p  = t0 + floor((2p + 1)(t1 - t0) / 2W)
@@ -82,9 +82,9 @@
 //!
 //! # Pitfalls
 //!
-//! * Sampling misses states that are shorter than a pixel, and not evenly: a loop whose period
-//!   matches the pixels shows only one of its phases. Zoom in, or use exact selection.
-//! * Zero-length work adds no time. It can be shown where a pixel is at most one tick wide: zoom
+//! * Sampling can miss states that are shorter than a pixel. It does not miss them evenly: a loop
+//!   whose period matches the pixels shows only one of its phases. Zoom in, or use exact selection.
+//! * Zero-length work adds no time. It is visible only if a pixel is at most one tick wide, so zoom
 //!   in.
 //! * If every region is its own class, no two ranks of a large application ever agree, and `diff`
 //!   is coloured everywhere. Group regions first, see [`RegionGroups`].

@@ -1,4 +1,4 @@
-//! Message lines between folded rows.
+//! Lines for messages between folded rows, bundled by row and pixel of both ends.
 
 use crate::Folder;
 use perf_core::{LocationId, Merge, Messages, RmaOp, Ticks, TimeRange};
@@ -25,8 +25,8 @@ impl Line {
     /// found as lines.
     ///
     /// A remote access runs from its start to its completion: a put runs to the remote location, a
-    /// get from it. Copies between host and device are recorded as such accesses. Accesses with an
-    /// unknown remote location are skipped.
+    /// get from it. Some recordings contain copies between host and device as such accesses.
+    /// Accesses with an unknown remote location are skipped.
     pub fn of(found: &Messages) -> impl Iterator<Item = Line> + '_ {
         let messages = found.messages.iter().map(|message| Line {
             from: message.sender.location,
@@ -97,15 +97,16 @@ impl Merge for Traffic {
 }
 
 /// Message lines between rows, bundled by row and pixel of both ends, and counts of the messages
-/// that make no line.
+/// that produce no line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Lines {
-    /// Bundles by their ends. Each has an end in the window or passes over it.
+    /// Bundles by their ends. Each bundle has an end in the window, or begins before the window and
+    /// ends after it.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::bundles"))]
     pub bundles: BTreeMap<Ends, Traffic>,
-    /// Messages with both ends in one row, which the fold hides.
+    /// Messages with both ends in the same row. A fold cannot show them.
     pub inside: Traffic,
     /// Messages that end before the window begins or start after it ends.
     pub outside: Traffic,
@@ -127,9 +128,9 @@ impl Merge for Lines {
 impl Folder {
     /// Bundles messages into lines between the rows of a fold of `window`.
     ///
-    /// A location in several rows belongs to the topmost of them. Messages that arrive no later
-    /// than they were sent, as clock drift produces them, are kept unchanged. Memory grows with the
-    /// number of bundles.
+    /// A location in several rows belongs to the topmost of these rows. Messages that arrive no
+    /// later than they were sent, which is an effect of clock drift, are kept unchanged. Memory
+    /// grows with the number of bundles.
     ///
     /// ```
     /// use perf_core::{Job, LocationId, Ticks};
@@ -193,8 +194,8 @@ impl Folder {
     }
 }
 
-/// Returns the pixel that contains `at`, the p with edge p <= at < edge p+1. If pixels are shorter
-/// than a tick it is the last of those that match.
+/// Returns the pixel that contains `at`: the pixel p with edge p <= at < edge p+1. If pixels are
+/// shorter than a tick, several pixels can start at this tick; the last one is returned.
 fn column(window: TimeRange, columns: usize, at: Ticks) -> Column {
     if at < window.start {
         return Column::Before;

@@ -1,4 +1,4 @@
-//! Operations: from the states of many streams to one cell.
+//! [`Op`]: operations that combine the states of many streams into one cell.
 
 use crate::{ClassId, Counts, State};
 
@@ -15,7 +15,7 @@ use crate::{ClassId, Counts, State};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Value {
-    /// `None` in the paper: idle, or no stream at all.
+    /// Idle, or a row without streams. The paper calls this value `None`.
     #[default]
     Idle,
     /// A class.
@@ -27,7 +27,7 @@ pub enum Value {
     Differs(ClassId),
     /// `diff`: streams differ, and idle is the rarest state.
     DiffersIdle,
-    /// Number, for operations that do not select a state.
+    /// Number, for operations that compute a number instead of selecting a state.
     Number(f32),
 }
 
@@ -37,9 +37,9 @@ impl Value {
         state.class().map_or(Value::Idle, Value::Class)
     }
 
-    /// Returns the class that the published pictures paint, or `None`. For `diff` this is `None`
-    /// both if all streams agree and if the idle ones are the minority; the value itself
-    /// distinguishes these cases.
+    /// Returns the class that the published pictures paint, or `None`. For `diff` it returns `None`
+    /// both if all streams agree and if idle is the rarest state; the value itself distinguishes
+    /// these cases.
     pub fn picture(self) -> Option<ClassId> {
         match self {
             Value::Class(class) | Value::Differs(class) => Some(class),
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// Returns the number of an operation that does not select a state.
+    /// Returns the number, or `None` if the operation selected a state.
     pub fn number(self) -> Option<f32> {
         match self {
             Value::Number(number) => Some(number),
@@ -58,7 +58,7 @@ impl Value {
 
 /// One cell of a fold: its value and the underlying counts.
 ///
-/// Counts are numbers of streams when sampled and stream-ticks when exact.
+/// With sampling, counts are numbers of streams. With exact selection, they are in stream-ticks.
 ///
 /// ```
 /// use perf_fold::Cell;
@@ -83,7 +83,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns the ratio of `winning` to `total`, for shading: 1 if all agree, 0 if `total` is 0.
+    /// Returns the ratio of `winning` to `total`, for shading. The ratio is 1 if all streams agree
+    /// and 0 if `total` is 0.
     pub fn agreement(&self) -> f64 {
         if self.total == 0 {
             return 0.0;
@@ -107,8 +108,8 @@ pub struct Choice {
     pub winning: u64,
 }
 
-/// Operation that folds the states of many streams into one cell. [`Op`] provides the known ones;
-/// implement this trait for others.
+/// Operation that folds the states of many streams into one cell. [`Op`] provides the common
+/// operations; implement this trait for others.
 ///
 /// ```
 /// use perf_fold::{Choice, Counts, FoldOp, Value};
@@ -124,8 +125,8 @@ pub struct Choice {
 /// }
 /// ```
 pub trait FoldOp: std::fmt::Debug + Send + Sync {
-    /// Decides one cell. Called for each cell, so it must be cheap. The result must depend on
-    /// `counts` alone.
+    /// Computes the value of one cell. This method is called for each cell, so it must be fast. The
+    /// result must depend on `counts` alone.
     fn fold(&self, counts: &Counts<'_>) -> Choice;
 
     /// Returns `true` if the operation selects states rather than computing numbers, as nested
@@ -136,7 +137,7 @@ pub trait FoldOp: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Known operations. c(s) is the weight of state s; idle is a state like any other.
+/// Predefined operations. c(s) is the weight of state s. Idle counts as a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Op {
@@ -145,25 +146,25 @@ pub enum Op {
     Max,
     /// argmin c over the states that occur: the outliers.
     Min,
-    /// [`Value::Uniform`] if all states are equal, else the state that [`Min`](Op::Min) selects;
-    /// `winning` is its weight.
+    /// [`Value::Uniform`] if all states are equal, otherwise the rarest state; `winning` is its
+    /// weight.
     Diff,
-    /// argmax c over the states other than idle; idle only if all streams are. For accelerators,
-    /// where few of many streams are active at a time.
+    /// argmax c over the states other than idle; idle only if all streams are idle. It suits
+    /// accelerators, where few of many streams are active at a time.
     Idle,
-    /// The state with the most stream-time: like [`Max`](Op::Max), but always by exact time in the
-    /// pixel instead of samples.
+    /// The state with the most stream-time. It differs from [`Max`](Op::Max) in that it always uses
+    /// the exact time in the pixel instead of samples.
     Share,
     /// -sum p ln p over the shares p of the states, in nats: 0 if all streams agree.
     Entropy,
     /// Number of streams in a class, or its mean over the pixel when exact; `winning` is their
-    /// weight. Rows of this operation, one for each class, make up a summary timeline.
+    /// weight. A summary timeline consists of rows of this operation, one for each class.
     Count(ClassId),
     /// Outliers: if at least one and at most this many streams are not in the state of
-    /// [`Max`](Op::Max), the most frequent state among them; `winning` is their total weight. Else
-    /// [`Value::Uniform`].
+    /// [`Max`](Op::Max), the most frequent state among them; `winning` is their total weight.
+    /// Otherwise [`Value::Uniform`].
     Outliers(u32),
-    /// The class if any stream is in it, else idle.
+    /// The class if any stream is in it, otherwise idle.
     Any(ClassId),
 }
 
@@ -253,8 +254,8 @@ fn entropy(counts: &Counts<'_>) -> f32 {
     if counts.entries().len() < 2 || total == 0.0 {
         return 0.0;
     }
-    // States are listed in the order in which the streams show them, which is fixed. The rounding
-    // of the sum therefore does not depend on threads.
+    // The states are in the order in which they first occur in the streams, and this order is
+    // fixed. The rounding of the sum therefore does not depend on the number of threads.
     let mut sum = 0.0;
     for entry in counts.entries() {
         let p = entry.weight as f64 / total;

@@ -1,4 +1,5 @@
-//! Open regions of a location whose regions overlap, such as kernels on one accelerator stream.
+//! [`Overlaps`]: the open regions of a location whose regions overlap, such as kernels on one
+//! accelerator stream.
 
 use perf_core::{RegionId, ReplayCounts};
 use std::collections::{HashMap, VecDeque};
@@ -6,13 +7,13 @@ use std::collections::{HashMap, VecDeque};
 /// Open regions in the order in which they were entered. A leave closes the first open call of its
 /// region, at any position, as [`perf_core::intervals()`] does.
 ///
-/// The caller keeps the inner regions in a plain `Vec` for the state map. These are all open
-/// regions unless more than [`MOST`] were open at once. In that case the outer ones are stored
-/// here, so that the time of a leave does not grow with the number of open regions, in any order of
-/// leaves.
+/// The caller keeps the inner regions in a plain `Vec` for the state map. This `Vec` holds all open
+/// regions until more than [`MOST`] are open at once. From then on the outer regions are stored
+/// here. The time of a leave therefore does not grow with the number of open regions, in any order
+/// of leaves.
 #[derive(Debug, Default)]
 pub(crate) struct Overlaps {
-    /// Outer regions; `None` for one that has been left.
+    /// Outer regions; `None` for a region that has been left.
     outer: Vec<Option<RegionId>>,
     /// Positions in `outer` of the open calls of each region.
     places: HashMap<RegionId, VecDeque<usize>>,
@@ -36,8 +37,8 @@ impl Overlaps {
         }
     }
 
-    /// Closes a region. A leave of a region that is not open closes the last one entered, as in
-    /// [`perf_core::replay`].
+    /// Closes a region. A leave of a region that is not open closes the region that was entered
+    /// last, as in [`perf_core::replay`].
     #[inline]
     pub(crate) fn leave(&mut self, inner: &mut Vec<RegionId>, region: RegionId) {
         if self.leave_outer(region) {
@@ -71,8 +72,7 @@ impl Overlaps {
     }
 
     /// Moves outer regions back, so that `inner` is empty only if no region is open. The amortised
-    /// time is constant: each region was moved out since the last refill, or enough others were
-    /// left.
+    /// time is constant, because each entry of `outer` is moved out once and removed once.
     #[cold]
     fn refill(&mut self, inner: &mut Vec<RegionId>) {
         while inner.len() < MOST / 2

@@ -1,4 +1,4 @@
-//! [`FoldParams`] and their validated form, [`Checked`].
+//! Parameters of a fold: [`FoldParams`] and their validated form, [`Checked`].
 
 use crate::{Boundary, Error, FoldOp, Op, Result};
 use perf_core::LocationKind;
@@ -8,12 +8,13 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Selection {
-    /// The state at the centre of the pixel has weight 1: the published method. O(log n) for each
-    /// pixel.
+    /// The state at the centre of the pixel has weight 1. This is the published method. It takes
+    /// O(log n) for each pixel and stream.
     #[default]
     Sampled,
-    /// Each state is weighted by the ticks that it lasts within the pixel. O(transitions in the
-    /// window). A pixel shorter than a tick is sampled.
+    /// Each state is weighted by the number of ticks that it lasts within the pixel. This takes
+    /// time proportional to the number of transitions in the window. A pixel shorter than a tick is
+    /// sampled.
     Exact,
 }
 
@@ -21,8 +22,9 @@ pub enum Selection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ties {
-    /// The state of the stream with the lowest number. Of two states of one stream in a pixel
-    /// (exact selection), the lower in the order of [`State`](crate::State).
+    /// The state of the stream with the lowest number. With exact selection, one stream can have
+    /// two tied states in a pixel; then the state that is lower in the order of
+    /// [`State`](crate::State) wins.
     #[default]
     StreamOrder,
     /// The lowest state in the order of [`State`](crate::State). The fold then does not depend on
@@ -40,7 +42,7 @@ pub enum AbsentRule {
     /// Counted as idle, as published.
     #[default]
     AsIdle,
-    /// Not counted: n is the number of streams that exist at that time.
+    /// Not counted. The total is then the number of streams that exist at that time.
     LeaveOut,
 }
 
@@ -51,12 +53,12 @@ pub enum Nesting {
     /// All streams of the group have equal weight, regardless of the groups in between.
     #[default]
     Flat,
-    /// Each child is folded first and has equal weight: a majority of majorities, which differs
-    /// from a flat fold if children differ in size. A child that shows no class counts as idle; a
-    /// child whose streams are all absent counts as absent.
+    /// Each child is folded first, and all children have equal weight. The result is a majority of
+    /// majorities, which differs from a flat fold if children differ in size. A child that shows no
+    /// class counts as idle; a child whose streams are all absent counts as absent.
     ///
     /// [`Op::Diff`] and [`Op::Outliers`] compare the children with each other. Each child is first
-    /// folded by the default operation of its kind, so differences within a child do not show.
+    /// folded by the default operation of its kind, so differences within a child are not visible.
     Nested,
 }
 
@@ -74,9 +76,9 @@ pub struct FoldParams {
     columns: usize,
     /// User-defined operation.
     op: Option<Arc<dyn FoldOp>>,
-    /// Operation out of [`Op`]; `None` for the default of each kind.
+    /// Predefined operation; `None` for the default of each kind, or if `op` is set.
     known: Option<Op>,
-    /// Sampled or exact.
+    /// Method that determines the state of a stream in a pixel.
     selection: Selection,
     /// Transitions that count at the time of a sample.
     boundary: Boundary,
@@ -86,7 +88,7 @@ pub struct FoldParams {
     absent: AbsentRule,
     /// `true` if [`Op::Min`] skips idle streams.
     ignore_idle: bool,
-    /// Flat or nested.
+    /// Method of folding a group of groups.
     nesting: Nesting,
     /// `true` if zero-length work is shown.
     instants: bool,
@@ -120,7 +122,7 @@ impl FoldParams {
     }
 
     /// Sets the operation. The default depends on the kind of the row: [`Op::Idle`] for accelerator
-    /// streams, since few of many are active at a time, and [`Op::Max`] otherwise.
+    /// streams, because few of many streams are active at a time, and [`Op::Max`] otherwise.
     pub fn op(mut self, op: Op) -> Self {
         self.known = Some(op);
         self.op = None;
@@ -158,7 +160,8 @@ impl FoldParams {
         self
     }
 
-    /// Makes [`Op::Min`] skip idle streams; default false. If all are idle the result is idle.
+    /// Makes [`Op::Min`] skip idle streams; default false. If all streams are idle, the result is
+    /// idle.
     pub fn ignore_idle(mut self, ignore: bool) -> Self {
         self.ignore_idle = ignore;
         self
@@ -170,8 +173,8 @@ impl FoldParams {
         self
     }
 
-    /// Shows [zero-length work](crate::Timelines::instants) in cells of at most one tick, instead
-    /// of the state of its stream at that time. Default false: zero-length states vanish, as
+    /// Shows [zero-length work](crate::Timelines::instants) in cells of at most one tick, in place
+    /// of the state of its stream at that time. Default false: zero-length states are not shown, as
     /// published.
     pub fn instants(mut self, show: bool) -> Self {
         self.instants = show;
@@ -202,7 +205,7 @@ impl FoldParams {
     }
 }
 
-/// Parameters validated by [`FoldParams::check`], with which a [`Folder`](crate::Folder) runs.
+/// Parameters of a [`Folder`](crate::Folder), validated by [`FoldParams::check`].
 #[derive(Clone, Debug, Default)]
 pub struct Checked(FoldParams);
 
@@ -216,7 +219,7 @@ fn default_op(kind: LocationKind) -> Op {
 /// Operation of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowOp<'a> {
-    /// Operation of this crate.
+    /// Predefined operation.
     Known(Op),
     /// User-defined operation.
     Own(&'a dyn FoldOp),
@@ -244,8 +247,9 @@ impl Checked {
         }
     }
 
-    /// Returns the operation for the children of a nested fold if it differs from that of the row.
-    /// Operations that show differences return no state that could be compared again.
+    /// Returns the operation for the children of a nested fold if it differs from the operation of
+    /// the row. `Op::Diff` and `Op::Outliers` show differences, which cannot be compared again as
+    /// states.
     pub(crate) fn child_op(&self, kind: LocationKind) -> Option<Op> {
         match self.op(kind)? {
             Op::Diff | Op::Outliers(_) => Some(default_op(kind)),
@@ -282,7 +286,7 @@ impl Checked {
         self.0.nesting == Nesting::Nested
     }
 
-    /// Returns the number of cells of `rows` rows, or an error if it exceeds the limit.
+    /// Returns the number of cells of `rows` rows, or an error if this number exceeds the limit.
     pub(crate) fn room(&self, rows: usize) -> Result<usize> {
         let (columns, limit) = (self.0.columns, self.0.max_cells);
         // The times of the columns take memory even without rows.

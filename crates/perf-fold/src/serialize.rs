@@ -37,8 +37,8 @@ pub(crate) fn by_cause<S: Serializer>(
     to.collect_map(Cause::ALL.iter().map(|cause| cause.name()).zip(values))
 }
 
-/// Serializes bundles as a sequence of objects with the fields of both, because keys of a JSON map
-/// are strings.
+/// Serializes bundles as a sequence of objects that have the fields of both `Ends` and `Traffic`. A
+/// map is not possible, because keys of a JSON map are strings.
 pub(crate) fn bundles<S: Serializer>(
     bundles: &BTreeMap<Ends, Traffic>,
     to: S,

@@ -1,10 +1,9 @@
-//! State maps: from the call stack of a stream to the class of its state.
+//! State maps, which assign a class to the call stack of a stream.
 
 use crate::{ClassId, Classes, Result};
 use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole, Unify};
 
-/// Maps the open regions of a stream to a class, and thereby decides the meaning of the colours in
-/// a fold.
+/// Maps the open regions of a stream to a class. The classes are the colours of a fold.
 ///
 /// [`RegionMap`] covers the usual cases. Implement this trait for other rules, such as one class
 /// for all calls below a certain function.
@@ -27,15 +26,16 @@ pub trait StateMap: Sync {
     fn classes(&self) -> &Classes;
 
     /// Returns the class of a stream whose open regions are `stack`, outermost first and never
-    /// empty. `None` makes the stream idle. Called for each enter and leave, so it must be cheap.
+    /// empty. `None` makes the stream idle. This method is called for each enter and leave, so it
+    /// must be fast.
     ///
     /// On a location whose regions [overlap](perf_core::LocationView::overlaps), `stack` holds the
-    /// open regions in the order in which they were entered. If more than 256 were open at once, it
-    /// may hold only the inner ones.
+    /// open regions in the order in which they were entered. If more than 256 regions were open at
+    /// once, `stack` may lack the outer regions.
     fn class(&self, stack: &[RegionId]) -> Option<ClassId>;
 }
 
-/// Classes by region: that of the innermost open region, or of the frame at a fixed depth.
+/// Assigns the class of the innermost open region, or of the stack frame at a fixed depth.
 ///
 /// ```
 /// use perf_core::{Definitions, Region, RegionId};
@@ -54,12 +54,12 @@ pub struct RegionMap {
     table: Vec<ClassId>,
     /// Table of class names.
     classes: Classes,
-    /// Depth of the frame that decides; `None` for the innermost.
+    /// Depth of the stack frame that determines the class; `None` for the innermost frame.
     depth: Option<usize>,
 }
 
 impl RegionMap {
-    /// Makes each function a class named after it.
+    /// Creates one class for each function, with the name of the function.
     ///
     /// Regions with the same name, source file and line are one function ([`Unify::Location`]). Two
     /// functions of the same name are distinguished by their [labels](Unify::labels).
@@ -71,8 +71,8 @@ impl RegionMap {
         RegionGroups::new().plan(definitions)
     }
 
-    /// Returns the same classes, decided by the frame at `depth` (0 for the outermost) instead of
-    /// the innermost one. On a shallower stack the innermost frame decides.
+    /// Returns a map with the same classes that uses the stack frame at `depth` (0 for the
+    /// outermost) instead of the innermost frame. On a shallower stack it uses the innermost frame.
     pub fn at_depth(&self, depth: usize) -> Self {
         RegionMap {
             depth: Some(depth),
@@ -80,7 +80,7 @@ impl RegionMap {
         }
     }
 
-    /// Returns the class of one region.
+    /// Returns the class of one region. An undefined region has the class of undefined regions.
     pub fn of(&self, region: RegionId) -> Option<ClassId> {
         let class = self.table.get(region.index());
         class.or(self.table.last()).copied()
@@ -102,11 +102,12 @@ impl StateMap for RegionMap {
     }
 }
 
-/// Groups of regions by pattern, from which a [`RegionMap`] is built: `MPI`, a module of the
-/// application, or copies.
+/// Groups of regions, such as `MPI`, a module of the application, or copies, from which a
+/// [`RegionMap`] is built.
 ///
 /// Rules are tried in the order in which they were added, and the first match wins. Folds of large
-/// applications need groups, because two ranks are rarely in the same one of hundreds of regions.
+/// applications need groups, because with hundreds of regions two ranks are rarely in the same
+/// region.
 ///
 /// ```
 /// use perf_core::{Definitions, Region};
@@ -137,14 +138,14 @@ enum Rule {
     Name(String),
     /// Programming model.
     Paradigm(Paradigm),
-    /// Role.
+    /// Role of the region.
     Role(RegionRole),
     /// MPI, by paradigm or name.
     Mpi,
 }
 
 impl RegionGroups {
-    /// Starts without groups: every region keeps its own name.
+    /// Returns an empty set of groups: every region is a class with its own name.
     pub fn new() -> Self {
         Self::default()
     }
@@ -170,7 +171,7 @@ impl RegionGroups {
         self.rule(class, Rule::Mpi)
     }
 
-    /// Puts all other regions into one class. By default each keeps its own name.
+    /// Puts all other regions into one class. By default each of them keeps its own name.
     pub fn others_into(mut self, class: impl Into<String>) -> Self {
         self.others = Some(class.into());
         self
@@ -206,8 +207,8 @@ impl RegionGroups {
 
     /// Applies the rules to the regions of a recording.
     ///
-    /// The classes of the rules come first and in their order, so that their ids, and colours
-    /// derived from them, do not depend on the recording.
+    /// The classes of the rules come first, in the order of the rules. Their ids, and colours
+    /// derived from the ids, therefore do not depend on the recording.
     ///
     /// # Errors
     /// Returns [`Error::TooManyClasses`](crate::Error::TooManyClasses) if there are more classes

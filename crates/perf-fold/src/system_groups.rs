@@ -48,7 +48,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Returns the groups, with those of one level as rows in the order of the system tree.
+    /// Returns the groups. The groups of level `by` are rows, in the order of the system tree.
     pub(crate) fn groups(mut self, by: GroupBy) -> Groups {
         let mut rows: Vec<_> = self
             .order
@@ -107,8 +107,8 @@ impl<'a> Tree<'a> {
                 continue;
             }
             let device = self.processes.get(&device).map_or("", String::as_str);
-            // Annotations of a device are stored beside its streams. They form a row of their own
-            // and are not work.
+            // Annotations of a device are stored beside its streams but are not work. They
+            // therefore get a separate row.
             let label = match kind {
                 LocationKind::AcceleratorStream => of_process(&name, device),
                 _ => format!("{}, other {}", of_process(&name, device), plural(kind)),
@@ -136,7 +136,7 @@ impl<'a> Tree<'a> {
         process.map_or(NOTHING, |id| id.0)
     }
 
-    /// Returns the node of the process, or that of the device if its process has none.
+    /// Returns the node of the process, or the node of the device if the process has none.
     fn node(&self, stream: u32) -> u32 {
         let system = self.timelines.system();
         let process = system.group(LocationGroupId(self.process(stream)));
@@ -145,7 +145,8 @@ impl<'a> Tree<'a> {
         node.or_else(own).map_or(NOTHING, |SystemNodeId(id)| id)
     }
 
-    /// Returns the accelerator that a stream belongs to, if the recording defines accelerators.
+    /// Returns the accelerator that a stream belongs to, or [`NOTHING`] if the recording does not
+    /// define it.
     fn device(&self, stream: u32) -> u32 {
         let device = self.group(stream).filter(|id| {
             let group = self.timelines.system().group(*id);
@@ -168,7 +169,7 @@ fn parts(streams: &[u32], of: impl Fn(u32) -> u32) -> Parts {
     parts
 }
 
-/// Returns names by id. The second use of a name is called `name (2)`, so that rows can be
+/// Returns names by id. The second use of a name becomes `name (2)`, so that rows can be
 /// distinguished.
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
     let mut seen: HashMap<&str, u32> = HashMap::new();

@@ -19,11 +19,11 @@ impl Fold {
     /// | `time` | time | centre of the pixel |
     /// | `shown` | text | `class`, `idle`, `uniform`, `differs` or `number`, see [`Value`] |
     /// | `state` | text | class that the cell shows, or `idle`; missing for uniform cells and numbers |
-    /// | `value` | float | number of an operation that selects no state, missing for all others |
-    /// | `agreement` | float, % | share of what is counted that is in the state shown |
-    /// | `distinct states` | unsigned | states that occur, idle among them |
+    /// | `value` | float | number, for operations that compute a number; otherwise missing |
+    /// | `agreement` | float, % | share of `counted` that is in the shown state |
+    /// | `distinct states` | unsigned | number of states that occur, including idle |
     /// | `counted` | unsigned | streams when sampled, stream-ticks when exact |
-    /// | `idle`, `absent` | unsigned | part of it that is idle, and that is absent |
+    /// | `idle`, `absent` | unsigned | parts of `counted` that are idle and absent; dropped absent streams are not in `counted` |
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -91,7 +91,7 @@ impl Utilisation {
     /// | `overlap share` | float, % | its share of the span |
     /// | `stream time` | time | sum of the busy times of the streams |
     /// | `mean concurrency` | float | mean number of busy streams |
-    /// | `busy intervals` | unsigned | intervals that the busy time is made of |
+    /// | `busy intervals` | unsigned | number of intervals of the busy time |
     ///
     /// ```
     /// use perf_core::{Cell, Clock, Ticks, TimeRange};
@@ -218,7 +218,7 @@ impl Tally {
     /// |---|---|---|
     /// | `state` | text | class, `idle` or `absent` |
     /// | `counted` | unsigned | streams when sampled, stream-ticks when exact |
-    /// | `share` | float, % | its share of all that was counted |
+    /// | `share` | float, % | its share of the sum of all states |
     /// | `first stream` | unsigned | lowest number of a stream in that state |
     ///
     /// ```
@@ -257,7 +257,7 @@ impl Line {
     /// |---|---|---|
     /// | `sender`, `receiver` | text | label of the location |
     /// | `sent`, `received` | time | begin and end of the message |
-    /// | `duration` | time | time between them, below 0 where clocks disagree |
+    /// | `duration` | time | `received` minus `sent`, negative if the clocks disagree |
     /// | `bytes` | unsigned, B | length |
     ///
     /// ```
@@ -295,16 +295,16 @@ impl Line {
 }
 
 impl Lines {
-    /// Returns the bundles of messages, and the messages that make no line, as two tables. `fold`
-    /// is the fold whose window the lines were computed for.
+    /// Returns two tables: the bundles of messages, and the number of messages without a line.
+    /// `fold` must have the window for which the lines were computed.
     ///
     /// | column of `bundles` | type | meaning |
     /// |---|---|---|
     /// | `sender`, `receiver` | text | label of the row |
-    /// | `sent in`, `received in` | text | `window`, or `before` or `after` it |
+    /// | `sent in`, `received in` | text | `window`, or `before` or `after` the window |
     /// | `sent`, `received` | time | begin of the pixel, missing outside of the window |
     /// | `messages` | unsigned | number of messages |
-    /// | `bytes` | unsigned, B | their length together |
+    /// | `bytes` | unsigned, B | total length of the messages |
     ///
     /// | column of `messages without a line` | type | meaning |
     /// |---|---|---|

@@ -11,7 +11,7 @@ use perf_core::Merge;
 pub struct Entry {
     /// The state.
     pub state: State,
-    /// Number of streams in the state when sampled, stream-ticks spent in it when exact.
+    /// Number of streams in the state when sampled, or stream-ticks spent in the state when exact.
     pub weight: u64,
     /// Lowest number of a stream in the state.
     pub first: u32,
@@ -19,13 +19,14 @@ pub struct Entry {
 
 impl Entry {
     fn add(&mut self, weight: u64, first: u32) {
-        // Saturating sums are as associative as plain ones.
+        // Saturating sums of unsigned numbers are associative.
         self.weight = self.weight.saturating_add(weight);
         self.first = self.first.min(first);
     }
 }
 
-/// Weights of states with the first stream of each: the associative part of a fold.
+/// Weight and first stream of each state. This is the part of a fold that can be merged in any
+/// order.
 ///
 /// The published operations are functions of these counts. Parts that threads, groups or MPI ranks
 /// count separately therefore merge to the same result as one joint count, including ties, provided
@@ -119,8 +120,8 @@ impl Rules {
 
 /// Counts of one cell, as operations read them.
 ///
-/// `None` of the paper is [`State::Idle`] here. Absent streams are counted as idle or dropped,
-/// depending on [`AbsentRule`], and have no entry of their own.
+/// The paper's state `None` is [`State::Idle`] here. Absent streams are counted as idle or dropped,
+/// depending on [`AbsentRule`], and have no separate entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<'a> {
     /// States that occur.
@@ -161,14 +162,14 @@ impl<'a> Counts<'a> {
         entry.map_or(0, |entry| entry.weight)
     }
 
-    /// Returns the state of largest weight among those that `keep` accepts; ties follow the rule
-    /// for ties.
+    /// Returns the state with the largest weight among the states that `keep` accepts, or `None` if
+    /// there is none. [`Ties`] decides between states of equal weight.
     pub fn most(&self, keep: impl Fn(State) -> bool) -> Option<Entry> {
         self.best(keep, |weight| u64::MAX - weight)
     }
 
-    /// Returns the state of smallest weight among those that `keep` accepts; ties follow the rule
-    /// for ties.
+    /// Returns the state with the smallest weight among the states that `keep` accepts, or `None`
+    /// if there is none. [`Ties`] decides between states of equal weight.
     pub fn least(&self, keep: impl Fn(State) -> bool) -> Option<Entry> {
         self.best(keep, |weight| weight)
     }
@@ -200,7 +201,7 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// Counts cell after cell without allocating.
+/// Counts the states of one cell after another without allocating.
 #[derive(Debug)]
 pub(crate) struct Counter {
     /// Entries of the current cell.
@@ -229,8 +230,8 @@ impl Counter {
         }
     }
 
-    /// Allocates space for `codes` states, of which at most `streams` or a few thousand occur at a
-    /// time, so that counting does not allocate.
+    /// Allocates space for `codes` states, so that counting does not allocate. It is sufficient if
+    /// at most `streams` or 4,096 states, whichever is more, occur in one cell.
     pub(crate) fn prepare(&mut self, codes: usize, streams: usize, rule: AbsentRule) {
         self.rule = rule;
         if self.places.len() < codes {

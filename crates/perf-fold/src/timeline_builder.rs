@@ -36,7 +36,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
         walk.set(lifetime.start);
         replay(location, &mut walk, job)?
     };
-    // Regions that are still open end here. After its lifetime the location is absent.
+    // Regions that are still open end here, because the location is absent after its lifetime.
     walk.until(lifetime.end);
     walk.transition(lifetime.end, code::ABSENT);
     walk.times.shrink_to_fit();
@@ -60,8 +60,8 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     Ok((columns, counts))
 }
 
-/// Returns the zero-length work of a location in order of time, each piece with the state of its
-/// region alone.
+/// Returns the zero-length work of a location in order of time. The state of each piece is the
+/// state of its region alone.
 fn instants<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
@@ -106,7 +106,7 @@ fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
 /// Replays a location with overlapping regions, like [`replay`]: each leave closes one open call of
 /// its own region.
 ///
-/// All matching leaves count as `top`, since none of them needs a repair.
+/// All matching leaves count as `top`, because none of them needs a repair.
 fn overlapping<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
@@ -155,11 +155,11 @@ struct Walk<'a, M: ?Sized> {
     map: &'a M,
     /// Number of classes of the map.
     classes: usize,
-    /// Open regions, outermost first; [`Overlaps`] may hold the outer ones.
+    /// Open regions, outermost first; [`Overlaps`] may hold the outer regions.
     stack: Vec<RegionId>,
     /// Times of the transitions so far.
     times: Vec<Ticks>,
-    /// State code after each transition; one more than `times`.
+    /// State code before the first and after each transition; one entry more than `times`.
     codes: Vec<u32>,
     /// `true` while recording is switched off.
     off: bool,
@@ -185,7 +185,8 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// Reads the events before the window to find out if recording is off at its start.
+    /// Reads the events before the window to determine whether recording is off or a flush is in
+    /// progress at its start.
     fn recall(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         for index in 0..location.range().start {
@@ -203,7 +204,7 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
     #[inline]
     fn transition(&mut self, at: Ticks, code: u32) {
         if self.times.last() == Some(&at) {
-            // The previous state lasted no time, so its transition is removed.
+            // The previous state has zero length, so its transition is removed.
             self.times.pop();
             self.codes.pop();
         }
@@ -213,7 +214,8 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// Adds a transition to the state that follows from the stack and the recording switch.
+    /// Adds a transition to the state that follows from the stack, the recording switch and the
+    /// current flush.
     #[inline]
     fn set(&mut self, at: Ticks) {
         let lost = self.off || self.flushed.is_some_and(|until| at < until);
@@ -236,7 +238,8 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// Ends a flush that is over at `at`. The open regions show again from its end.
+    /// Ends a flush that is over at `at`. From the end of the flush, the state follows from the
+    /// open regions again.
     #[inline]
     fn until(&mut self, at: Ticks) {
         if let Some(until) = self.flushed

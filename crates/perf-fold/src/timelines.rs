@@ -1,4 +1,4 @@
-//! [`Timelines`]: states of each stream over time, in columns.
+//! [`Timelines`]: the states of each stream over time, stored as columns of transitions.
 
 use crate::class::code;
 use crate::sampling;
@@ -17,19 +17,19 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 /// transition.
 ///
 /// Timelines are built once for a recording and a [`StateMap`], and every fold reads them. A
-/// *stream* is a location in the view that they were built from, numbered from 0 in the order of
-/// the view. Clones share the data.
+/// *stream* is a location in the view from which the timelines were built. Streams are numbered
+/// from 0 in the order of the view. Clones share the data.
 ///
 /// Regions of a thread nest, and a leave that does not match is repaired as in
 /// [`perf_core::replay`]. If regions [overlap](perf_core::LocationView::overlaps), as on an
 /// accelerator stream, each leave closes the first open call of its region, as in
-/// [`perf_core::intervals()`]. The state is then that of the open region that was entered last: a
-/// stream is busy while any of its work is open.
+/// [`perf_core::intervals()`]. The state is then the state of the open region that was entered
+/// last, so a stream is busy while any of its work is open.
 ///
-/// States of length zero vanish: of several transitions at one time, the last in file order wins.
-/// Transitions between equal states are dropped. Zero-length work on an accelerator stream is
-/// stored beside the transitions, in 16 bytes each, and shown [on
-/// request](crate::FoldParams::instants): see [`instants`](Self::instants).
+/// States of length zero are dropped: if several transitions have the same time, the last in file
+/// order wins. Transitions between equal states are dropped too. Zero-length work on an accelerator
+/// stream is stored beside the transitions, in 16 bytes each, see [`instants`](Self::instants). A
+/// fold shows it only if [`FoldParams::instants`](crate::FoldParams::instants) is set.
 ///
 /// ```
 /// use perf_core::{Job, Ticks};
@@ -63,8 +63,8 @@ struct Inner {
     repairs: ReplayCounts,
 }
 
-/// Columns of one stream. `codes[i]` is its state after `i` transitions. There is one more code
-/// than times, and the first code is always absent.
+/// Columns of one stream. `codes[i]` is the state after `i` transitions. There is one more code
+/// than there are times, and the first code is always absent.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Columns {
     /// Location of the stream.
@@ -78,7 +78,8 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Returns the code of the zero-length work at a time; the last one in file order.
+    /// Returns the code of the zero-length work at a time, or `None` if there is none. If there are
+    /// several pieces, the last in file order wins.
     pub(crate) fn instant(&self, at: Ticks) -> Option<u32> {
         let until = self.instants.partition_point(|(time, _)| *time <= at);
         let last = self.instants.get(until.checked_sub(1)?)?;
@@ -86,15 +87,15 @@ impl Columns {
     }
 }
 
-/// Rule that decides if a transition at exactly the sampled time counts.
+/// Rule that decides whether a transition at exactly the sampled time counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Boundary {
-    /// Transitions at or before the time count, `t_e <= t`: an interval contains its start but not
+    /// Transitions at or before the time count, `t_e <= t`. An interval contains its start but not
     /// its end.
     #[default]
     AtOrBefore,
-    /// Only earlier transitions count, `t_e < t`, as in the slides of the paper. The rules differ
-    /// on exact ties only.
+    /// Only earlier transitions count, `t_e < t`, as in the slides of the paper. The two rules
+    /// differ only for transitions at exactly the sampled time.
     Strict,
 }
 
@@ -165,8 +166,8 @@ impl Timelines {
         self.0.clock
     }
 
-    /// Returns the range from the first transition of any stream to the last. Empty, at 0, without
-    /// transitions.
+    /// Returns the range from the first to the last transition of all streams. Without transitions
+    /// the range is empty and begins at 0.
     pub fn range(&self) -> TimeRange {
         self.0.range
     }
@@ -177,9 +178,9 @@ impl Timelines {
     }
 
     /// Returns an upper bound on the size in bytes of the timelines of a view, without building
-    /// them: 12 bytes for each event. Events that change no state, such as messages, take less.
-    /// During construction, the columns of one stream for each thread may exist twice for a short
-    /// time while they shrink.
+    /// them. The bound is 12 bytes for each event and 16 bytes for each stream. Events that change
+    /// no state, such as messages, take no memory. During construction, the columns of one stream
+    /// for each thread may exist twice for a short time while they shrink.
     ///
     /// ```
     /// use perf_core::Job;
@@ -192,7 +193,7 @@ impl Timelines {
     /// ```
     pub fn estimate(view: TraceView<'_>) -> usize {
         let lens = view.locations().map(|location| location.len());
-        // There is one more time, and two more codes, than events.
+        // There are at most one more time and two more codes than events.
         let bytes = |len: usize| len * CHANGE + size_of::<Ticks>() + 2 * size_of::<u32>();
         lens.map(bytes).sum()
     }
@@ -210,13 +211,13 @@ impl Timelines {
     /// Returns the repairs made during the replay of enters and leaves.
     ///
     /// Overlapping regions on an accelerator stream need no repair: a leave counts as `top` if its
-    /// region is open at all, and `nearest` and `implicit_closes` do not occur. A profile requires
-    /// nested frames, so it repairs the same stream and counts more.
+    /// region is open, and `nearest` and `implicit_closes` do not occur. A profile requires nested
+    /// stack frames, so it repairs the same stream and counts more repairs.
     pub fn repairs(&self) -> ReplayCounts {
         self.0.repairs
     }
 
-    /// Returns the location of stream `stream`.
+    /// Returns the location of stream `stream`, or `None` if there is no such stream.
     pub fn location(&self, stream: u32) -> Option<LocationId> {
         self.stream(stream).map(|columns| columns.location)
     }
@@ -229,8 +230,8 @@ impl Timelines {
         location.map_or(LocationKind::Unknown, |location| location.kind)
     }
 
-    /// Returns the state of a stream at one time, by binary search; absent if there is no such
-    /// stream.
+    /// Returns the state of a stream at one time, or absent if there is no such stream. Uses binary
+    /// search.
     pub fn state(&self, stream: u32, at: Ticks, boundary: Boundary) -> State {
         let Some(columns) = self.stream(stream) else {
             return State::Absent;
@@ -242,9 +243,9 @@ impl Timelines {
         code::state(columns.codes.get(passed).copied().unwrap_or(code::ABSENT))
     }
 
-    /// Returns the intervals of constant state of one stream that touch `window`, cut to it, in
-    /// order. The time before the first and after the last transition is skipped. No interval is
-    /// empty.
+    /// Returns the intervals of constant state of one stream that touch `window`, cut to the window
+    /// and in order of time. The time before the first and after the last transition is skipped. No
+    /// interval is empty.
     pub fn segments(
         &self,
         stream: u32,
@@ -258,12 +259,12 @@ impl Timelines {
             .map(|(range, code)| (range, code::state(code)))
     }
 
-    /// Returns the zero-length work of an accelerator stream in `window`, in order, with its
-    /// states.
+    /// Returns the zero-length work of an accelerator stream in `window`, in order of time, as
+    /// times and states.
     ///
-    /// It takes no time and therefore does not affect shares, [`state`](Self::state) or
-    /// [`segments`](Self::segments). A fold can [show it](crate::FoldParams::instants) in cells of
-    /// at most one tick, so that it becomes visible by zooming in.
+    /// Zero-length work takes no time and therefore does not affect shares, [`state`](Self::state)
+    /// or [`segments`](Self::segments). A fold can [show it](crate::FoldParams::instants) in cells
+    /// of at most one tick, so that it becomes visible by zooming in.
     pub fn instants(
         &self,
         stream: u32,

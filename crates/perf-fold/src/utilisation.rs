@@ -1,20 +1,22 @@
-//! Utilisation and the share of each state, for rows and for intervals.
+//! [`Utilisation`] and [`Usage`]: busy time, overlap and the share of each state, for rows and for
+//! intervals.
 
 use crate::class::code;
 use crate::{Classes, Error, Folder, Result, State, Timelines, sampling};
 use perf_core::{Cancelled, Job, TimeRange, parallel};
 
-/// Utilisation of streams over a window, which `max` hides if many streams are active for short
-/// times.
+/// Utilisation of streams over a window. A fold by `max` does not show it if many streams are
+/// active for short times.
 ///
 /// A stream is busy while it is in a class. All times are in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Utilisation {
-    /// Length of the window.
+    /// Length of the window, in ticks.
     pub span: u64,
-    /// Time in which at least one stream is busy: the length of the union.
+    /// Time in which at least one stream is busy, that is, the length of the union of the busy
+    /// intervals.
     pub busy: u64,
     /// Time in which more than one stream is busy.
     pub overlap: u64,
@@ -25,8 +27,8 @@ pub struct Utilisation {
 }
 
 impl Utilisation {
-    /// Computes the utilisation of intervals that may overlap, as device streams record them, cut
-    /// to the window.
+    /// Computes the utilisation from intervals that may overlap, such as those of device streams.
+    /// Intervals are cut to the window.
     ///
     /// ```
     /// use perf_core::{Ticks, TimeRange};
@@ -92,20 +94,21 @@ impl Utilisation {
         self.share(self.busy)
     }
 
-    /// Returns the fraction of the window in which more than one stream is busy.
+    /// Returns the fraction of the window in which more than one stream is busy; 0 for an empty
+    /// window.
     pub fn overlap_share(&self) -> f64 {
         self.share(self.overlap)
     }
 
-    /// Returns the mean number of busy streams over the window.
+    /// Returns the mean number of busy streams over the window; 0 for an empty window.
     pub fn mean_concurrency(&self) -> f64 {
         self.share(self.stream_time)
     }
 
     /// Returns the largest difference between [`utilisation`](Self::utilisation) and its sampled
-    /// estimate, the fraction of `columns` pixels that an `idle` row paints. It is the number of
-    /// intervals over the number of columns, because the pixels inside one interval are off by at
-    /// most one.
+    /// estimate, the fraction of `columns` pixels that an `idle` row paints. The difference is the
+    /// number of intervals divided by `columns`, because the number of painted pixels of an
+    /// interval is wrong by at most one.
     pub fn sampled_error(&self, columns: usize) -> f64 {
         self.intervals as f64 / columns.max(1) as f64
     }
@@ -125,10 +128,10 @@ impl Utilisation {
 pub struct Usage {
     /// Utilisation over the window.
     pub utilisation: Utilisation,
-    /// Utilisation over the row's own span in the window, from the first begin of work to the last
-    /// end.
+    /// Utilisation over the span of the row's work in the window, from the first begin of work to
+    /// the last end.
     ///
-    /// For the streams of a device over the whole recording it equals
+    /// For the streams of a device over the whole recording this value equals
     /// [`Device::utilisation`](crate::Device::utilisation) over [`Span::Own`](crate::Span::Own).
     pub own: Utilisation,
     /// Stream-ticks in each state that occurs, in descending order and then by state.
@@ -219,7 +222,8 @@ impl Usage {
             .map(move |(state, time)| (*state, share(*time)))
     }
 
-    /// Returns the share of one state in the stream-time of the row, 0 if it does not occur.
+    /// Returns the share of one state in the stream-time of the row, or 0 if the state does not
+    /// occur.
     pub fn share_of(&self, state: State) -> f64 {
         let mut shares = self.shares();
         let found = shares.find(|(other, _)| *other == state);
@@ -258,8 +262,8 @@ impl Usage {
     }
 }
 
-/// Time by state code. Lists the codes that occur, so that a row with few of many classes takes
-/// little time.
+/// Time by state code. The codes that occur are listed, so that a row with few of many classes
+/// takes little time.
 struct Times {
     /// Stream-ticks of each code.
     by_code: Vec<u64>,
@@ -293,8 +297,8 @@ impl Times {
 }
 
 impl Folder {
-    /// Computes the exact usage of each row over a window, independent of the operation.
-    /// O(transitions).
+    /// Computes the exact usage of each row over a window. The result does not depend on the
+    /// operation. Takes time proportional to the number of transitions in the window.
     ///
     /// Progress is reported in rows, in the phase `usage`.
     ///

@@ -1,8 +1,8 @@
-//! Errors of this crate.
+//! Errors of this crate: messages, requests, servers and stores that fail.
 
 use std::time::Duration;
 
-/// Reasons why a message, a server or a store fails.
+/// Reasons why a message, a request, the server or a store fails.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,13 +31,13 @@ pub enum Error {
         /// Delay after which the message should be sent again.
         again: Duration,
     },
-    /// There are more clients than the server may keep.
+    /// The server has reached its maximum number of clients.
     #[error(
         "the server has reached its limit of {0} clients; raise it with the option `--clients`"
     )]
     TooMany(usize),
-    /// Error of the detection: a delta of another session or detector, or a store that cannot be
-    /// written.
+    /// Error of the detection, such as a delta of another session or detector, or a store that
+    /// cannot be written.
     #[error(transparent)]
     Anomaly(#[from] perf_anomaly::Error),
     /// A database cannot be read.
@@ -102,7 +102,7 @@ impl From<perf_core::codec::Malformed> for Error {
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns an error with the range if a parameter is outside of it.
+/// Returns [`Error::Parameter`] with the allowed range unless `is_within`.
 #[cfg(feature = "server")]
 pub(crate) fn within(
     is_within: bool,

@@ -1,4 +1,5 @@
-//! Serving, replaying and simulating, for the programs `perfkit live` and `perfkit-live`.
+//! Functions behind the commands `serve`, `replay` and `simulate` of the programs `perfkit live`
+//! and `perfkit-live`.
 
 #[cfg(feature = "simulate")]
 mod simulation;
@@ -24,7 +25,7 @@ pub type Messages = fn(&str);
 /// Address and names of the page.
 #[derive(Clone, Debug, Default)]
 pub struct Listen {
-    /// Address; `None` for 127.0.0.1:5560. Port 0 stands for a free one.
+    /// Address; `None` for 127.0.0.1:5560. Port 0 stands for a free port.
     pub address: Option<SocketAddr>,
     /// Further host names under which the page may be requested.
     pub hosts: Vec<String>,
@@ -43,25 +44,26 @@ impl Listen {
 pub struct ServeOptions {
     /// Address and names of the page.
     pub listen: Listen,
-    /// File with the token of writers; `None` for that of the database with `.token` appended, which is created.
+    /// File with the token of writers. `None` stands for the path of the database with `.token`
+    /// appended; this file is created if it does not exist.
     pub token_file: Option<PathBuf>,
-    /// Deltas after which a view is published.
+    /// Number of deltas after which a view is published.
     pub publish: Option<u64>,
-    /// Steps of a rank in memory.
+    /// Number of steps of a rank in memory.
     pub history: Option<usize>,
     /// Upper bound on clients.
     pub clients: Option<usize>,
     /// Upper bound on waiting messages.
     pub queue: Option<usize>,
-    /// Silence after which a client is forgotten.
+    /// Time without a message after which a client is forgotten.
     pub forget: Option<Duration>,
-    /// Upper bound on the bytes of records.
+    /// Upper bound on the size of records in bytes.
     pub keep_bytes: Option<u64>,
     /// Number of the last steps whose records are kept.
     pub keep_steps: Option<u64>,
 }
 
-/// Serves a database until the process ends. Writes the address to `out` in a line of its own.
+/// Serves a database until the process ends. Writes the address to `out` as a separate line.
 ///
 /// # Errors
 /// Returns an error if the database or the address cannot be opened, or a parameter is out of range.
@@ -98,10 +100,11 @@ pub fn serve(
     Ok(())
 }
 
-/// Interval of the checks that the database can be written.
+/// Interval between two checks whether the database can be written.
 const STORE_POLL: Duration = Duration::from_secs(1);
 
-/// Prints a message when the database can no longer be written, and when it can again.
+/// Prints a message when the database can no longer be written, and another message when it can be
+/// written again.
 fn watch_store(hub: Hub, messages: Messages) {
     std::thread::spawn(move || {
         let mut known: Option<String> = None;
@@ -138,7 +141,7 @@ pub fn replay(file: &Path, listen: &Listen, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Writes the address in a line of its own, for programs that start this one.
+/// Writes the address as a separate line, for programs that start this program.
 fn listening(service: &Service, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "listening on http://{}", service.address())?;
     out.flush()

@@ -1,4 +1,4 @@
-//! [`read`]: reading of an archive in which each rank reads some of the locations.
+//! [`read`]: reads an OTF2 archive in parallel. Each rank reads a block of the locations.
 
 use crate::blocks::weighted;
 use crate::{Ranks, Result};
@@ -57,8 +57,8 @@ impl Part {
 /// - Returns [`Error::Formats`](crate::Error::Formats) if [`Reader::open`] or [`Reader::read`]
 ///   fails on any rank; other ranks than the failing one return
 ///   [`Error::Elsewhere`](crate::Error::Elsewhere).
-/// - Returns [`Error::Differs`](crate::Error::Differs) if events refer to undefined items, which
-///   ranks would number differently.
+/// - Returns [`Error::Differs`](crate::Error::Differs) if events refer to undefined items: each
+///   rank would add definitions for them with other numbers.
 pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Result<Part> {
     let opened = Reader::open(path, options, job).map_err(Into::into);
     let reader = ranks.agree(opened)?;

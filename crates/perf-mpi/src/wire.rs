@@ -1,7 +1,8 @@
 //! [`Wire`]: encoding of values for messages between ranks.
 //!
 //! The encoding is little-endian. All ranks of a job run the same program, so there is no version
-//! number. No number in the bytes can cause an allocation larger than the message justifies.
+//! number. A wrong length cannot cause a large allocation, because lengths are compared with the
+//! remaining bytes first.
 
 use crate::Result;
 pub use perf_core::codec::Reader;

@@ -47,7 +47,8 @@ pub enum Error {
     Skipped {
         /// Number of the view.
         view: usize,
-        /// Name of the view, if it has one.
+        /// Name of the view, if it has one. For a row of a profile it states the metric, the call
+        /// path, the value and the location.
         name: String,
     },
     /// Another parameter is out of range.

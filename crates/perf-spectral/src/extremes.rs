@@ -232,4 +232,23 @@ impl<T: Real> Transform<T> {
         shift.reverse();
         shift
     }
+
+    /// Returns the steps of a shift along each axis in the shorter direction: -1 instead of 4 on an
+    /// axis of length 5. Half an axis is positive.
+    ///
+    /// ```
+    /// use perf_spectral::{Peak, Transform};
+    /// let plan = Transform::<f64>::new(&[5, 4])?;
+    /// let peak = Peak { at: 4 * 4 + 2, ..Peak::default() };
+    /// assert_eq!((plan.shift(peak), plan.steps(peak)), (vec![4, 2], vec![-1, 2]));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn steps(&self, peak: Peak) -> Vec<isize> {
+        let shift = self.shift(peak).into_iter().zip(self.dims());
+        let short = |(at, len): (usize, &usize)| match at.cast_signed() {
+            at if at > len.cast_signed() / 2 => at - len.cast_signed(),
+            at => at,
+        };
+        shift.map(short).collect()
+    }
 }

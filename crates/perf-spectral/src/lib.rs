@@ -39,6 +39,7 @@
 //! | Along which axes does a view vary, and which should be filtered? | [`Spectra::axis_power`] |
 //! | Which views correlate with a given one? | [`Spectra::rank`], pruned, or all |
 //! | Which pairs of views correlate? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
+//! | Which pairs correlate beyond chance, apart from kin? | [`Spectra::relations`], [`Kinship`] |
 //! | Is a correlation significant? | [`Spectra::confidence`] |
 //! | Which field remains after filtering? | [`Spectra::filtered`] |
 //! | Do the spectra exceed the memory? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
@@ -114,12 +115,15 @@ mod error;
 mod extremes;
 mod fft;
 mod filter;
+mod kinship;
 mod pairs;
 mod params;
+mod phase_null;
 mod profile;
 mod rank;
 mod real;
 mod reference;
+mod relations;
 mod spectra;
 mod surrogate;
 mod table;
@@ -129,12 +133,14 @@ pub use error::{Error, Result};
 pub use extremes::Peak;
 pub use fft::{Scratch, Transform};
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
+pub use kinship::Kinship;
 pub use pairs::PairMatch;
 pub use params::{CheckedRank, RankParams, Score};
 pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use rank::{Match, Ranking};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference, TOLERANCE};
+pub use relations::{CheckedRelations, Relation, RelationParams, Relations};
 pub use spectra::{Spectra, SpectraBuilder, View};
 pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use table::ViewNames;

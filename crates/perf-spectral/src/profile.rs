@@ -72,6 +72,9 @@ impl<T: Real> SpectraBuilder<T> {
     /// 0 everywhere. Only a few rows are in memory at a time. For rows with non-finite values see
     /// [`unfit`](Self::unfit).
     ///
+    /// Rows are taken in the scope in which their metrics are stored. [`Profile::in_scope`] returns a
+    /// profile with the other scope.
+    ///
     /// Progress is reported in views, in the phase `spectra`.
     ///
     /// # Errors
@@ -179,7 +182,7 @@ fn skipped(
     Ok(Skipped {
         view,
         metric: metric.map_or_else(String::new, |metric| metric.metric.name.clone()),
-        path: profile.calls().name(path, profile.regions()),
+        path: profile.call_path_labels().label(path),
         place,
         value,
     })

@@ -1,7 +1,7 @@
 //! Tables of rankings, pairs, confidence, axes and views.
 
 use crate::{AxisPower, Confidence, Match, PairMatch, Ranking, Real, Skipped, Transform, View};
-use perf_core::{CallPathId, Column, MetricId, Profile, Table};
+use perf_core::{CallPathId, CallPathLabels, Column, MetricId, Profile, Table};
 
 /// Names of views by number, for the columns `metric` and `call path` of tables.
 ///
@@ -18,13 +18,17 @@ use perf_core::{CallPathId, Column, MetricId, Profile, Table};
 /// assert_eq!(names.call_path(rows.len()), None);
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ViewNames<'a>(Source<'a>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Source<'a> {
-    /// Rows of a profile.
-    Rows(&'a Profile, &'a [(MetricId, CallPathId)]),
+    /// Rows of a profile, and the labels of its call paths.
+    Rows(
+        &'a Profile,
+        &'a [(MetricId, CallPathId)],
+        CallPathLabels<'a>,
+    ),
     /// Names stored with the views.
     Views(&'a [View]),
 }
@@ -33,7 +37,7 @@ impl<'a> ViewNames<'a> {
     /// Takes the names of rows of a profile, in the order of
     /// [`SpectraBuilder::add_rows`](crate::SpectraBuilder::add_rows).
     pub fn of_rows(profile: &'a Profile, rows: &'a [(MetricId, CallPathId)]) -> Self {
-        ViewNames(Source::Rows(profile, rows))
+        ViewNames(Source::Rows(profile, rows, profile.call_path_labels()))
     }
 
     /// Takes the names stored with the views ([`View::name`]) as call paths, without metrics.
@@ -43,8 +47,8 @@ impl<'a> ViewNames<'a> {
 
     /// Returns the name of the metric of a view.
     pub fn metric(&self, view: usize) -> Option<String> {
-        match self.0 {
-            Source::Rows(profile, rows) => {
+        match &self.0 {
+            Source::Rows(profile, rows, _) => {
                 let about = profile.metrics().get(rows.get(view)?.0.index())?;
                 Some(about.metric.name.clone())
             }
@@ -52,13 +56,11 @@ impl<'a> ViewNames<'a> {
         }
     }
 
-    /// Returns the name of the call path of a view, `main > solve`.
+    /// Returns the label of the call path of a view, `main > solve`. Call sites of equal names have
+    /// different labels, see [`CallPathLabels`].
     pub fn call_path(&self, view: usize) -> Option<String> {
-        match self.0 {
-            Source::Rows(profile, rows) => {
-                let path = rows.get(view)?.1;
-                Some(profile.calls().name(path, profile.regions()))
-            }
+        match &self.0 {
+            Source::Rows(_, rows, labels) => Some(labels.label(rows.get(view)?.1)),
             Source::Views(views) => views.get(view).map(|view| view.name.clone()),
         }
     }
@@ -83,7 +85,7 @@ impl<'a> ViewNames<'a> {
 /// Adds the columns of correlations.
 fn correlations<T: Real>(table: Table, plan: &Transform<T>, matches: &[Match]) -> Table {
     let shift = |peak| {
-        let shift = plan.shift(peak).into_iter().map(|steps| steps.to_string());
+        let shift = plan.steps(peak).into_iter().map(|steps| steps.to_string());
         format!("({})", shift.collect::<Vec<_>>().join(", "))
     };
     let of = |name: &'static str, of: fn(&Match) -> f64| {
@@ -120,7 +122,7 @@ impl Ranking {
     /// | `view` | unsigned | number of the view |
     /// | `metric`, `call path` | text | its names |
     /// | `r` | float | filtered correlation that the view is ranked by, with its sign |
-    /// | `shift` | text | shift of that value in steps along each axis, `(0, 3)` |
+    /// | `shift` | text | shift of that value in steps along each axis, in the shorter direction, `(0, -3)` |
     /// | `shift distance` | float | Euclidean length of the shift on the torus, in steps |
     /// | `unshifted r` | float | filtered correlation without shift |
     /// | `largest r`, `smallest r` | float | extremes of the filtered correlation over all shifts |
@@ -174,7 +176,7 @@ impl PairMatch {
     /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &Job::default())?;
     /// let table = PairMatch::table(&pairs, spectra.plan(), &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "reference view"), Some(Cell::Unsigned(0)));
-    /// assert_eq!(table.text_of(0, "shift"), "(4)");
+    /// assert_eq!(table.text_of(0, "shift"), "(-1)");
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
     pub fn table<T: Real>(

@@ -11,7 +11,7 @@ pub fn recording(name: &str) -> PathBuf {
     data().join("recordings").join(name)
 }
 
-/// Returns the path of the recording of six devices whose utilisation is planted.
+/// Returns the path of the recording of six devices with planted utilisation.
 pub fn devices() -> PathBuf {
     data().join("gpu/planted-6x14.json.gz")
 }

@@ -1,4 +1,4 @@
-//! Text in the format of PyTorch's Kineto, of any size and reproducible.
+//! Reproducible recordings of any size in the JSON of PyTorch's Kineto, and the counts they contain.
 
 use std::io::{self, Write};
 

@@ -5,7 +5,7 @@
 pub struct Xorshift(u64);
 
 impl Xorshift {
-    /// Creates a generator whose state is never zero.
+    /// Creates a generator with a nonzero state.
     pub fn new(seed: u64) -> Self {
         Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }

@@ -1,4 +1,4 @@
-//! Topologies that a recording defines.
+//! Cartesian topologies that the recording itself defines, such as those of `MPI_Cart_create`.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Axis, Check, Result, Shape};
@@ -15,7 +15,7 @@ pub enum Ranks<'a> {
     Groups,
     /// Rank `i` is system node `i`, with all locations of the processes on it.
     Nodes,
-    /// Rank `i` is a member of a communicator, with all locations of its process.
+    /// Rank `i` is member `i` of a communicator, with all locations of its process.
     Members(&'a Members),
 }
 
@@ -96,7 +96,7 @@ impl Owners {
         }
     }
 
-    /// Groups locations by owner with a counting sort.
+    /// Sorts the locations by owner; locations without an owner below `owners` are skipped.
     fn by(owners: usize, system: &SystemTree, owner: impl Fn(LocationId) -> Option<usize>) -> Self {
         let mut owned: Vec<(usize, u32)> = system
             .location_ids()

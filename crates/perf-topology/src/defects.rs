@@ -4,8 +4,8 @@ use crate::{Error, Result};
 
 /// Defects of a topology, counted while it is built.
 ///
-/// Correlation wants a one-to-one map from locations onto cells. Many recordings do not have one:
-/// threads of a process share its cell, or there are fewer ranks than cells.
+/// Correlation requires a one-to-one map from locations onto cells. In many recordings the map is
+/// not one-to-one: the threads of a process share its cell, or there are fewer ranks than cells.
 ///
 /// ```
 /// use perf_topology::{AxisOrder, Shape, Topology};
@@ -27,8 +27,8 @@ pub struct Check {
     /// Number of locations that are not placed because their coordinates lie outside of the grid or
     /// have the wrong number of axes.
     pub outside: usize,
-    /// Number of further, different places that the source gives to a location that already has
-    /// one. The first place is kept.
+    /// Number of entries that give another cell to a location that already has a cell. The first
+    /// cell is kept.
     pub repeated: usize,
     /// Number of entries for ranks or locations that the recording does not have.
     pub strangers: usize,

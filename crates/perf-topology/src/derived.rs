@@ -21,8 +21,8 @@ impl Topology {
     }
 
     /// Splits one axis into several, such as 12 into 3 x 4; the last of them varies fastest. The
-    /// first new axis takes the name and periodicity; the others are called `name.1`, `name.2` and
-    /// so on.
+    /// first new axis takes the name and periodicity of the old one. The other new axes are called
+    /// `name.1`, `name.2` and so on, and are not periodic.
     ///
     /// # Errors
     /// Returns [`Error::Length`] if the product of `lens` is not the length of the axis, and the
@@ -52,7 +52,7 @@ impl Topology {
     }
 
     /// Joins several adjacent axes into one, the last of them varying fastest. The result is
-    /// periodic if the first of them is, so joining undoes [`split`](Self::split).
+    /// periodic if the first joined axis is periodic, so joining undoes [`split`](Self::split).
     ///
     /// # Errors
     /// Returns [`Error::UnknownAxis`] if the range is empty or contains an axis that does not

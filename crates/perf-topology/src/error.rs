@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: topologies that cannot be built, and operations on them that fail.
 
 /// Reasons why a topology cannot be built or an operation on it fails.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,13 +76,13 @@ pub enum Error {
         /// Actual length.
         got: usize,
     },
-    /// Some cells hold several locations, and the caller required that none does.
+    /// Some cells hold several locations, but the caller required at most one.
     #[error("{cells} cells hold several locations")]
     Shared {
         /// Number of shared cells.
         cells: usize,
     },
-    /// Some cells hold no location, and the caller required that all do.
+    /// Some cells hold no location, but the caller required one in each cell.
     #[error("{cells} cells hold no location")]
     Missing {
         /// Number of empty cells.

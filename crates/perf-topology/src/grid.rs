@@ -146,7 +146,7 @@ impl Grid {
     }
 
     /// Aggregates one axis and returns the grid without it. Cells that hold no location are
-    /// skipped; a cell of the result is masked out if all its cells are.
+    /// skipped; a cell of the result is masked out if all cells that it combines are masked out.
     ///
     /// # Errors
     /// Returns [`Error::UnknownAxis`](crate::Error::UnknownAxis) if there is no such axis.

@@ -47,10 +47,10 @@
 //! cells.
 //!
 //! # Pitfalls
-//! * Every topology counts its defects, see [`Check`]: locations without a cell, outside of the
-//!   grid or with two cells, and cells that several locations share.
-//! * A cell without a location has no value, which differs from the value 0. [`Grid::filled`]
-//!   stores a chosen value in such cells.
+//! * [`Check`] counts the defects of a topology: locations without a cell, with coordinates outside
+//!   of the grid or with two cells, and cells that several locations share.
+//! * A cell without a location has no value; no value is not the same as 0. [`Grid::filled`] stores
+//!   a chosen value in such cells.
 //! * In Cube and in many applications the *first* axis varies fastest. In this crate the last axis
 //!   does, unless [`AxisOrder`] selects otherwise. The periodicity of each axis is stored;
 //!   [`Axis::new`] creates a periodic axis.

@@ -1,4 +1,4 @@
-//! Coordinates stored as text, in properties such as `BGP Coords` of TAU.
+//! Topologies from coordinates that are stored as text in properties, such as `BGP Coords` of TAU.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Check, Error, Result, Shape};
@@ -6,8 +6,8 @@ use perf_core::{LocationId, SystemTree};
 
 impl Topology {
     /// Places locations at the coordinates in the property `name`, such as `BGP Coords` with the
-    /// value `(3,5,1)`. A location without that property takes the coordinates of its process, a
-    /// process without it those of its machine node.
+    /// value `(3,5,1)`. A location without that property takes the coordinates of its process. A
+    /// process without the property takes the coordinates of its machine node.
     ///
     /// `shape` is the grid. With `None` the grid is the smallest one that starts at 0 and contains
     /// all coordinates; its axes are unnamed and periodic. A property without numbers is ignored.
@@ -74,8 +74,8 @@ impl Topology {
     }
 }
 
-/// Returns the value of a property of a location, or else of its process, or else of its machine
-/// node.
+/// Returns the value of a property of a location. If the location does not have the property, its
+/// process and then its machine node are searched.
 fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a str> {
     let own = &system.location(id)?.properties;
     let group = system.process(id).and_then(|group| system.group(group));
@@ -93,8 +93,8 @@ fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a st
 /// none.
 fn read(text: &str, numbers: &mut Vec<usize>) -> bool {
     numbers.clear();
-    // Negative numbers and fractions are not coordinates. A dash or dot between words is no sign or
-    // decimal point.
+    // Negative numbers and fractions are not coordinates. A dash between words is no sign, and a
+    // dot between words is no decimal point.
     let letters = text.as_bytes();
     let is_digit = |at: Option<usize>| {
         at.and_then(|at| letters.get(at))

@@ -1,4 +1,4 @@
-//! Topologies from rules: ranks in order, and a balanced factorisation.
+//! Topologies without stored coordinates: ranks in order over given or balanced axis lengths.
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Check, Shape};
@@ -16,8 +16,8 @@ pub enum AxisOrder {
 }
 
 impl Topology {
-    /// Assigns locations to the cells of a grid in order. With fewer locations than cells the last
-    /// cells are empty; with more, the last locations lie outside of the grid.
+    /// Assigns locations to the cells of a grid in order. If there are fewer locations than cells,
+    /// the last cells are empty. If there are more, the last locations lie outside of the grid.
     pub fn by_order(shape: Shape, order: AxisOrder, locations: usize) -> Self {
         let places: Vec<u32> = (0..locations)
             .map(|rank| nth(&shape, order, rank).unwrap_or(NOWHERE))

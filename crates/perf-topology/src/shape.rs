@@ -8,11 +8,11 @@ pub const MAX_AXES: usize = 16;
 /// Largest number of cells of a topology: 2^28, whose values take 2 GiB.
 pub const MAX_CELLS: usize = 1 << 28;
 
-/// Number of cells that is plausible for any recording, however few locations it has. It admits the
-/// grid of a whole machine for a small job, and rejects damaged lengths.
+/// Number of cells that is plausible even for a recording with few locations. This limit accepts
+/// the grid of a whole machine for a small job and rejects damaged lengths.
 const MIN_PLAUSIBLE_CELLS: usize = 1 << 20;
 
-/// Upper bound on the cells for each location of larger recordings.
+/// Upper bound on the number of cells per location, if it allows more than [`MIN_PLAUSIBLE_CELLS`].
 const MAX_CELLS_PER_LOCATION: usize = 1 << 10;
 
 /// One axis of a grid.
@@ -100,8 +100,8 @@ impl Shape {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Implausible`] for more than 1,024 cells per location and more than 2^20 in
-    /// total.
+    /// Returns [`Error::Implausible`] if the shape has more than 1,024 cells per location and more
+    /// than 2^20 cells in total.
     pub fn plausible_for(self, locations: usize) -> Result<Self> {
         let limit = locations.saturating_mul(MAX_CELLS_PER_LOCATION);
         let limit = limit.max(MIN_PLAUSIBLE_CELLS);

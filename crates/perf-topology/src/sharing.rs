@@ -1,10 +1,9 @@
-//! [`Sharing`]: number of locations in the cells of a topology.
+//! [`Sharing`]: statistics on cells that hold locations of several threads, processes or nodes.
 
 use crate::Topology;
 use perf_core::SystemTree;
 
-/// Number of locations in the occupied cells of a topology, and of the processes that they belong
-/// to.
+/// Statistics on the locations, processes and machine nodes that share the cells of a topology.
 ///
 /// Threads of a process are meant to share its cell. If cells hold unequal numbers of locations, a
 /// view of sums mostly shows those numbers. Processes on different machine nodes in one cell
@@ -14,7 +13,7 @@ use perf_core::SystemTree;
 pub struct Sharing {
     /// Number of cells that hold a location.
     pub occupied: usize,
-    /// Fewest locations in an occupied cell.
+    /// Fewest locations in an occupied cell; 0 if no cell is occupied.
     pub fewest: usize,
     /// Most locations in a cell.
     pub most: usize,
@@ -26,7 +25,8 @@ pub struct Sharing {
 
 impl Topology {
     /// Counts the locations of each cell, and the processes and nodes that they belong to. All
-    /// locations without a process count as one process, all processes without a node as one node.
+    /// locations without a process count as one process. All processes without a node count as
+    /// processes of one node.
     ///
     /// ```
     /// use perf_core::{Location, LocationGroup, LocationGroupId, SystemTree};

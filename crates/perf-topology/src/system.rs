@@ -11,18 +11,19 @@ use std::collections::HashMap;
 pub enum Place {
     /// Machine node.
     Node,
-    /// Process: counted within its node if [`Place::Node`] is an axis, else over the whole
-    /// recording.
+    /// Process. It is numbered within its node if [`Place::Node`] is an earlier axis, otherwise
+    /// over the whole recording.
     Process,
-    /// Thread: counted within its process if [`Place::Process`] is an axis, else within its node if
-    /// [`Place::Node`] is one, else over the whole recording.
+    /// Thread. It is numbered within its process if [`Place::Process`] is an earlier axis,
+    /// otherwise within its node if [`Place::Node`] is an earlier axis, otherwise over the whole
+    /// recording.
     Thread,
 }
 
 impl Topology {
     /// Builds a topology with levels of the system tree as axes. Each axis is as long as the
-    /// fullest node or process requires. Only CPU threads are placed, not the streams of
-    /// accelerators or metric sources.
+    /// fullest node or process requires. Only CPU threads and locations of unknown kind are placed,
+    /// not the streams of accelerators or metric sources.
     ///
     /// No axis is periodic.
     ///
@@ -30,10 +31,10 @@ impl Topology {
     /// Returns the errors of [`Shape::new`].
     pub fn from_system(system: &SystemTree, places: &[Place]) -> Result<Self> {
         let count = system.locations().len();
-        // Coordinates along each axis, and the number of distinct owners in the levels chosen so
-        // far.
+        // Coordinate of each location along each axis.
         let mut along: Vec<Vec<u32>> = Vec::with_capacity(places.len());
-        // Owner that this axis counts within: the node, the process, or the whole recording.
+        // Each axis numbers its entities within an owner: the node, the process, or the whole
+        // recording.
         for (at, place) in places.iter().enumerate() {
             let has = |other| places.iter().take(at).any(|place| *place == other);
             let (by_node, by_process) = (has(Place::Node), has(Place::Process));

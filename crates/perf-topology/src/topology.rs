@@ -77,7 +77,7 @@ impl Topology {
     }
 
     /// Renames the topology. By default it has the name of the grid, levels or property that it was
-    /// built from, or else an empty name.
+    /// built from. A topology from a table or an order has an empty name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -132,8 +132,8 @@ impl Topology {
     }
 
     /// Places a severity view on the grid as values and mask. Values of locations that share a cell
-    /// are added; of tuples the first number is taken. Cells without a location are 0 and masked
-    /// out. For metrics that are not additive see [`view_of`](Self::view_of).
+    /// are added. If the values are tuples, their first numbers are added. Cells without a location
+    /// are 0 and masked out. For metrics that are not additive see [`view_of`](Self::view_of).
     ///
     /// # Errors
     /// Returns [`Error::Length`] if the view has another number of locations.
@@ -156,10 +156,11 @@ impl Topology {
         Ok(())
     }
 
-    /// Places the severity view of a metric and call path on the grid; `None` if it is zero
-    /// everywhere. Locations that share a cell are combined according to the metric, see
-    /// [`Profile::over_parts`]: additive metrics are summed, minimum and maximum metrics take the
-    /// extreme, and a ratio is computed from its sums over the cell.
+    /// Places the severity view of a metric and call path on the grid. Returns `None` if the
+    /// profile has no row for them, that is, if all severities are zero. Locations that share a
+    /// cell are combined according to the metric, see [`Profile::over_parts`]: additive metrics are
+    /// summed, minimum and maximum metrics take the extreme, and a ratio is computed from its sums
+    /// over the cell.
     ///
     /// ```
     /// use perf_core::*;
@@ -197,9 +198,9 @@ impl Topology {
     }
 
     /// Places a view on the grid like [`view_of`](Self::view_of), into a buffer of the caller with
-    /// one value for each cell. Returns `true` if there is a row; without one all values are 0.
-    /// Allocates only the buffers that reading the row needs, and one value for each cell for
-    /// derived metrics.
+    /// one value for each cell. Returns `true` if the profile has a row for the metric and call
+    /// path. Without a row all values are 0. Allocates only the buffers that reading the row needs,
+    /// and one value for each cell for derived metrics.
     ///
     /// # Errors
     /// Returns the errors of [`Profile::over_parts`], and [`perf_core::Error::Length`] if `values`

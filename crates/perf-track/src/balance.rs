@@ -32,8 +32,8 @@ use perf_core::{Merge, Nanos};
 pub struct TimeBalance {
     /// All bursts, before any filter.
     pub total: Amount,
-    /// Bursts of tracked clusters: their tracked region occurs in another experiment too, and is
-    /// not filtered.
+    /// Bursts of tracked clusters, whose tracked region occurs in several experiments and is not
+    /// filtered.
     pub tracked: Amount,
     /// Bursts of all other clusters.
     pub untracked: Amount,
@@ -50,7 +50,7 @@ pub struct TimeBalance {
 }
 
 impl TimeBalance {
-    /// Computes the balance of some bursts from the cluster of each and a test for tracked
+    /// Computes the balance of bursts from the cluster of each burst and a test for tracked
     /// clusters.
     ///
     /// # Errors

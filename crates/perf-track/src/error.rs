@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! [`Error`]: reasons why bursts, points or parameters are invalid.
 
 use perf_core::Cancelled;
 

@@ -1,8 +1,8 @@
-//! [`Frame`]: one experiment, or one time window of it, with its clusters.
+//! [`Frame`]: experiment, or time window of an experiment, with its clusters.
 
 use crate::{Bursts, Error, Labels, Result};
 
-/// One experiment, or one time window of it: its bursts and the cluster of each.
+/// Experiment, or time window of an experiment: its bursts and the cluster of each burst.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -34,8 +34,8 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Creates an experiment from bursts, with one label for each burst; filtered bursts are noise.
-    /// The number of tasks is the number of processes of the bursts.
+    /// Creates an experiment from bursts, with one label for each burst. Filtered bursts should have
+    /// the label of noise. The number of tasks is the number of processes of the bursts.
     ///
     /// # Errors
     /// Returns [`Error::Length`](crate::Error::Length) if there is not one label for each burst.
@@ -55,7 +55,7 @@ impl Frame {
         })
     }
 
-    /// Returns the name, such as that of the file.
+    /// Returns the name of the experiment, such as the name of its file.
     pub fn name(&self) -> &str {
         &self.name
     }

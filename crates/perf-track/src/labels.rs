@@ -56,7 +56,7 @@ pub struct Labels {
 
 impl Labels {
     /// Creates labels without renumbering. Ids need not be dense; [`by_weight`](Self::by_weight)
-    /// makes them so.
+    /// makes them dense.
     pub fn new(of: Vec<ClusterId>) -> Self {
         let clusters = of.iter().map(|id| id.0).max().unwrap_or(0);
         Labels { of, clusters }
@@ -91,8 +91,8 @@ impl Labels {
     /// Returns the number of points of each cluster, without noise, at [`ClusterId::index`].
     ///
     /// # Errors
-    /// Returns [`Error::Unknown`] for a cluster number above the number of points. Only labels from
-    /// other sources can have one; [`by_weight`](Self::by_weight) renumbers them.
+    /// Returns [`Error::Unknown`] for a cluster number above the number of points, which only labels
+    /// with sparse ids have. [`by_weight`](Self::by_weight) makes ids dense.
     pub fn sizes(&self) -> Result<Vec<usize>> {
         let mut sizes = vec![0; self.numbered()?];
         for size in self.of.iter().filter_map(|id| id.index()) {
@@ -101,8 +101,8 @@ impl Labels {
         Ok(sizes)
     }
 
-    /// Returns the number of cluster numbers, for a table of them that is no longer than the
-    /// points.
+    /// Returns the highest cluster number, or an error if it exceeds the number of points. A table by
+    /// cluster number is thus never longer than the points.
     pub(crate) fn numbered(&self) -> Result<usize> {
         if self.clusters() <= self.len() {
             Ok(self.clusters())
@@ -116,7 +116,8 @@ impl Labels {
     }
 
     /// Renumbers the clusters 1, 2, ... by the descending sum of the weights of their points. In a
-    /// tie the cluster whose first point comes first wins. Clusters without points disappear.
+    /// tie the cluster whose first point comes first gets the lower number. Numbers without points
+    /// disappear.
     ///
     /// # Errors
     /// Returns [`Error::Length`] if there is not one weight for each point, or [`Error::NotFinite`]
@@ -166,8 +167,8 @@ impl Labels {
     }
 }
 
-/// Clusters that have points. Tables are indexed by their positions, because ids may be arbitrarily
-/// large. The list is no longer than the points.
+/// Clusters that have points. Tables are indexed by the position of a cluster in this list, because ids
+/// may be arbitrarily large. The list is no longer than the points.
 #[derive(Debug)]
 pub(crate) struct Present {
     /// Cluster ids in ascending order, without noise.
@@ -196,7 +197,7 @@ impl Present {
         self.ids.len()
     }
 
-    /// Returns the position of a cluster.
+    /// Returns the position of a cluster; `None` for noise or a cluster without points.
     pub(crate) fn place(&self, id: ClusterId) -> Option<usize> {
         // The position equals the index of the id unless an earlier cluster has no points.
         let index = id.index()?;

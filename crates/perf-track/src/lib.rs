@@ -3,9 +3,9 @@
 //! A parallel program computes in bursts between its communication calls. Bursts that execute the
 //! same code have similar metrics and form clusters in a space of metrics; a cluster corresponds to
 //! a phase of the program. With more tasks, another input, or later in the run, the same phases lie
-//! elsewhere in the space. Each such experiment, or time window of one, is a [`Frame`]. Tracking
-//! decides which clusters of the experiments are the same phase, a tracked region
-//! ([`tracking::Object`]), and how each of them changed.
+//! elsewhere in the space. Each such experiment, or each time window of an experiment, is a [`Frame`].
+//! Tracking decides which clusters of the experiments are the same phase, called a tracked region
+//! ([`tracking::Object`]), and how each region changed.
 //!
 //! ```
 //! use perf_core::{Job, Nanos};
@@ -52,15 +52,17 @@
 //!
 //! # Method
 //! A metric `x` becomes the coordinate `y = f (ln x - shift - low) / (high - low)` (or the same
-//! without the logarithm), where `low` and `high` are quantiles over all experiments and the shift
-//! belongs to the experiment. A burst with at least `min_points` bursts within `eps` is core, and
-//! cores within `eps` of each other are one cluster (DBSCAN). With the sequences of all threads
-//! aligned in columns, the SPMD score (single program, multiple data) of cluster k is the mean of
-//! `n_k(c) / T` over the columns c in which it occurs, for T threads; the score of an experiment is
-//! the mean of these weighted by time. The evidence that two clusters of different experiments are
-//! the same is the weighted mean of votes of [`tracking::Evaluator`]s, and tracked regions are the
-//! assignment of largest sum over all experiments. The trend of a tracked region is a power law in
-//! the number of tasks, `x = a p^b`, and `ln T = ln I - ln IPC - ln f` holds exactly.
+//! without the logarithm), where `f` is the factor of the axis, `low` and `high` are quantiles over
+//! all experiments, and the shift belongs to the experiment. A burst with at least `min_points`
+//! bursts within `eps` is core, and core bursts within `eps` of each other are in one cluster
+//! (DBSCAN). The sequences of all threads are aligned in columns. The SPMD score (single program,
+//! multiple data) of cluster `k` is the mean of `n_k(c) / T` over the columns `c` in which it occurs,
+//! where `n_k(c)` of `T` threads have the cluster in the column. The score of an experiment is the
+//! mean of the scores of its clusters weighted by time. The evidence that two clusters of different
+//! experiments are the same is the weighted mean of votes of [`tracking::Evaluator`]s, and tracked
+//! regions are the assignment of largest sum over all experiments. The trend of a tracked region is
+//! a power law in the number of tasks, `x = a p^b`. Time `T`, instructions `I` and frequency `f`
+//! satisfy `ln T = ln I - ln IPC - ln f` exactly.
 //!
 //! # Overview
 //!
@@ -76,15 +78,15 @@
 //!
 //! # Cost
 //!
-//! For n bursts on T threads, extraction is linear in the number of events. DBSCAN takes about n
-//! log n in up to three dimensions, independent of the number of neighbours (100,000 points in 4
-//! ms, 5 million in half a second on one core at 2.6 GHz), and uses a tree beyond that; the
+//! Extraction takes time linear in the number of events. For n bursts DBSCAN takes about n log n in
+//! up to three dimensions, independent of the number of neighbours (100,000 points in 4 ms, 5
+//! million in half a second on one core at 2.6 GHz), and uses a tree in more dimensions. The
 //! automatic radius takes about fifteen such runs. The alignment takes at most
-//! `different sequences x length x columns`, a few milliseconds if ranks behave alike. Tracking is
+//! `different sequences x length x columns`, a few milliseconds if ranks behave alike. Tracking takes
 //! n log n for each pair of experiments. Memory is proportional to the number of bursts:
 //! [`Dbscan::memory`](cluster::Dbscan::memory) and [`KdTree::memory`](cluster::KdTree::memory)
 //! return it beforehand, and [`Align`] respects its memory budget. With the feature `parallel`
-//! (default) all cores work, and no result depends on their number.
+//! (default) all cores are used, and no result depends on their number.
 //!
 //! # Pitfalls
 //!
@@ -92,8 +94,8 @@
 //!   counters, most bursts are dropped: check [`Dropped`] before interpreting clusters.
 //! * Counters and durations span orders of magnitude: take their logarithm ([`Dimension::log`]).
 //!   Bursts without a finite logarithm are no points ([`ScaledFrame::left_out`]).
-//! * A radius is valid for one space. Experiments in a [`ScaleMode::Joint`] space share it;
-//!   experiments that are scaled separately do not.
+//! * A radius is valid for one space only. Experiments in a [`ScaleMode::Joint`] space share a
+//!   radius; experiments that are scaled separately do not.
 //! * Small experiments have few bursts in each phase: a cluster on 16 tasks may be noise on 2. A
 //!   smaller minimum number of points or a larger radius helps, and
 //!   [`EpsChoice`](cluster::EpsChoice) reports the sensitivity to the radius.

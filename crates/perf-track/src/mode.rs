@@ -1,28 +1,28 @@
-//! [`Mode`]: the published method or the optimal one, for every step from bursts to tracked
-//! regions.
+//! [`Mode`]: choice between the optimal and the published method, for every step from bursts to
+//! tracked regions.
 
 use crate::cluster::{Border, DbscanParams, RefineMode, RefineParams};
 use crate::tracking::TrackParams;
 use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, ZeroDivision};
 
-/// Method for finding clusters and for matching those of different experiments.
+/// Method for finding clusters and for matching the clusters of different experiments.
 ///
-/// Each step has parameters of its own. This type sets those in which the two methods differ, for
-/// programs that offer the choice to their users:
+/// Each step has separate parameters. This type sets the parameters in which the two methods differ,
+/// for programs that offer the choice to their users:
 ///
 /// | step | [`Optimal`](Mode::Optimal) | [`Published`](Mode::Published) |
 /// |---|---|---|
-/// | [`extract`](Mode::extract) | a ratio by 0 is none: the burst lacks the metric | it is 0 |
-/// | [`scale`](Mode::scale) | one range for all frames, between quantiles, after a fitted shift | from the least to the largest value of each frame |
-/// | [`dbscan`](Mode::dbscan) | border points go to the core point of the lowest index | they go as the established tool visits them |
+/// | [`extract`](Mode::extract) | after a division by 0 the burst lacks the metric | the result is 0 |
+/// | [`scale`](Mode::scale) | one range for all experiments, between quantiles, after a fitted shift | smallest to largest value of each experiment |
+/// | [`dbscan`](Mode::dbscan) | a border point joins the core point of lowest index | border points are assigned in the order of the established tool |
 /// | [`refine`](Mode::refine) | radii of equal ratios | the published list of radii |
 /// | [`align`](Mode::align) | a star around the consensus | pairs, a tree and profiles |
-/// | [`track`](Mode::track) | optimal assignment of all evidence | links of at least 15 %, closed transitively; callers only if asked for |
+/// | [`track`](Mode::track) | optimal assignment of all evidence | links of at least 15 %, closed transitively; callers only if requested |
 ///
-/// In published mode each experiment has its own space and therefore needs its own radius; see
-/// [`shares_a_space`](Mode::shares_a_space). A burst with the logarithm of 0 is no point in either
-/// mode; the established tools place such bursts at the smallest representable number, which
-/// stretches the axis.
+/// In published mode each experiment has a separate space and therefore needs a separate radius, see
+/// [`shares_a_space`](Mode::shares_a_space). A burst whose metric is 0 on a logarithmic axis is no
+/// point in either mode. The established tools place such bursts at the smallest representable
+/// number, which stretches the axis.
 ///
 /// ```
 /// use perf_track::{Align, Mode};

@@ -75,7 +75,7 @@ impl<'a> Points<'a> {
         self.values
     }
 
-    /// Returns the coordinates of one point.
+    /// Returns the coordinates of a point; `None` if the point does not exist.
     pub fn get(&self, index: usize) -> Option<&'a [f64]> {
         let start = index.checked_mul(self.dimensions)?;
         self.values.get(start..start.checked_add(self.dimensions)?)

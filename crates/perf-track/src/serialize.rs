@@ -1,5 +1,5 @@
-//! `Serialize` implementations for fields without a derived one, or whose derived one would produce
-//! invalid JSON keys.
+//! Serialization of fields that cannot derive `Serialize`, or whose derived implementation would
+//! produce invalid JSON keys.
 
 use crate::Amount;
 use serde::{Serialize, Serializer};
@@ -23,7 +23,7 @@ pub(crate) fn by_counters<S: Serializer>(
     struct Missing<'a> {
         /// Missing counters.
         counters: &'a [String],
-        /// Bursts without them.
+        /// Bursts without these counters.
         #[serde(flatten)]
         amount: &'a Amount,
     }

@@ -1,4 +1,4 @@
-//! [`Axis`]: a range of values along a line of pixels, with ticks at round numbers.
+//! [`Axis`]: range of values along a line of pixels, with ticks at round numbers.
 
 use crate::number;
 
@@ -12,7 +12,7 @@ pub enum Unit {
     Bytes,
     /// Fraction of 1, written as a percentage.
     Share,
-    /// A number without a unit.
+    /// Number without a unit.
     #[default]
     Number,
     /// Any other unit, written with SI prefixes.
@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-/// A range of values along a line of pixels.
+/// Range of values along a line of pixels.
 ///
 /// ```
 /// use perf_view::{Axis, Unit};
@@ -62,7 +62,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Creates an axis between two values. A range without width is widened by 0.5 on each side.
+    /// Creates an axis between two values. A range without width is widened by 0.5 on each side. If
+    /// `low` is not finite, the range is 0 to 1.
     pub fn over([low, high]: [f64; 2], unit: Unit) -> Self {
         let (low, high) = match (low.is_finite(), high.is_finite()) {
             (true, true) if low < high => (low, high),
@@ -86,8 +87,8 @@ impl Axis {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// Returns about `most` round values inside the range with their labels. If the step gives
-    /// fewer than two and more are wanted, the next finer step is used.
+    /// Returns about `most` round values inside the range with their labels. If there would be
+    /// fewer than two values and `most` is larger than 1, the next finer step is used.
     pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let span = self.high - self.low;
         let base = match self.unit {
@@ -152,8 +153,8 @@ impl Axis {
             Unit::Nanos => {
                 let size = self.low.abs().max(self.high.abs());
                 let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
-                // Use the unit of the step, unless the value would then have more than four digits
-                // before the point.
+                // Uses the unit of the step, unless values would then have more than four digits
+                // before the decimal point.
                 let fit = units
                     .iter()
                     .find(|(scale, _)| step >= *scale || size / scale >= 1e4);

@@ -1,8 +1,8 @@
-//! [`Bars`]: a bar chart of named values.
+//! [`Bars`]: bar chart of named values as PNG or SVG.
 
 use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, glyphs, shortened};
 
-/// Bar chart of named values as PNG or SVG, in the order in which they are added.
+/// Bar chart of named values as PNG or SVG. Bars are in the order in which they were added.
 ///
 /// ```
 /// use perf_view::{Bars, Unit};

@@ -1,11 +1,11 @@
-//! [`Canvas`]: a raster image with anti-aliased drawing.
+//! [`Canvas`]: raster image with anti-aliased drawing, and its output as PNG.
 //!
 //! Scenes have a few kinds of marks and one bitmap font. A general rasteriser would add
-//! dependencies for curves, gradients and clipping, which no scene uses. It would need another
-//! library for text, and golden pictures would change with its version. It would not be faster:
-//! tiny-skia 0.11, with 8 packages, took 1.06 times as long as this module for 200 000 rectangles
-//! with fractional edges and 20 000 lines (one core, both in one run; 0.74 to 1.22 times on a busy
-//! machine).
+//! dependencies for curves, gradients and clipping, which no scene uses. It would also need another
+//! library for text, and the expected pictures of tests would change with its version. It would not
+//! be faster either: for 200,000 rectangles with fractional edges and 20,000 lines, tiny-skia 0.11
+//! with its 8 packages took 1.06 times as long as this module (one core, both in one run; 0.74 to
+//! 1.22 times on a busy machine).
 
 use crate::{Anchor, Colour, Error, Mark, Result, glyphs};
 use std::io::Write;
@@ -13,7 +13,7 @@ use std::io::Write;
 /// Maximum number of pixels of a picture: 2^26, which take 256 MiB.
 pub const MOST_PIXELS: u64 = 1 << 26;
 
-/// Picture in memory.
+/// Raster picture in memory.
 ///
 /// ```
 /// use perf_view::{Canvas, Colour, Mark};
@@ -31,7 +31,7 @@ pub struct Canvas {
     pixels: Vec<Colour>,
 }
 
-/// Sample lines in each row of pixels; along a line coverage is exact.
+/// Number of sample lines in each row of pixels. Along a sample line, coverage is exact.
 const LINES: u32 = 4;
 
 impl Canvas {
@@ -105,7 +105,8 @@ impl Canvas {
         Ok(bytes)
     }
 
-    /// Draws a mark. Parts outside of the picture and coordinates that are not numbers are skipped.
+    /// Draws a mark. Parts outside of the picture and marks with coordinates that are not finite
+    /// are skipped.
     pub fn draw(&mut self, mark: &Mark) {
         match mark {
             Mark::Rect(place, colour) => self.rect(*place, *colour),
@@ -133,7 +134,7 @@ impl Canvas {
         }
     }
 
-    /// Fills a rectangle; its edges may cover pixels partially.
+    /// Fills a rectangle, whose edges may cover pixels partially.
     fn rect(&mut self, [x, y, width, height]: [f64; 4], colour: Colour) {
         let (right, bottom) = (x + width, y + height);
         let Some((columns, rows)) = self.pixels_of([x, y, right, bottom]) else {
@@ -151,7 +152,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a straight line as a thin rectangle around both points. Horizontal and vertical lines
+    /// Draws a straight line as a thin rectangle between both points. Horizontal and vertical lines
     /// are snapped to pixels, which keeps axes sharp.
     fn segment(&mut self, from: [f64; 2], to: [f64; 2], width: f64, colour: Colour) {
         let ([x1, y1], [x2, y2]) = (from, to);
@@ -190,7 +191,7 @@ impl Canvas {
             .fold(start, |[left, top, right, bottom], [x, y]| {
                 [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
             });
-        // A polygon with a corner that is not a number is skipped.
+        // A polygon with a corner that is not finite is skipped.
         if !corners.iter().flatten().all(|number| number.is_finite()) {
             return;
         }

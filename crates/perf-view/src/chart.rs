@@ -1,4 +1,4 @@
-//! [`Panel`]: a rectangle with two axes, for charts of all kinds.
+//! [`Panel`]: rectangle with two axes, and the legend and text elements that charts share.
 
 use crate::{Anchor, Axis, Colour, Mark, Scene, Theme, glyphs, shortened};
 
@@ -27,7 +27,8 @@ pub(crate) const MARGIN: f64 = 16.0;
 /// Height of the title of a picture in pixels.
 const TITLE: f64 = 30.0;
 
-/// Draws the title of a picture, if it has one, and returns the top of the content below it.
+/// Draws the title of a picture unless it is empty, and returns the vertical position of the
+/// content below.
 pub(crate) fn head(title: &str, width: f64, theme: &Theme, scene: &mut Scene) -> f64 {
     if title.is_empty() {
         return MARGIN;
@@ -113,7 +114,7 @@ impl Panel {
     }
 }
 
-/// Draws a legend, line by line, and returns its height.
+/// Draws a legend in as many lines as the width requires, and returns its height in pixels.
 pub(crate) fn legend(
     entries: &[(Colour, String)],
     corner: [f64; 2],
@@ -142,7 +143,7 @@ pub(crate) fn legend(
     }
 }
 
-/// Draws text that is wrapped to a width in pixels, and returns its height.
+/// Draws text that is wrapped to a width in pixels, and returns its height in pixels.
 pub(crate) fn paragraph(
     words: &str,
     corner: [f64; 2],

@@ -1,8 +1,8 @@
-//! [`Colour`]: an sRGB colour with opacity.
+//! [`Colour`]: sRGB colour with opacity, mixing and contrast.
 
 use std::fmt;
 
-/// Colour: sRGB channels and opacity, each in `0..=255`.
+/// Colour with sRGB channels and opacity, each in `0..=255`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Colour {
     /// Red.
@@ -34,7 +34,7 @@ impl Colour {
         Colour { a, ..self }
     }
 
-    /// Mixes two colours channel by channel: `share` 0 returns this colour, 1 the other.
+    /// Mixes two colours channel by channel. A `share` of 0 returns this colour, 1 returns `other`.
     pub fn mix(self, other: Colour, share: f64) -> Self {
         let share = share.clamp(0.0, 1.0);
         let mix = |from: u8, to: u8| {
@@ -48,7 +48,7 @@ impl Colour {
         }
     }
 
-    /// Scales the channels by a factor: above 1 brightens, below 1 darkens.
+    /// Scales the channels by a factor. A factor above 1 makes the colour brighter, below 1 darker.
     pub fn lit(self, factor: f64) -> Self {
         let scale = |channel: u8| (f64::from(channel) * factor).round().clamp(0.0, 255.0) as u8;
         Colour {

@@ -1,4 +1,4 @@
-//! [`ColourMap`]: colours for values in `0.0..=1.0`.
+//! [`ColourMap`]: assigns colours to values in `0.0..=1.0`, with maps for colour-blind readers.
 
 use crate::Colour;
 
@@ -26,7 +26,7 @@ pub enum ColourMap {
     /// Blue for low, near white for medium and orange for high values. Suitable for signed values
     /// such as correlations. Safe for colour-blind readers.
     BlueOrange,
-    /// Custom colours, evenly spaced; at least one.
+    /// Custom colours, evenly spaced. There must be at least one.
     Own(Vec<Colour>),
 }
 
@@ -48,7 +48,7 @@ const BLUE_ORANGE: [Colour; 5] = [
 
 impl ColourMap {
     /// Returns the colour of a value. Values outside of `0.0..=1.0` have the colour of the nearest
-    /// end, and NaN that of 0.
+    /// end. NaN has the colour of 0.
     pub fn at(&self, value: f64) -> Colour {
         let stops = self.stops();
         let value = if value.is_nan() { 0.0 } else { value };
@@ -94,8 +94,8 @@ fn mixed(from: Colour, to: Colour, share: f64) -> Colour {
     from_oklab(lab)
 }
 
-/// Converts to Oklab: lightness and two axes of hue (Ottosson, "A perceptual color space for image
-/// processing").
+/// Converts a colour to Oklab, which has lightness and two axes of hue (Ottosson, "A perceptual
+/// color space for image processing").
 pub(crate) fn oklab(colour: Colour) -> [f64; 3] {
     let [r, g, b] = colour.linear();
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();

@@ -8,10 +8,10 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Run-length encodes pairs of bytes.
+/// Encodes pairs of bytes by run length.
 ///
-/// Each run is its length, followed by the pair. The length is a little-endian base-128 number: 7
-/// bits in each byte, with the eighth bit set if another byte follows.
+/// Each run consists of its length, followed by the pair. The length is a little-endian base-128
+/// number: 7 bits in each byte, with the eighth bit set if another byte follows.
 #[cfg(feature = "fold")]
 pub(crate) fn runs(pairs: impl IntoIterator<Item = [u8; 2]>) -> Vec<u8> {
     let mut out = Vec::new();

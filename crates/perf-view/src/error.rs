@@ -1,13 +1,13 @@
-//! Errors of drawing.
+//! Errors of this crate: pictures and pages that cannot be drawn or written.
 
 use crate::MOST_PIXELS;
 use perf_core::Cancelled;
 
-/// Error of drawing.
+/// Reasons why a picture or page cannot be drawn or written.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The picture would have more than [`MOST_PIXELS`].
+    /// The picture would have more than [`MOST_PIXELS`] pixels.
     #[error("a picture of {width} x {height} pixels is too large, {MOST_PIXELS} are allowed")]
     TooLarge {
         /// Width in pixels.
@@ -21,7 +21,7 @@ pub enum Error {
         /// Description of the missing part.
         what: &'static str,
     },
-    /// The numbers of two inputs that must correspond differ.
+    /// Two inputs that must correspond have different numbers of elements.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
         /// Description of the quantity.
@@ -66,5 +66,5 @@ impl std::fmt::Debug for Error {
     }
 }
 
-/// Result of drawing.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

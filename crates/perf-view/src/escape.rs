@@ -1,10 +1,10 @@
-//! Escaping of text for pages and pictures.
+//! Escaping of untrusted text for pages and pictures, and shortening of names.
 //!
 //! Names come from the binaries of users and may contain templates, quotes or control characters.
-//! All text passes through this module or through templates that escape.
+//! All text passes through this module or through templates that escape it.
 
 /// Escapes text for SVG and HTML, between tags or inside of a quoted attribute. Characters that XML
-/// cannot represent are replaced by the replacement character.
+/// cannot represent become the replacement character U+FFFD.
 ///
 /// ```
 /// use perf_view::escaped;
@@ -26,10 +26,10 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// Replaces characters that XML cannot represent, and control characters of the writing direction.
+/// Replaces characters that XML cannot represent and characters that control the writing direction.
 ///
-/// Direction marks are meant for whole documents. In a name they would reverse the text that
-/// follows it.
+/// Direction marks are meant for whole documents. In a name they would reverse the text after the
+/// name.
 pub(crate) fn legible(letter: char) -> char {
     match letter {
         '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
@@ -43,8 +43,8 @@ pub(crate) fn legible(letter: char) -> char {
     }
 }
 
-/// Returns JSON that is safe inside of a script element: it can neither end the element, begin a
-/// comment or a tag, nor break a line of the script.
+/// Returns JSON that is safe inside of a script element. It can neither end the element, nor begin
+/// a comment or a tag, nor break a line of the script.
 pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Glyphs as coverage values, from a bitmap font.
+//! Glyphs of a bitmap font as coverage values, and text widths.
 
 use noto_sans_mono_bitmap::{
     FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width,
@@ -14,7 +14,8 @@ pub(crate) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * ADVANCE
 }
 
-/// Returns the glyph of a character. Characters that the font lacks are drawn as a question mark.
+/// Returns the glyph of a character. Characters that the font does not contain become a question
+/// mark.
 pub(crate) fn glyph(letter: char, bold: bool) -> Option<RasterizedChar> {
     let weight = if bold {
         FontWeight::Bold

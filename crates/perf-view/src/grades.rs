@@ -1,11 +1,12 @@
-//! [`Grades`]: a table of percentages in which good is green and bad is red.
+//! [`Grades`]: table of efficiencies as percentages, coloured from red (low) to green (high).
 
 use crate::{Anchor, Colour, ColourMap, Mark, Scene, Theme, glyphs, shortened};
 
-/// Percentages as a coloured table, a column for each run and a row for each efficiency.
+/// Coloured table of percentages with a column for each run and a row for each efficiency.
 ///
-/// The colours run from dark red at 50 % and below to light green at 100 % and above. Their lightness rises with the
-/// value, so that they differ for the colour-blind and in print without colour, and each cell has its number.
+/// The colours run from dark red at 50 % and below to light green at 100 % and above. The lightness
+/// rises with the value, so that colour-blind readers and prints without colour can distinguish the
+/// cells. Each cell also contains its number.
 ///
 /// ```
 /// use perf_view::Grades;
@@ -55,7 +56,7 @@ const COLOURS: [Colour; 5] = [
 ];
 
 impl Grades {
-    /// Returns an empty table with these columns, each with two lines of heading.
+    /// Returns an empty table with the given columns. Each column has two lines of heading.
     pub fn new(heads: impl IntoIterator<Item = (String, String)>) -> Self {
         Grades {
             title: String::new(),
@@ -77,7 +78,8 @@ impl Grades {
         self
     }
 
-    /// Adds a row at a depth of the tree, with one value for each column as a fraction of 1.
+    /// Adds a row at a depth of the tree, with one value for each column as a fraction of 1. `None`
+    /// is shown as `-`.
     pub fn push(
         &mut self,
         name: impl Into<String>,

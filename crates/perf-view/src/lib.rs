@@ -1,7 +1,8 @@
 //! Draws analysis results as PNG or SVG pictures and as self-contained HTML pages.
 //!
-//! Drawing needs no window system, font file or network. A picture is computed in this crate. A
-//! page is one file that works on a login node, in an e-mail, and in ten years.
+//! Drawing needs no window system, font file or network. This crate computes pictures itself. A
+//! page is one file without external parts, so it can be opened on a login node or from an e-mail,
+//! now and in ten years.
 //!
 //! | results | module or type |
 //! |---|---|
@@ -46,12 +47,12 @@
 //! (v - low) / (high - low)
 //! ```
 //!
-//! If the operation of a timeline selects the state of most streams, a cell is a mixture of the
-//! colour of its state and the paper. The colour has the weight `0.35 + 0.65 a`, where `a` is the
-//! share of streams in that state. Between two stops of a colour map, colours are mixed in Oklab
-//! (Ottosson 2020), in which equal steps look equal. In PNG files the weight of a mark in a pixel
-//! is the share of the pixel that it covers. Axis labels are at 1, 2 or 5 times a power of ten, or
-//! at powers of two for bytes.
+//! If the operation of a timeline selects the state of most streams, the colour of a cell is a
+//! mixture of the colour of its state and the colour of the paper. The colour of the state has the
+//! weight `0.35 + 0.65 a`, where `a` is the share of streams in that state. Between two stops of a
+//! colour map, colours are mixed in Oklab (Ottosson 2020), in which equal steps look equal. In PNG
+//! files the weight of a mark in a pixel is the share of the pixel that it covers. Axis labels are
+//! at 1, 2 or 5 times a power of ten, or at powers of two for bytes.
 //!
 //! # Security
 //!
@@ -67,15 +68,17 @@
 //! # Cost
 //!
 //! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have limits: a timeline
-//! carries its cells at several resolutions within a byte budget, a grid of more than about 20,000
-//! cells is coarsened, and of more than 200,000 points those close together are merged. Each page
-//! states such a reduction in its text. All views report progress and can be cancelled.
+//! stores its cells at several resolutions within a byte budget, a grid of more than about 20,000
+//! cells is coarsened, and if there are more than 200,000 points, points that are close together
+//! are merged. Each page states such a reduction in its text. All views report progress and can be
+//! cancelled.
 //!
 //! # Pitfalls
 //!
-//! * A picture contains only the text that it is given. [`Scene::title`] describes it for readers
-//!   who cannot see it.
-//! * A server must not send a page with a weaker content security policy than the page's own.
+//! * A picture contains no text other than the text that the caller sets. [`Scene::title`]
+//!   describes the picture for readers who cannot see it.
+//! * A server must not send a page with a content security policy that is weaker than the policy in
+//!   the page.
 //!
 //! # Features
 //!

@@ -1,4 +1,4 @@
-//! Formatting of numbers with units.
+//! Formatting of times, bytes, counts, percentages and other numbers with units.
 
 /// Formats a time or duration in nanoseconds with three significant digits and a unit.
 ///
@@ -39,7 +39,7 @@ pub fn bytes(count: f64) -> String {
     )
 }
 
-/// Formats a count in full, with commas between thousands.
+/// Formats a count with all its digits, with commas between thousands.
 ///
 /// ```
 /// use perf_view::number::count;
@@ -73,9 +73,9 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Formats a number with three significant digits, an SI prefix and its unit, if it has one.
+/// Formats a number with three significant digits, an SI prefix and its unit. `unit` may be empty.
 ///
-/// A number below 1 without a unit has no prefix, because the prefix would read as a unit.
+/// A number below 1 without a unit has no prefix, because readers would take the prefix for a unit.
 ///
 /// ```
 /// use perf_view::number::short;
@@ -124,8 +124,8 @@ const PREFIXES: [(f64, &str); 9] = [
     (1e-9, "n"),
 ];
 
-/// Returns the power of 1000 and the prefix for a value of this size. There is no prefix below the
-/// smallest one, nor below 1 without a unit.
+/// Returns the power of 1000 and the prefix for a value of this size. There is no prefix for values
+/// below the smallest prefix, and for values below 1 without a unit.
 pub(crate) fn prefix(size: f64, unit: &str) -> (f64, &'static str) {
     if unit.is_empty() && size * 1.000_5 < 1.0 {
         return (1.0, "");

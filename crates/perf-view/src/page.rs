@@ -1,4 +1,4 @@
-//! [`Page`]: a self-contained HTML file.
+//! [`Page`]: self-contained HTML file made of sections.
 
 use crate::encoding::base64;
 use crate::escape::{json_in_script, legible};
@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 /// HTML page in one file without references to other files.
 ///
-/// Its content security policy permits only its own scripts and styles, by their digests.
+/// The content security policy of the page permits only its own scripts and styles, by their
+/// digests.
 ///
 /// ```
 /// use perf_core::Job;
@@ -51,13 +52,13 @@ impl Page {
         }
     }
 
-    /// Sets the introduction below the title, a sentence or two.
+    /// Sets the introduction below the title, which is one or two sentences.
     pub fn lead(mut self, text: impl Into<String>) -> Self {
         self.lead = text.into();
         self
     }
 
-    /// Appends a section. If the id of the section is already in use, a number is added to it.
+    /// Appends a section. If its id is already in use, a number is added to the id.
     pub fn with(mut self, mut section: Section) -> Self {
         let taken = |id: &str| self.sections.iter().any(|other| other.id == id);
         if taken(&section.id) {
@@ -69,8 +70,8 @@ impl Page {
         self
     }
 
-    /// Returns the heading of a section without the title of the page at its beginning, which would
-    /// repeat it.
+    /// Returns the heading of a section. If it begins with the title of the page, this repetition
+    /// is removed.
     fn heading(&self, section: &Section) -> String {
         let rest = section.heading.strip_prefix(self.title.as_str());
         let Some(rest) = rest.and_then(|rest| rest.strip_prefix(": ")) else {
@@ -83,7 +84,7 @@ impl Page {
 
     /// Returns the HTML file. Equal pages give equal bytes.
     ///
-    /// Cancellation checks are made between sections and while the text is scanned. The data of one
+    /// Makes cancellation checks between sections and while the text is scanned. The data of one
     /// section is written without a check.
     ///
     /// ```
@@ -147,7 +148,8 @@ impl Page {
         };
         job.check()?;
         let html = markup.into_string();
-        // Templates escape markup, but not the characters that a page must not contain.
+        // Templates escape markup, but they do not replace the characters that a page must not
+        // contain.
         let mut letters = html.chars();
         let is_legible = loop {
             job.check()?;
@@ -171,7 +173,8 @@ impl Page {
     }
 }
 
-/// Renders a section. A heading that equals the title of the page is only for screen readers.
+/// Renders a section. A heading that equals the title of the page is visible to screen readers
+/// only.
 fn element(section: &Section, heading: String, title: &str) -> Markup {
     let Section { id, view, .. } = section;
     let [is_half, is_tall] = [
@@ -189,7 +192,8 @@ fn element(section: &Section, heading: String, title: &str) -> Markup {
     }
 }
 
-/// Returns the content security policy: only these scripts, these styles, and embedded pictures.
+/// Returns the content security policy, which permits only these scripts, these styles, and
+/// embedded pictures.
 fn policy(scripts: &[&str], style: &str) -> String {
     let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
@@ -200,8 +204,8 @@ fn policy(scripts: &[&str], style: &str) -> String {
     )
 }
 
-/// Returns the colours of both themes as variables. The dark theme applies if the reader or the
-/// system selects it.
+/// Returns the colours of both themes as variables. The dark theme applies if the reader selects
+/// it, or if the system does and the reader has not selected the light theme.
 fn colours() -> String {
     let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
     format!(

@@ -1,13 +1,13 @@
-//! [`Palette`]: colours of named or numbered items without an order.
+//! [`Palette`]: colours of states by name, and [`numbered`]: colours of numbered items.
 
 use crate::Colour;
 use std::collections::HashMap;
 
 /// Colours of states, chosen by name.
 ///
-/// A state has the same colour in every picture, because the colour follows from its name. Only if
-/// two names of one palette select the same colour does the later one take the next free colour.
-/// MPI functions are red, as is usual in timelines of parallel programs.
+/// A state has the same colour in every picture, because the colour is computed from its name. The
+/// only exception is a name that selects a colour that is already in use; it takes the next free
+/// colour. MPI functions are red, as is usual in timelines of parallel programs.
 ///
 /// ```
 /// use perf_view::Palette;
@@ -22,7 +22,7 @@ pub struct Palette {
     given: HashMap<String, Colour>,
 }
 
-/// Colour of all states that are too rare for a colour of their own.
+/// Colour that all states share that are too rare for an individual colour.
 pub const OTHER: Colour = Colour::hex(0x9a9aa2);
 
 const CODE: [u32; 14] = [
@@ -32,7 +32,7 @@ const CODE: [u32; 14] = [
 const MPI: [u32; 7] = [
     0xc8322d, 0xe8743b, 0xa61c4b, 0xef9473, 0x7d1f1f, 0xd9577f, 0xff6f59,
 ];
-/// Maximum number of states with a colour of their own. Readers cannot distinguish more.
+/// Maximum number of states with an individual colour. Readers cannot distinguish more colours.
 const STATES: usize = 24;
 
 impl Palette {
@@ -58,8 +58,8 @@ impl Palette {
         self.given.get(name).copied().unwrap_or(OTHER)
     }
 
-    /// Returns the first free colour, starting at the hash of the name. Once all colours are taken,
-    /// darker ones follow.
+    /// Returns the first free colour, starting at the hash of the name. If all colours are in use,
+    /// darker variants follow.
     fn choose(&self, name: &str) -> Colour {
         let palette: &[u32] = if name.starts_with("MPI") { &MPI } else { &CODE };
         // FNV-1a gives the same hash on every machine and in every version.
@@ -81,8 +81,8 @@ const OBJECTS: [u32; 12] = [
     0x9fb52d, 0xe07a5f, 0x457b6b,
 ];
 
-/// Returns the colour of a numbered item, such as a cluster or a rank. After 12 colours the same
-/// ones follow, darker.
+/// Returns the colour of a numbered item, such as a cluster or a rank. After 12 colours, darker
+/// variants of the same colours follow.
 ///
 /// ```
 /// use perf_view::numbered;

@@ -1,4 +1,4 @@
-//! [`Scene`]: a list of marks that is drawn as SVG or as PNG.
+//! [`Scene`]: picture as a list of marks, which is written as SVG or PNG.
 
 use crate::canvas::Canvas;
 use crate::{Colour, Result, svg};
@@ -21,7 +21,8 @@ pub enum Anchor {
 pub enum Mark {
     /// Filled rectangle: left, top, width, height.
     Rect([f64; 4], Colour),
-    /// Adjacent rectangles: left, top, width of one rectangle, height, and a colour for each.
+    /// Adjacent rectangles: left, top, width of one rectangle, height, and a colour for each
+    /// rectangle.
     Cells([f64; 4], Vec<Colour>),
     /// Filled circle: centre and radius.
     Circle([f64; 3], Colour),
@@ -29,15 +30,16 @@ pub enum Mark {
     Polygon(Vec<[f64; 2]>, Colour),
     /// Polyline: points, line width and colour.
     Path(Vec<[f64; 2]>, f64, Colour),
-    /// Line of text: start, middle or end according to the anchor, at the middle of its height.
+    /// Line of text. The position is the start, middle or end of the line, according to the anchor,
+    /// at half of its height.
     Text([f64; 2], Anchor, Colour, String),
     /// Line of bold text, positioned like [`Mark::Text`].
     Title([f64; 2], Anchor, Colour, String),
-    /// Marks that are visible during one of several repeating steps: step, number of steps, marks.
-    /// Only SVG files show them.
+    /// Marks that are visible during one of several steps, which repeat: step, number of steps,
+    /// marks. Only SVG files show these marks.
     During(usize, usize, Vec<Mark>),
-    /// Moving circle: for each step the centre and radius, and `true` if it is visible. Only SVG
-    /// files show it.
+    /// Moving circle. Each step has the centre and radius, and `true` if the circle is visible.
+    /// Only SVG files show this mark.
     Moving(Vec<([f64; 3], bool)>, Colour),
 }
 
@@ -71,7 +73,7 @@ impl Mark {
     }
 }
 
-/// Picture as a list of marks. Later marks cover earlier ones.
+/// Picture as a list of marks. Later marks cover earlier marks.
 ///
 /// ```
 /// use perf_view::{Anchor, Colour, Mark, Scene};
@@ -94,7 +96,7 @@ pub struct Scene {
     pub paper: Colour,
     /// Description of the picture for readers who cannot see it.
     pub title: String,
-    /// Marks, the lowest one first.
+    /// Marks, the lowest mark first.
     pub marks: Vec<Mark>,
 }
 
@@ -116,12 +118,12 @@ impl Scene {
         self
     }
 
-    /// Adds a mark on top of the others.
+    /// Adds a mark on top of the other marks.
     pub fn push(&mut self, mark: Mark) {
         self.marks.push(mark);
     }
 
-    /// Adds the marks of another scene, with its upper left corner at a position of this one.
+    /// Adds the marks of another scene. Its upper left corner is placed at `at` in this scene.
     ///
     /// ```
     /// use perf_view::{Colour, Mark, Scene};
@@ -143,7 +145,7 @@ impl Scene {
         self.push(Mark::Path(vec![[x1, y1], [x2, y2]], 1.0, colour));
     }
 
-    /// Draws a line of text. `at` is the middle of its height.
+    /// Draws a line of text. `at` is at half of its height, and horizontally at the anchor.
     pub fn text(&mut self, at: [f64; 2], to: Anchor, colour: Colour, text: &str) {
         self.push(Mark::Text(at, to, colour, text.to_string()));
     }

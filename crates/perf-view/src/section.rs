@@ -1,5 +1,5 @@
-//! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a
-//! list.
+//! Building blocks of a page: [`Section`], a part of the page, [`Card`], a summary of a section,
+//! and [`Item`], a statement in a list.
 
 use crate::encoding::base64;
 use crate::{Result, Scene, Theme};
@@ -10,19 +10,19 @@ use serde_json::Value;
 /// Part of a [`Page`](crate::Page), created by a view.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Anchor of links to the section.
+    /// Anchor for links to the section.
     pub(crate) id: String,
     /// Heading of the section.
     pub(crate) heading: String,
-    /// Name of the view, by which its script finds the section.
+    /// Name of the view. The script of the view finds the section by this name.
     pub(crate) view: &'static str,
     /// Content below the heading.
     pub(crate) body: Markup,
-    /// Data that the script of the view reads; null without a script.
+    /// Data for the script of the view; null without a script.
     pub(crate) data: Value,
-    /// Script of the view; empty if it needs none.
+    /// Script of the view; empty if the view needs no script.
     pub(crate) script: &'static str,
-    /// Style sheet of the view; only used with a script.
+    /// Style sheet of the view. It is used only if there is a script.
     pub(crate) style: &'static str,
     /// Part of the width of the page.
     pub(crate) width: Width,
@@ -36,12 +36,12 @@ pub(crate) enum Width {
     Full,
     /// Half of the width.
     Half,
-    /// Half of the width, beside two sections of half the width.
+    /// Half of the width and twice the height, with two sections of half the width at its side.
     TallHalf,
 }
 
-/// Returns a button that shows and hides a help text. `id` is the anchor of the text, by which
-/// other elements refer to it.
+/// Returns a button that shows and hides a help text. `id` is the anchor of the text; other
+/// elements refer to the text by this anchor.
 #[cfg(any(
     feature = "fold",
     feature = "topology",
@@ -60,7 +60,7 @@ pub(crate) fn help(id: &str, sentences: &[String]) -> Markup {
 /// Largest number of characters of a name in a table; longer names are shortened in the middle.
 const NAME: usize = 72;
 
-/// Returns a name, shortened in the middle if it is long. The whole name is shown on hover.
+/// Returns a name, which is shortened in the middle if it is long. The whole name appears on hover.
 pub(crate) fn name(text: &str) -> Markup {
     let short = crate::shortened(text, NAME);
     html! { @if short == text { (text) } @else { span title=(text) { (short) } } }
@@ -99,15 +99,15 @@ impl Section {
         }
     }
 
-    /// Gives the section half of the width of the page on wide screens, so that two such sections
-    /// stand side by side.
+    /// Gives the section half of the width of the page on wide screens. Two such sections are
+    /// placed side by side.
     pub fn half(mut self) -> Self {
         self.width = Width::Half;
         self
     }
 
-    /// Gives the section half of the width of the page on wide screens, with the next two sections
-    /// of half the width below one another at its side.
+    /// Gives the section half of the width of the page on wide screens. The next two sections of
+    /// half the width are placed below one another at its side.
     pub fn tall_half(mut self) -> Self {
         self.width = Width::TallHalf;
         self
@@ -157,9 +157,9 @@ impl Section {
 
     /// Creates a section with a table and its description above it.
     ///
-    /// The first cell of a row is its heading. Columns of numbers and times are aligned to the
-    /// right. The cells are those of [`Column::text_of`](perf_core::Column::text_of), with their
-    /// units.
+    /// The first cell of a row is the heading of the row. Columns of numbers and times are aligned
+    /// to the right. Cells are formatted by [`Column::text_of`](perf_core::Column::text_of) and
+    /// contain their units.
     ///
     /// ```
     /// use perf_core::{Column, Job, Nanos, Table};
@@ -192,7 +192,8 @@ impl Section {
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
-    /// Creates the overview of a report: one card for each of its sections, with a link to it.
+    /// Creates the overview of a report. It has one card for each section, with a link to the
+    /// section.
     ///
     /// ```
     /// use perf_core::Job;
@@ -215,7 +216,7 @@ impl Section {
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
-    /// Creates a numbered list of statements, each with its place and a command.
+    /// Creates a numbered list of statements, each with a place and a command if these are set.
     ///
     /// ```
     /// use perf_core::Job;
@@ -251,7 +252,7 @@ impl Section {
         self
     }
 
-    /// Returns the anchor of the section: the part of a link after `#`.
+    /// Returns the anchor of the section, which is the part of a link after `#`.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -282,13 +283,13 @@ impl Item {
         }
     }
 
-    /// Sets the place that the statement is about.
+    /// Sets the place that the statement refers to, such as a rank.
     pub fn place(mut self, place: impl Into<String>) -> Self {
         self.place = place.into();
         self
     }
 
-    /// Sets the command that shows more.
+    /// Sets the command that shows further details.
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = command.into();
         self
@@ -315,7 +316,7 @@ pub struct Card {
     heading: String,
     /// Summary in one sentence.
     words: String,
-    /// Picture for both themes, if the card has one.
+    /// Picture for both themes; `None` for a card without a picture.
     picture: Option<Markup>,
 }
 
@@ -346,7 +347,7 @@ impl Card {
     }
 }
 
-/// Draws a picture for the light and the dark theme. The style sheet shows one of them.
+/// Draws a picture for the light and the dark theme. The style sheet shows one of the two pictures.
 fn both(draw: impl Fn(Theme) -> Scene) -> Result<Markup> {
     let one = |theme: Theme| -> Result<(String, String)> {
         let scene = draw(theme);

@@ -1,4 +1,4 @@
-//! Scenes as SVG files. The few kinds of marks are written without a library.
+//! Output of scenes as SVG files, without a library because there are few kinds of marks.
 
 use crate::{Anchor, Colour, Mark, Scene, escaped};
 use std::fmt::Write as _;
@@ -157,7 +157,8 @@ fn text([x, y]: [f64; 2], to: Anchor, colour: Colour, line: &str, more: &str, ou
     );
 }
 
-/// Returns the attribute ` fill="#rrggbb"`. Opacity is a separate attribute, as SVG 1.1 requires.
+/// Returns an attribute such as ` fill="#rrggbb"`. Opacity is a separate attribute, as SVG 1.1
+/// requires.
 fn paint(what: &str, colour: Colour) -> String {
     let opaque = Colour { a: 255, ..colour };
     match colour.a {

@@ -1,9 +1,9 @@
-//! [`Theme`]: colours of everything except data.
+//! [`Theme`]: colours of background, text, grid lines and cells without data, light or dark.
 
 use crate::Colour;
 
-/// Colours of everything in a picture that is not data. Pages contain both themes and follow the
-/// reader's choice.
+/// Colours of everything in a picture that is not data. Pages contain both themes, and the reader
+/// chooses.
 ///
 /// ```
 /// use perf_view::Theme;

@@ -62,8 +62,8 @@
 //! [`Activities`](activity::Activities) reduce a trace to calls of MPI, of teams of threads and of accelerators with
 //! computation in between, and connect them by messages, collectives, forks and launches. The other analyses work on this model. Wait states follow the formulas of Scalasca 2.6,
 //! delays those of Böhme et al., efficiencies the POP methodology with a replay as by Dimemas. Replays order all
-//! activities by their dependencies once ([`ActivityGraph`](graph::ActivityGraph)) and then take time in proportion to
-//! them.
+//! activities by their dependencies once and then take time in proportion to them. Activities of a program that only
+//! follow each other are replayed as one; training jobs use an [`ActivityGraph`](graph::ActivityGraph).
 //!
 //! | question | item |
 //! |---|---|
@@ -105,16 +105,17 @@
 //! # Time and memory
 //!
 //! Measured on a shared machine of two cores of 2.6 GHz, with other work on it, for 19.2 million events of 1,024 ranks (428 MB)
-//! that send, receive and reduce. Peak memory is that of the heap, the trace included, relative to the trace.
+//! that send, receive and reduce. Peak memory is that of the heap, relative to the trace. It includes the trace and the
+//! results of the analyses before.
 //!
 //! | analysis | CPU time | peak memory |
 //! |---|---|---|
-//! | activities | 3.5 s | 2.2 |
-//! | wait states | 1.2 s | 2.1 |
-//! | delay costs | 3.3 s | 2.4 |
+//! | activities | 2.7 s | 2.2 |
+//! | wait states | 1.0 s | 2.1 |
+//! | delay costs | 3.2 s | 2.4 |
 //! | critical path | 0.5 s | 2.2 |
-//! | efficiencies | 1.6 s | 2.7 |
-//! | findings | 8.9 s | 2.9 |
+//! | efficiencies | 0.8 s | 2.1 |
+//! | findings | 4.8 s | 2.2 |
 //!
 //! # Features
 //!

@@ -10,25 +10,34 @@ use perf_core::{
 
 /// Time of one location as intervals of one call path each.
 #[derive(Debug, Default)]
-struct Timeline {
+pub(crate) struct Timeline {
     /// Begins of the intervals, ascending; each ends where the next one begins.
     starts: Vec<Ticks>,
     /// Slot of each interval.
     slots: Vec<u32>,
     /// Sums of all slots before every block of intervals, one block after the other.
     sums: Vec<u64>,
+    /// Intervals of a block.
+    block: usize,
+}
+
+/// Reader of the timelines of single locations.
+///
+/// Times are sums by slot: one for each call path, one for time outside of all frames and one for waiting.
+#[derive(Debug)]
+pub(crate) struct TimelineReader<'a> {
+    view: TraceView<'a>,
+    activities: &'a Activities,
+    /// Representative of each region: regions of one function share it.
+    functions: Vec<RegionId>,
 }
 
 /// The call path each location with MPI calls is on, exclusive of the frames below it.
-///
-/// Times are sums by slot: one for each call path, one for time outside of all frames and one for waiting.
 #[derive(Debug)]
 pub(crate) struct Timelines {
     locations: Vec<Timeline>,
     /// Number of call paths.
     paths: u32,
-    /// Intervals of a block.
-    block: usize,
 }
 
 /// Visitor that collects the intervals of one location.
@@ -89,57 +98,87 @@ impl Visitor for Intervals<'_> {
     }
 }
 
-impl Timelines {
-    /// Collects the intervals of all locations with MPI calls. Time within the wait states is waiting.
+impl<'a> TimelineReader<'a> {
+    /// Creates a reader of the frames of a view.
+    pub(crate) fn new(view: TraceView<'a>, activities: &'a Activities) -> Self {
+        let regions = &activities.definitions().regions;
+        TimelineReader {
+            view,
+            activities,
+            functions: Unify::default().representatives(regions),
+        }
+    }
+
+    /// Returns the number of call paths, whose slots come first.
+    pub(crate) fn paths(&self) -> usize {
+        self.activities.paths().paths().len()
+    }
+
+    /// Returns the number of slots.
+    pub(crate) fn width(&self) -> usize {
+        self.paths() + 2
+    }
+
+    /// Returns the timeline of a location, which is outside of all frames if the location has no calls. Time within the
+    /// wait states is waiting.
     ///
-    /// `waits` are in order of location and time and do not overlap on a location.
+    /// `waits` are those of all locations in order of location and time and do not overlap on a location.
+    pub(crate) fn read(&self, id: LocationId, waits: &[WaitState], job: &Job) -> Result<Timeline> {
+        let outside = self.paths() as u32;
+        let mut timeline = Timeline {
+            starts: vec![Ticks(0)],
+            slots: vec![outside],
+            sums: Vec::new(),
+            block: (4 * self.width()).max(1024),
+        };
+        let own = self.activities.locations().get(id.index());
+        let Some(location) = self
+            .view
+            .location(id)
+            .filter(|_| own.is_some_and(|own| !own.calls.is_empty()))
+        else {
+            return Ok(timeline);
+        };
+        let mut intervals = Intervals {
+            activities: self.activities,
+            functions: &self.functions,
+            outside,
+            stack: Vec::new(),
+            timeline,
+        };
+        intervals.read(location, job)?;
+        let from = waits.partition_point(|wait| wait.call.location < id);
+        let to = waits.partition_point(|wait| wait.call.location <= id);
+        let waits = waits.get(from..to).unwrap_or_default();
+        timeline = intervals.timeline.with_waits(waits, outside + 1, job)?;
+        timeline.sum(self.width(), job)?;
+        Ok(timeline)
+    }
+}
+
+impl Timelines {
+    /// Collects the intervals of all locations with MPI calls; see [`TimelineReader::read`].
     pub(crate) fn of(
         view: TraceView<'_>,
         activities: &Activities,
         waits: &[WaitState],
         job: &Job,
     ) -> Result<Self> {
-        let paths = activities.paths().paths().len() as u32;
-        let width = paths as usize + 2;
-        let functions = Unify::default().representatives(&activities.definitions().regions);
-        let block = (4 * width).max(1024);
-        let total = activities.locations().len() as u64;
-        let locations = parallel::try_map(activities.locations().len(), |number| {
+        let reader = TimelineReader::new(view, activities);
+        let total = activities.locations().len();
+        let locations = parallel::try_map(total, |number| {
             job.check()?;
             let id = LocationId::from_index(number);
-            let location = id.and_then(|id| view.location(id));
-            let has_calls = activities.locations().get(number);
-            let has_calls = has_calls.is_some_and(|own| !own.calls.is_empty());
-            let mut timeline = Timeline {
-                starts: vec![Ticks(0)],
-                slots: vec![paths],
-                sums: Vec::new(),
-            };
-            if let Some(location) = location.filter(|_| has_calls) {
-                let mut intervals = Intervals {
-                    activities,
-                    functions: &functions,
-                    outside: paths,
-                    stack: Vec::new(),
-                    timeline,
-                };
-                intervals.read(location, job)?;
-                let id = location.id();
-                let from = waits.partition_point(|wait| wait.call.location < id);
-                let to = waits.partition_point(|wait| wait.call.location <= id);
-                let waits = waits.get(from..to).unwrap_or_default();
-                timeline = intervals.timeline.with_waits(waits, paths + 1, job)?;
-                timeline.sum(width, block, job)?;
-            }
+            let timeline = id.map(|id| reader.read(id, waits, job)).transpose()?;
+            let mut timeline = timeline.unwrap_or_default();
             timeline.starts.shrink_to_fit();
             timeline.slots.shrink_to_fit();
-            job.advance("timelines", 1, total);
+            job.advance("timelines", 1, total as u64);
             Ok::<_, Error>(timeline)
         })?;
         Ok(Timelines {
             locations,
-            paths,
-            block,
+            paths: reader.paths() as u32,
         })
     }
 
@@ -161,7 +200,7 @@ impl Timelines {
     /// Adds the time of a location between two times to the slots of `sums`.
     pub(crate) fn add(&self, location: LocationId, from: Ticks, to: Ticks, sums: &mut [u64]) {
         if let Some(timeline) = self.locations.get(location.index()) {
-            timeline.add(from, to, self.block, sums);
+            timeline.add(from, to, sums);
         }
     }
 }
@@ -172,7 +211,10 @@ impl Timeline {
         if waits.is_empty() {
             return Ok(self);
         }
-        let mut laid = Timeline::default();
+        let mut laid = Timeline {
+            block: self.block,
+            ..Timeline::default()
+        };
         let mut push = |at: Ticks, slot: u32| {
             laid.starts.push(at);
             laid.slots.push(slot);
@@ -205,12 +247,12 @@ impl Timeline {
     }
 
     /// Sums the slots before each block.
-    fn sum(&mut self, width: usize, block: usize, job: &Job) -> Result<()> {
+    fn sum(&mut self, width: usize, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         let mut sums = vec![0_u64; width];
         for (place, slot) in self.slots.iter().enumerate() {
             checks.next(1)?;
-            if place % block == 0 {
+            if place % self.block == 0 {
                 self.sums.extend_from_slice(&sums);
             }
             let start = self.starts[place];
@@ -222,13 +264,14 @@ impl Timeline {
         Ok(())
     }
 
-    fn add(&self, from: Ticks, to: Ticks, block: usize, sums: &mut [u64]) {
-        let width = sums.len();
+    /// Adds the time between two times to the slots of `sums`.
+    pub(crate) fn add(&self, from: Ticks, to: Ticks, sums: &mut [u64]) {
+        let (width, block) = (sums.len(), self.block.max(1));
         let first = self
             .starts
             .partition_point(|start| *start <= from)
             .saturating_sub(1);
-        let end = self.starts.partition_point(|start| *start < to);
+        let end = self.first_at(first, to);
         // Whole blocks inside of the interval, by their sums. The last interval may end after `to`.
         let blocks = first.div_ceil(block) + 1..end.saturating_sub(1) / block;
         if blocks.end > blocks.start {
@@ -243,6 +286,54 @@ impl Timeline {
             }
         }
         self.add_each(first..end, from, to, sums);
+    }
+
+    /// Returns the place of the first interval that does not begin before a time. The interval at `from` begins earlier,
+    /// and the search takes logarithmic time in the distance from it.
+    fn first_at(&self, from: usize, time: Ticks) -> usize {
+        let rest = self.starts.get(from..).unwrap_or_default();
+        let mut most = 16;
+        while rest.get(most).is_some_and(|start| *start < time) {
+            most *= 4;
+        }
+        let near = rest.get(..most).unwrap_or(rest);
+        from + near.partition_point(|start| *start < time)
+    }
+
+    /// Returns the time within each of these intervals that is in slots for which `inside` is `true`. Intervals in order
+    /// of time take time in proportion to the timeline.
+    pub(crate) fn times_in(
+        &self,
+        inside: &[bool],
+        intervals: impl Iterator<Item = (Ticks, Ticks)>,
+    ) -> impl Iterator<Item = u64> {
+        // Place of the last interval that begins at or before the current one.
+        let mut first = 0;
+        intervals.map(move |(from, to)| {
+            if self.starts.get(first).is_some_and(|start| *start > from) {
+                first = self.starts.partition_point(|start| *start <= from);
+                first = first.saturating_sub(1);
+            }
+            while self
+                .starts
+                .get(first + 1)
+                .is_some_and(|start| *start <= from)
+            {
+                first += 1;
+            }
+            let mut sum = 0;
+            let begin = self.starts.first().copied().unwrap_or_default();
+            let (mut place, mut start) = (first, from.max(begin));
+            while start < to {
+                let next = self.starts.get(place + 1).copied().unwrap_or(to).min(to);
+                let slot = self.slots.get(place).map(|slot| *slot as usize);
+                if slot.and_then(|slot| inside.get(slot)) == Some(&true) {
+                    sum += next.saturating_since(start);
+                }
+                (place, start) = (place + 1, next);
+            }
+            sum
+        })
     }
 
     fn add_each(&self, places: std::ops::Range<usize>, from: Ticks, to: Ticks, sums: &mut [u64]) {
@@ -278,12 +369,21 @@ mod tests {
                 timeline.slots.push(slot);
                 at += length;
             }
-            timeline.sum(4, block, &Job::default()).unwrap();
+            timeline.block = block;
+            timeline.sum(4, &Job::default()).unwrap();
             let (from, to) = (Ticks(from), Ticks(from + length));
             let (mut fast, mut naive) = ([0; 4], [0; 4]);
-            timeline.add(from, to, block, &mut fast);
+            timeline.add(from, to, &mut fast);
             timeline.add_each(0..timeline.starts.len(), from, to, &mut naive);
             prop_assert_eq!(fast, naive);
+            let inside = [true, false, true];
+            let halves = [(from, to), (Ticks(0), from), (Ticks(0), Ticks(2_000))];
+            let found: Vec<u64> = timeline.times_in(&inside, halves.into_iter()).collect();
+            for ((from, to), found) in halves.into_iter().zip(found) {
+                let mut naive = [0; 4];
+                timeline.add_each(0..timeline.starts.len(), from, to, &mut naive);
+                prop_assert_eq!(found, naive[0] + naive[2]);
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Lists the CPU bursts of a recording, a line a thread, and the bursts that filters drop
+/// Lists the CPU bursts of a recording, one line for each thread, and the bursts that filters drop
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[doc = "Recording with events"]
@@ -111,7 +111,7 @@ struct Report<'a> {
     diagnostics: &'a Diagnostics,
 }
 
-/// Returns the minimum, the three quartiles and the maximum of some values; `None` without values.
+/// Returns the minimum, the three quartiles and the maximum of the finite values; `None` if there are none.
 fn quarters(mut values: Vec<f64>) -> Option<[f64; 5]> {
     values.retain(|value| value.is_finite());
     values.sort_unstable_by(f64::total_cmp);
@@ -246,7 +246,7 @@ impl Report<'_> {
         })
     }
 
-    /// Returns a row for each burst, also for those that filters drop.
+    /// Returns a row for each burst, including the bursts that filters drop.
     fn table(&self) -> Table {
         let bursts = self.bursts;
         let rows = || bursts.rows().iter();

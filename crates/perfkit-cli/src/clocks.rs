@@ -1,5 +1,5 @@
-//! Treatment of clocks that disagree: the option `--clocks`, and sentences about violations of the
-//! clock condition.
+//! Correction of clocks that disagree: the option `--clocks`, and sentences about violations of the
+//! clock condition, which states that no message arrives before it is sent.
 
 use crate::failure::{Failure, input};
 use crate::options::words;
@@ -14,7 +14,7 @@ use perfkit::core::{
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Corrected, Repair};
 use std::path::Path;
 
-/// Smallest share of violated conditions that makes times of different ranks incomparable.
+/// Share of violated conditions above which times of different ranks are not comparable.
 const MANY: f64 = 0.01;
 
 /// Treatment of clocks that disagree.
@@ -25,8 +25,8 @@ pub enum Clocks {
     Keep,
     /// Times are corrected, so that no message arrives before it is sent.
     Correct,
-    /// Times are corrected if so many conditions are violated that times of different ranks cannot
-    /// be compared.
+    /// Times are corrected if more than 1 % of the conditions are violated, so that times of
+    /// different ranks cannot be compared.
     Auto,
 }
 
@@ -41,7 +41,7 @@ pub struct ClocksBy {
     pub clocks: Clocks,
 }
 
-/// The same option of analyses that compare times of different ranks.
+/// Option as [`ClocksBy`] for analyses that compare times of different ranks.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ClocksOfWaits {
     /// Times of ranks whose clocks disagree
@@ -60,8 +60,8 @@ const CORRECTED: Rule = Rule {
     weight: Weight::Note,
 };
 
-/// Corrects the clocks of a recording if `clocks` selects it and they disagree. A note in the
-/// diagnostics describes the correction.
+/// Corrects the clocks of a recording if the option `clocks` selects the correction and the clocks
+/// disagree. A note in the diagnostics describes the correction.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the corrected events are out of order.
@@ -87,7 +87,7 @@ pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Record
     })
 }
 
-/// A trace with corrected clocks.
+/// Trace with corrected clocks.
 #[derive(Debug)]
 pub struct Correction {
     /// Trace with corrected times.
@@ -119,7 +119,7 @@ pub fn correct(trace: &Trace) -> Result<Option<Correction>, Failure> {
     }))
 }
 
-/// Describes a correction: model, uncertainty, and events that had to be moved.
+/// Describes a correction: model, uncertainty, moved events and remaining violations.
 fn words_of(estimate: &ClockEstimate, corrected: &Corrected, clock: Clock) -> String {
     let time = |ticks: f64| clock.total(ticks.max(0.0) as u128);
     let model = match estimate.model {
@@ -160,7 +160,8 @@ pub fn violated(found: &ClockViolations) -> u64 {
         .saturating_add(found.collectives.violated)
 }
 
-/// Returns `true` if so many conditions are violated that wait states are meaningless.
+/// Returns `true` if more than 1 % of the conditions are violated, so that wait states are
+/// meaningless.
 pub fn are_many(found: &ClockViolations) -> bool {
     let checked = found
         .messages
@@ -178,7 +179,7 @@ pub fn violations(trace: &Trace) -> Result<ClockViolations, Failure> {
     Ok(found.clock_violations())
 }
 
-/// Returns the pair of locations with the largest violation, in words.
+/// Describes the pair of processes with the largest violation; `None` without violations.
 pub fn worst_pair(found: &ClockViolations, system: &SystemTree) -> Option<String> {
     let worst = found.pairs.iter().max_by_key(|pair| pair.count.largest)?;
     let process = |id| {
@@ -189,7 +190,7 @@ pub fn worst_pair(found: &ClockViolations, system: &SystemTree) -> Option<String
     Some(format!("{sender} to {receiver}"))
 }
 
-/// Returns [`sentences`] about a trace.
+/// Returns the [`sentences`] about the violations of a trace.
 pub fn of(found: &ClockViolations, trace: &Trace) -> Vec<String> {
     let definitions = trace.definitions();
     sentences(found, definitions.clock, &definitions.system)

@@ -23,7 +23,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// A subcommand with its options.
+/// Subcommand with its options.
 #[derive(Debug, Subcommand)]
 enum Command {
     Report(report::Options),
@@ -86,7 +86,7 @@ pub fn run(words: &[OsString], out: &mut dyn Write) -> Outcome {
     failure::parse::<Cli>(words)?.run(words, out)
 }
 
-/// Runs a command line as [`run`] and returns the text that it prints.
+/// Runs a command line like [`run`] and returns the printed text.
 ///
 /// # Errors
 /// Returns the errors of [`run`].

@@ -1,4 +1,4 @@
-//! Errors, exit codes, and the `main` of a program.
+//! [`Failure`]: errors of commands with their exit codes, and the `main` function of a program.
 
 use crate::messages;
 use clap::error::ErrorKind;
@@ -30,7 +30,7 @@ impl From<clap::Error> for Failure {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(text),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Usage(text),
-            // The usage line is added when an error is printed, to all errors alike.
+            // The usage line is removed here and added to all usage errors when they are printed.
             _ => {
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
                 let end = text
@@ -61,10 +61,10 @@ pub fn message(error: impl std::error::Error) -> String {
     message
 }
 
-/// Refuses to write a file over an input file.
+/// Checks that an output file does not replace an input file.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] if both paths refer to one file.
+/// Returns [`Failure::Usage`] if both paths refer to the same file.
 pub fn spare(read: &Path, written: &Path) -> Outcome {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     match (real(read), real(written)) {
@@ -87,7 +87,7 @@ pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
     Ok(T::try_parse_from(all)?)
 }
 
-/// Main function of a program: takes the arguments without the name of the program, and writes
+/// Function that runs a program: takes the arguments without the name of the program, and writes
 /// text.
 pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
 
@@ -101,7 +101,7 @@ pub fn main(command: Command, run: Run) -> ExitCode {
         other => other,
     };
     let outcome = match outcome {
-        // Print the report although another output could not be written.
+        // The text is printed even if another output could not be written.
         Err(Failure::Input(message)) => out
             .flush()
             .map_err(Failure::Output)
@@ -127,7 +127,7 @@ pub fn main(command: Command, run: Run) -> ExitCode {
     }
 }
 
-/// Returns the usage line of the subcommand, or that of the program without one.
+/// Returns the usage line of the subcommand, or of the program if there is no subcommand.
 fn usage(mut command: Command, words: &[OsString]) -> String {
     command.build();
     let mut name = command.get_name().to_string();

@@ -1,4 +1,4 @@
-//! Skips, repairs and notes of a reader: as lines, on standard error and in JSON.
+//! Output of the losses, repairs and notes of a reader: as lines of text, on standard error and in JSON.
 
 use crate::failure::Failure;
 use crate::messages;
@@ -7,7 +7,7 @@ use perfkit::core::{Diagnostics, Finding, ReplayCounts, Rule, Weight};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Finding of a reader: a rule, and the number of its applications.
+/// Finding of a reader: a rule and the number of places to which it applied.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Name of the rule.
@@ -22,7 +22,7 @@ pub struct Found {
     pub count: u64,
     /// Description of the rule.
     pub what: &'static str,
-    /// First place; empty if the finding has none.
+    /// First place to which the rule applied; empty if the finding has no place.
     pub first: String,
 }
 
@@ -41,7 +41,7 @@ impl Found {
         }
     }
 
-    /// Returns the first word of a line about it.
+    /// Returns the first word of a line about the finding: `warning` or `note`.
     pub fn word(&self) -> &'static str {
         if self.is_repair { "warning" } else { "note" }
     }
@@ -89,8 +89,8 @@ pub fn found(diagnostics: &Diagnostics) -> Vec<Found> {
     diagnostics.iter().map(Found::of).collect()
 }
 
-/// Returns one line for each rule with its first word, and one line for all rules that are
-/// ordinary.
+/// Returns a line for each rule that is not ordinary, and one line for all ordinary rules together.
+/// Each line is preceded by its first word, `warning` or `note`.
 pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
     let (ordinary, others): (Vec<_>, Vec<_>) = found(diagnostics)
         .into_iter()
@@ -115,7 +115,7 @@ pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns the numbers of repaired frames of a trace by cause.
+/// Returns the numbers of repaired stack frames of a trace by cause.
 pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     [
         ("leaves that closed inner frames", counts.nearest),
@@ -125,7 +125,7 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// Writes the [`lines`] and one line for each kind of repaired frames; nothing without findings.
+/// Writes the [`lines`] and one line for each kind of repaired stack frames. Writes nothing without findings.
 ///
 /// # Errors
 /// Returns the write errors of `out`.
@@ -145,7 +145,7 @@ pub fn write(
     Ok(())
 }
 
-/// Writes the findings as [`write()`] does, to standard error.
+/// Writes the findings like [`write()`], but to standard error.
 pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     let mut text = Vec::new();
     // Writing to memory cannot fail.
@@ -155,7 +155,7 @@ pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     }
 }
 
-/// Adds the repairs and losses of a recording to an error that may follow from them.
+/// Returns a function that adds the repairs and losses of a recording to an error, because they may have caused it.
 pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure + use<> {
     let mut lines = String::new();
     for found in found(diagnostics).iter().filter(|found| found.is_repair) {

@@ -1,7 +1,7 @@
-//! The command `perfkit` as a library, for its tests and for the tour of the examples.
+//! Library behind the command `perfkit`, also used by its tests and by the tour of the examples.
 //!
-//! A subcommand is a module with `Options`, its command line, and a function `run` that writes to a
-//! [`Write`](std::io::Write). [`command::run`] runs a whole command line:
+//! Each subcommand is a module with `Options`, which is its command line, and a function `run`, which
+//! writes to a [`Write`](std::io::Write). [`command::run`] runs a whole command line:
 //!
 //! ```
 //! let mut out = Vec::new();
@@ -30,6 +30,7 @@ pub mod pictures;
 pub mod progress;
 pub mod recording;
 pub mod report;
+pub mod scope;
 pub mod suggest;
 pub mod table;
 pub mod track;

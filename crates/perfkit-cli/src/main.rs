@@ -1,4 +1,4 @@
-//! The command `perfkit`.
+//! Entry point of the command `perfkit`.
 
 use clap::CommandFactory;
 use perfkit_cli::command::{self, Cli};

@@ -15,7 +15,7 @@ pub enum Level {
     Verbose,
 }
 
-/// Amount for the whole process, because standard error is shared.
+/// Amount of text for the whole process, because standard error is shared.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Usual as u8);
 
 /// Sets the amount of text.

@@ -1,4 +1,4 @@
-//! New crates that use the library.
+//! Subcommand `new`: writes a new crate that uses the library.
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, ValueEnum};
@@ -21,7 +21,7 @@ pub struct Options {
     perfkit: Option<PathBuf>,
 }
 
-/// Kinds of programs.
+/// Kind of the program of a new crate.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
     /// An analysis of a recording
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Returns name and text of the sample recording of the program, if there is one.
+    /// Returns the name and text of the sample recording of the program, if there is one.
     fn sample(self) -> Option<(&'static str, &'static str)> {
         match self {
             Kind::Experiment | Kind::Detector => None,
@@ -51,14 +51,14 @@ impl Kind {
     }
 }
 
-/// Words that cannot be names of crates because the language or this program uses them.
+/// Words that cannot be names of crates because the language or this library uses them.
 const RESERVED: [&str; 7] = ["perfkit", "core", "std", "alloc", "self", "super", "crate"];
 
 /// Writes the crate and prints the next commands.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] if the name is invalid or the folder of the library does not contain
-/// it, and [`Failure::Input`] if the new folder exists or cannot be written.
+/// Returns [`Failure::Usage`] if the name is invalid or the given folder does not contain the
+/// library, and [`Failure::Input`] if the new folder exists or cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let name = &options.name;
     check(name)?;
@@ -94,7 +94,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Refuses names that Cargo refuses.
+/// Checks that Cargo accepts the name of a crate.
 fn check(name: &str) -> Outcome {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word);
@@ -107,8 +107,9 @@ fn check(name: &str) -> Outcome {
     }
 }
 
-/// Returns the value of the dependency: the given folder, the checkout around the working
-/// directory, the checkout in which this command was built, or the version of this command.
+/// Returns the value of the dependency in the manifest: the given folder, otherwise the checkout
+/// around the working directory, otherwise the checkout in which this command was built, otherwise
+/// the version of this command.
 fn library(given: Option<&Path>) -> Result<String, Failure> {
     let is_library = |folder: &Path| {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();

@@ -47,7 +47,7 @@ impl General {
     }
 }
 
-/// A window of time.
+/// Options that select a window of time.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Window {
     /// Begin of the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns; a bare number is in
@@ -86,8 +86,8 @@ pub fn time(text: &str) -> Result<Nanos, String> {
     })
 }
 
-/// Returns a time in nanoseconds in the syntax of the options `--from` and `--to`, exact to a
-/// microsecond.
+/// Formats a time in nanoseconds in the syntax of the options `--from` and `--to`. Times of at least
+/// a millisecond are rounded to microseconds.
 ///
 /// ```
 /// use perfkit_cli::options::time_option;
@@ -132,8 +132,8 @@ pub fn named_glob(text: &str) -> Result<(String, String), String> {
     Ok((name.into(), glob.into()))
 }
 
-/// Returns the parser of an option whose values are words, each with its meaning and a help text. A word
-/// without help text is accepted, but not listed.
+/// Returns the parser of an option whose values are words. `all` has each word with its meaning and a help text. A word
+/// with an empty help text is accepted but not listed.
 pub fn words<T: Clone + Send + Sync + 'static>(
     all: &[(&'static str, T, &'static str)],
 ) -> impl TypedValueParser<Value = T> + use<T> {

@@ -1,4 +1,4 @@
-//! Output files that are either complete or absent.
+//! Output to files that are either complete or unchanged, and of results as JSON and CSV.
 
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file under a temporary name and renames it when it is complete. No other program reads
-/// a part of it, and an existing file stays if writing fails.
+/// Writes a file under a temporary name and renames it when it is complete. No other program can read an
+/// incomplete file, and an existing file is kept if writing fails. A pipe or terminal is written directly.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] for the name `-`, which other programs take for standard output,

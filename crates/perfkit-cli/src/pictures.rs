@@ -1,4 +1,4 @@
-//! Pictures and pages: their files, and scenes that several subcommands share.
+//! Output of pictures and pages to files, and pictures that several subcommands share.
 
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};
@@ -14,7 +14,7 @@ use perfkit::view::track::Clusters;
 use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
 use std::path::{Path, PathBuf};
 
-/// Files that a result is drawn to.
+/// Options for the files to which a result is drawn.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output files")]
 pub struct Files {
@@ -40,7 +40,7 @@ impl Files {
         [&self.html, &self.png, &self.svg].into_iter().flatten()
     }
 
-    /// Draws and writes the selected files: a picture, and a page of sections with a title.
+    /// Draws and writes the selected files. Picture files show `scene`; the page has a title and `sections`.
     ///
     /// # Errors
     /// Returns the errors of drawing, and [`Failure::Input`] if a file cannot be written.
@@ -63,7 +63,7 @@ impl Files {
     }
 }
 
-/// Writes a picture.
+/// Writes a picture as PNG.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if the picture is too large, and [`Failure::Input`] if the file
@@ -73,7 +73,7 @@ pub fn png(path: &Path, scene: &Scene) -> Outcome {
     output::whole(path, |to| Ok(to.write_all(&bytes)?))
 }
 
-/// Writes a picture of lines.
+/// Writes a picture as SVG.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the file cannot be written.
@@ -81,7 +81,7 @@ pub fn svg(path: &Path, scene: &Scene) -> Outcome {
     output::whole(path, |to| Ok(to.write_all(scene.svg().as_bytes())?))
 }
 
-/// Writes a page.
+/// Writes a page as HTML.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the file cannot be written.
@@ -92,8 +92,8 @@ pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     })
 }
 
-/// Converts a drawing error: an excessive size is a usage error because sizes come from the
-/// arguments; any other error is an input error.
+/// Converts a drawing error. An excessive size is a usage error, because sizes come from the
+/// arguments. Any other error is an input error.
 pub fn failed(error: Error) -> Failure {
     match error {
         Error::TooLarge { .. } => Failure::Usage(error.to_string()),
@@ -101,8 +101,8 @@ pub fn failed(error: Error) -> Failure {
     }
 }
 
-/// Returns the name of a recording for titles: that of its file or folder without the extension of
-/// the format.
+/// Returns the name of a recording for titles: the name of its file or folder without the extension of
+/// its format.
 pub fn name(path: &Path) -> String {
     let name = experiments::name(path);
     let ends = [
@@ -123,7 +123,7 @@ pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
     timelines_by(trace, Unify::default())
 }
 
-/// Returns the timelines of a trace, with a rule that decides which regions are one function.
+/// Returns the timelines of a trace. `unify` is the rule that decides which regions are one function.
 ///
 /// # Errors
 /// Returns the errors of [`timelines`].
@@ -153,7 +153,7 @@ pub fn words(op: &str) -> String {
     }
 }
 
-/// Returns a row for the streams of each device, without rows of threads and of annotations.
+/// Returns a row for the streams of each device, without rows for threads and for annotations.
 ///
 /// # Errors
 /// Returns the errors of grouping.
@@ -167,8 +167,8 @@ pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
     groups.with_rows(&rows).map_err(input)
 }
 
-/// Draws one fold of a window, by default of the whole recording. Without an operation, each kind
-/// of row has its own.
+/// Draws the fold of a window, by default of the whole recording. Without an operation, each kind of
+/// row has its default operation. `picture` adapts the picture before it is drawn.
 ///
 /// # Errors
 /// Returns the errors of folding and drawing.
@@ -188,7 +188,8 @@ pub fn folded(
     Ok(picture(found).scene())
 }
 
-/// Draws all locations below one another, and under them the folds of all with max, min and diff.
+/// Draws the timelines of all locations below one another, and below them the folds of all locations
+/// with max, min and diff.
 ///
 /// # Errors
 /// Returns the errors of folding and drawing.
@@ -209,7 +210,7 @@ pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     Ok(together(title, &all, &folds, Theme::light()))
 }
 
-/// Returns words as a command line, quoted for a shell.
+/// Joins words to a command line, quoted for a shell.
 pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
     let quoted = |word: &str| {
@@ -223,16 +224,18 @@ pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.join(" ")
 }
 
-/// Returns the command that writes a page of a timeline with `fold`, without the options of the
-/// window. Words are quoted for a shell.
+/// Returns the `fold` command that writes a page of a timeline, without the options of the window.
+/// Words are quoted for a shell.
 pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("perfkit fold {} --html closer.html", shell(words))
 }
 
-/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages
-/// or collectives show that clocks disagree. `command` writes a page of another window, see
-/// [`View::command`](timeline::View::command); it is empty if the trace is in no file.
-/// `has_own_spans` sets the span of busy shares, see
+/// Returns the section of a page with a timeline and the messages of the trace. A second section
+/// follows if messages or collectives show that clocks disagree.
+///
+/// `command` is the command that writes a page of another window, see
+/// [`View::command`](timeline::View::command); it is empty if the trace is not from a file.
+/// `has_own_spans` selects the span of busy shares, see
 /// [`View::own_spans`](timeline::View::own_spans).
 ///
 /// # Errors
@@ -283,7 +286,7 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
     found.map_err(failed)
 }
 
-/// Adds durations and all metrics of the bursts that are points of an experiment.
+/// Adds the durations and all metrics of the bursts that are points of an experiment to `clusters`.
 ///
 /// # Errors
 /// Returns [`Failure`] if points and bursts are inconsistent.
@@ -303,7 +306,8 @@ pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) ->
     Ok(())
 }
 
-/// Returns the unit to write values of a metric in, and the factor that converts them to it.
+/// Returns the unit in which values of a metric are printed, and the factor that converts values from
+/// the unit `name` to it.
 pub fn unit(name: &str) -> (Unit, f64) {
     match name {
         "ns" => (Unit::Nanos, 1.0),
@@ -314,7 +318,7 @@ pub fn unit(name: &str) -> (Unit, f64) {
     }
 }
 
-/// Creates a scene of one line with a title.
+/// Creates a scene that consists of a title.
 pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     let mut head = Scene::new(width, 34, theme.paper);
     let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());
@@ -322,7 +326,7 @@ pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     head
 }
 
-/// Arranges several pictures: the first at full width, the others side by side below it.
+/// Arranges several pictures in one: the first at full width, the others side by side below it.
 pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> Scene {
     const GAP: f64 = 4.0;
     let below: f64 = others

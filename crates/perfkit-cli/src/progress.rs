@@ -1,4 +1,4 @@
-//! Progress bar on a terminal; nothing in a pipe.
+//! [`Bar`]: progress bar on a terminal, which prints nothing into a pipe.
 
 use crate::messages::{self, Level};
 use indicatif::{ProgressBar, ProgressStyle};

@@ -1,4 +1,4 @@
-//! Opening of recordings.
+//! Opening of traces and profiles for all subcommands, and selection of a window of time.
 
 use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};
@@ -20,7 +20,7 @@ pub struct Recording {
     pub diagnostics: Diagnostics,
 }
 
-/// Recording of either kind.
+/// Trace or profile.
 #[derive(Debug)]
 pub enum Any {
     /// Trace, with events.
@@ -60,7 +60,7 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
     any_by(path, Reading::default())
 }
 
-/// Opens any recording as [`any`], with rules for functions and clocks.
+/// Opens any recording like [`any`], with rules for functions and clocks.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
@@ -94,7 +94,7 @@ pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> 
 }
 
 /// Converts the error of opening a recording. An empty file or folder, such as after a run without
-/// output, gets an error of its own instead of an unknown format.
+/// output, gets a specific error instead of an unknown format.
 pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
     let is_empty = match std::fs::read_dir(path) {
         Ok(mut inside) => inside.next().is_none(),
@@ -107,15 +107,15 @@ pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
     }
 }
 
-/// Opens any recording that has a trace, with a progress bar on a terminal.
+/// Opens a recording as a trace, with a progress bar on a terminal.
 ///
 /// # Errors
-/// Returns [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause, also for a profile.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
     open_by(path, Reading::default())
 }
 
-/// Opens any recording that has a trace as [`open`], with rules for functions and clocks.
+/// Opens a recording as a trace like [`open`], with rules for functions and clocks.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
@@ -138,11 +138,11 @@ pub struct Profiled {
     pub format: &'static str,
     /// Repairs and losses of the reader.
     pub diagnostics: Diagnostics,
-    /// Numbers of repaired frames, if the profile is that of a trace.
+    /// Numbers of repaired stack frames; 0 if the profile was not computed from a trace.
     pub counts: ReplayCounts,
 }
 
-/// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
+/// Opens any recording as a call-path profile. The profile of a trace is computed from its events.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
@@ -150,7 +150,7 @@ pub fn profile(path: &Path) -> Result<Profiled, Failure> {
     profile_by(path, Unify::default())
 }
 
-/// Opens a recording as [`profile`] does, with a rule that decides which regions of a trace are one
+/// Opens a recording like [`profile`], with a rule that decides which regions of a trace are one
 /// function.
 ///
 /// # Errors
@@ -172,8 +172,8 @@ pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
     }
 }
 
-/// Opens several recordings as one trace, a file a rank. One file may be of any format; several are
-/// of Chrome JSON, of rocprofv3 or of Nsight Systems.
+/// Opens several files as one trace in which each file is a rank. A single file may have any format
+/// with events. Several files must be Chrome JSON, rocprofv3 or Nsight Systems.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
@@ -181,7 +181,7 @@ pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
     open_ranks_by(paths, Reading::default())
 }
 
-/// Opens several recordings as [`open_ranks`], with rules for functions and clocks.
+/// Opens several files like [`open_ranks`], with rules for functions and clocks.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
@@ -239,8 +239,8 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     }
 }
 
-/// Returns the window between two times of the clock. It may exceed the recording, because shares
-/// refer to the whole window. An end without an option is that of `all`.
+/// Returns the window between two times of the clock. Without `from` or `to`, the window begins or
+/// ends with `all`. The window may exceed the recording, because shares refer to the whole window.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if the window is empty, does not overlap `all`, or begins before the
@@ -286,8 +286,8 @@ pub fn window(
     })
 }
 
-/// Returns the first tick at or after a time, so that a printed time selects its event again; tick
-/// 0 for times before the clock begins.
+/// Returns the first tick at or after a time, so that a printed time selects its event again. Returns
+/// tick 0 for times before the clock begins.
 fn first_tick(clock: Clock, at: Nanos) -> Ticks {
     match clock.ticks(at) {
         Some(tick) if clock.nanos(tick).is_some_and(|nanos| nanos < at) => Ticks(tick.0 + 1),

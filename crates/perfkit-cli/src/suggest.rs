@@ -7,9 +7,9 @@ const MAX_LETTERS: usize = 200;
 /// Similarity above which a name is suggested, in `0.0..=1.0`.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns at most `most` known names that resemble an unknown name, the most similar first: names
-/// that contain it in any case of letters, then names of small edit distance. If there are none,
-/// returns names that are part of it.
+/// Returns at most `most` known names that resemble an unknown name, most similar first. Names that
+/// contain the unknown name precede names of small edit distance. If there are none of both, returns
+/// names that the unknown name contains. Upper and lower case are not distinguished.
 ///
 /// ```
 /// use perfkit_cli::suggest::near;
@@ -49,7 +49,8 @@ fn start(name: &str) -> &str {
     &name[..end.map_or(name.len(), |(end, _)| end)]
 }
 
-/// Returns the end of a message about an unknown name: similar names, or all names if they are few.
+/// Returns the end of a message about an unknown name: similar names, or the first known names if no name is
+/// similar.
 ///
 /// ```
 /// use perfkit_cli::suggest::hint;

@@ -1,4 +1,4 @@
-//! Tables and numbers as text.
+//! Formatting of tables and numbers as text.
 
 use perfkit::core::{Cell, Column, Table, Values};
 use std::io::{self, Write};
@@ -36,7 +36,8 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// Returns at most `most` characters of `text`; longer text loses its middle.
+/// Returns `text` if it has at most `most` characters; otherwise replaces its middle by `...`. Does not
+/// shorten below 5 characters.
 pub fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most || most < 5 {
@@ -55,7 +56,7 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(count as u64))
 }
 
-/// Formats a number with three digits and a prefix for powers of 1000.
+/// Formats a number with three significant digits and a prefix for powers of 1000, such as `1.25M`.
 pub fn short(value: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let size = value.abs();

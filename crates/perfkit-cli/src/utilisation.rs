@@ -1,4 +1,4 @@
-//! Utilisation of the devices of a recording, and causes of their idle time.
+//! Subcommand `utilisation`: measures the utilisation of the devices of a recording, and the causes of their idle time.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings};
@@ -70,7 +70,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     report(&recording, options, out).map_err(findings::explain(&recording.diagnostics))
 }
 
-/// Prints and draws a recording that was read.
+/// Prints and draws the utilisation of the devices of a recording.
 fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outcome {
     let names = file_names(&options.files);
     let view = recording.trace.view();
@@ -160,13 +160,16 @@ fn work(rule: &str) -> Result<(Work, String), String> {
     Ok((work, glob.into()))
 }
 
-/// Largest number of names of work in the message about a pattern without a match.
+/// Largest number of suggested names in the message about a pattern without a match.
 const MAX_NAMES: usize = 4;
 
-/// Largest number of letters of each name.
+/// Largest number of letters of each suggested name.
 const MAX_NAME: usize = 60;
 
-/// Refuses patterns of `--work` that match no work of any device.
+/// Checks that each pattern of `--work` matches work of a device.
+///
+/// # Errors
+/// Returns [`Failure::Usage`] with similar names for a pattern without a match.
 fn check_work(view: TraceView<'_>, devices: &Devices, rules: &WorkRules) -> Outcome {
     let regions = &view.definitions().regions;
     let mut is_work = vec![false; regions.len()];
@@ -224,7 +227,7 @@ fn span(recording: &Recording, options: &Options) -> Result<Span, Failure> {
 /// Largest number of rows in the message about a recording without work.
 const MAX_ROWS: usize = 12;
 
-/// Describes the rows of a recording of which no work of a device was recognised.
+/// Describes the rows of a recording without recognised work of a device, for the error message.
 fn no_work(recording: &Recording, names: &str) -> String {
     let trace = &recording.trace;
     let system = &trace.definitions().system;
@@ -269,7 +272,7 @@ struct Shown<'a> {
     recording: &'a Recording,
     /// Devices with their activities.
     devices: &'a Devices,
-    /// Results for comparison with Holistic Trace Analysis, if they are an option.
+    /// Results for comparison with Holistic Trace Analysis, if selected by an option.
     hta: Option<&'a [Hta]>,
     /// Number of gaps to list for each device.
     gaps: usize,
@@ -372,7 +375,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Keeps the parts of the longest gaps of each device; gaps are identified by their start.
+    /// Keeps only the rows of the longest gaps of each device. `all` has a row for each part of each gap.
     fn longest_gaps(&self, all: Table) -> Table {
         let mut rows = Vec::new();
         let mut first = 0;
@@ -524,7 +527,7 @@ impl Shown<'_> {
     }
 }
 
-/// Returns the longest gaps of a device, and the earlier of equal gaps first.
+/// Returns the `count` longest gaps of a device, longest first. Of equally long gaps the earlier is first.
 fn longest(device: &Device, count: usize) -> Vec<perfkit::fold::Gap> {
     let mut gaps = device.gaps.clone();
     gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.range.len()), gap.range.start));

@@ -286,12 +286,12 @@ fn alignments() {
             .map(|_| ClusterId(1 + random.below(9) as u32))
             .collect()
     };
-    let threads: Vec<_> = (0..8).map(|_| sequence(3_000, &mut random)).collect();
-    let bursts = 8 * 3_000;
+    let threads: Vec<_> = (0..8).map(|_| sequence(1_000, &mut random)).collect();
+    let bursts = 8 * 1_000;
     let sequences = Sequences::new(threads);
     let shares = [0.1; 10];
     for method in [AlignMethod::Star, AlignMethod::Progressive] {
-        for memory in [1 << 20, 1 << 22, 1 << 24] {
+        for memory in [1 << 17, 1 << 19, 1 << 21] {
             for count in [1, 2] {
                 let align = Align::params().method(method).memory(memory).rounds(1);
                 let align = align.check().unwrap();

@@ -91,14 +91,14 @@ fn cookbook_shows_each_example_and_what_it_prints() {
 }
 
 #[test]
-fn each_example_is_short_and_begins_with_its_question() {
+fn each_example_is_short_and_begins_with_its_task() {
     for name in names() {
         let text = read(&root().join("examples").join(&name).with_extension("rs"));
         let lines = text.lines().count();
         assert!(lines <= MAX_LINES, "{name}: {lines} lines");
         let first = text.lines().next().unwrap_or_default();
         assert!(
-            first.starts_with("//! ") && first.ends_with('?'),
+            first.starts_with("//! ") && first.ends_with('.'),
             "{name}: {first}"
         );
     }

@@ -1,11 +1,11 @@
-//! Lines of cargo-public-api in a readable form: one line for all traits of a type, and short
-//! names.
+//! [`tidy`]: formats the lines of cargo-public-api for readers, with short names and one line for all
+//! traits of a type.
 
 /// Public items of a crate.
 pub(super) struct Listing {
     /// One line for each item, with an empty line before each type.
     pub(super) text: String,
-    /// Types that lack `Send`, `Sync` or `Unpin`, regardless of their parameters.
+    /// Types that are not `Send`, not `Sync` or not `Unpin`, regardless of their parameters.
     pub(super) tied: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ const OF_RUSTC: [&str; 5] = [
     "RefUnwindSafe",
 ];
 
-/// Formats the lines of a crate, whose name is given as in paths.
+/// Formats the lines of a crate. `krate` is the name of the crate as in paths.
 pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
     let mut out = Out::new(krate);
     // The type whose trait implementation is being listed.
@@ -41,7 +41,7 @@ pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
     out.finish()
 }
 
-/// Returns `true` if a line is about an item inside of a type, such as a method or a constant.
+/// Returns `true` if a line is about an item inside of the type `name`, such as a method or a constant.
 fn is_inside(line: &str, name: &str) -> bool {
     let words = line.split(' ').find(|word| word.contains("::"));
     let rest = words.and_then(|path| path.strip_prefix(name));
@@ -183,8 +183,8 @@ impl<'a> Out<'a> {
         Listing { text, tied }
     }
 
-    /// Shortens paths: those of this crate start at its root, those of other crates lack the
-    /// modules in between, and those of the standard library are reduced to their last part.
+    /// Shortens the paths in a line. Paths of this crate start at its root. Paths of other crates
+    /// lose their modules. Paths of the standard library are reduced to their last part.
     fn short(&self, line: &str) -> String {
         let mut text = String::new();
         let mut rest = line;
@@ -229,7 +229,7 @@ impl<'a> Out<'a> {
 fn sorted(text: &str) -> String {
     let is_function = |line: &str| line.contains(" fn ");
     let mut lines: Vec<&str> = text.lines().collect();
-    // The first line of a block is the type that the others belong to.
+    // The first line of a block is the type to which the other lines belong.
     let mut start = 1;
     for at in 1..=lines.len() {
         let ends = lines

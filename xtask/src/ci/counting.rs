@@ -1,9 +1,9 @@
-//! Counts the tests that ran, because `cargo test` counts each test program separately.
+//! [`TestCount`]: number of tests over all test programs, which `cargo test` counts separately.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-/// Sum over all test programs.
+/// Numbers of tests, summed over all test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TestCount {
     pub(super) passed: u64,

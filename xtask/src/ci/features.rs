@@ -1,4 +1,5 @@
-//! Checks crates with single features, and tests features that are not enabled by default.
+//! Steps `features` and `optional`: check crates with single features, and test features that are not enabled by
+//! default.
 
 use super::{Gate, install};
 use crate::{Outcome, cargo, execute, output_of, target_folder};
@@ -7,8 +8,8 @@ use std::path::PathBuf;
 /// Pinned version, so that a new release cannot make the gate fail.
 const CARGO_HACK: &str = "0.6.46";
 
-/// Checks one crate at a time. A workspace build unifies features, and would hide a crate that only
-/// builds with a feature that another crate enables.
+/// Checks one crate at a time. A workspace build unifies features and would therefore hide a crate that
+/// builds only with a feature that another crate enables.
 ///
 /// Clippy is used instead of check, because it warns about an import that only one feature uses.
 /// Tests are not compiled, so that their dependencies enable no features.
@@ -23,12 +24,12 @@ pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     output_of(command.args(["--", "--deny", "warnings"])).map(drop)
 }
 
-/// Features of `perfkit` with which the step `test` computes results, without `parallel`.
-/// `perfetto` is among them because the command, another package of the workspace, enables it.
+/// Features of `perfkit` with which the step `test` computes results, without `parallel`. The list
+/// contains `perfetto` because the command, another package of the workspace, enables it.
 const SERIAL: &str = "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,perfetto,fold,topology,spectral,track,\
                       anomaly,wait,view";
 
-/// Returns the file with the results of the feature `parallel`.
+/// Returns the path of the file with the results that were computed with the feature `parallel`.
 pub(super) fn results() -> Result<PathBuf, String> {
     Ok(target_folder()?.join("results.txt"))
 }
@@ -43,8 +44,9 @@ pub(super) fn optional(gate: &mut Gate) -> Outcome {
     execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))
 }
 
-/// Checks that results are the same with and without the feature `parallel`: the first program
-/// writes them, the second one compares. The step `test` has run the first one.
+/// Checks that results are the same with and without the feature `parallel`. The program with the feature
+/// writes the results, and the program without it compares them. If the step `test` has run, it has
+/// already run the first program.
 fn without_threads(gate: &Gate) -> Outcome {
     let file = results()?;
     let serial: &[&str] = &["--no-default-features", "--features", SERIAL];

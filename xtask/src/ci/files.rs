@@ -1,4 +1,4 @@
-//! Functions on folders and their files.
+//! Listing of folders, and reading and measuring of the files below them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn bytes_below(folder: &Path) -> u64 {
     listing.flatten().map(size).sum()
 }
 
-/// Returns the packages directly below a folder.
+/// Returns the names of the folders directly below a folder that contain a package, sorted.
 pub(super) fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
     let with_manifest = |path: &PathBuf| path.join("Cargo.toml").is_file();
     let names = entries(folder)?.into_iter().filter(with_manifest);

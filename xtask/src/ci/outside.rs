@@ -1,4 +1,4 @@
-//! Builds short examples and new crates as packages outside of the workspace, like those of a user.
+//! Step `outside`: builds short examples and new crates outside of the workspace, like packages of a user.
 
 use super::files::entries;
 use super::{Gate, TEST, at};
@@ -24,7 +24,7 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
     let count = copy_examples(&examples)?;
     build(&examples, &folder, &["build", "--quiet", "--examples"])?;
     println!("   {count} examples build outside of the workspace");
-    // The step `test` has built this program with the features of all packages.
+    // Uses the features of all packages, with which the step `test` has already built this program.
     execute(cargo(&["build", "--quiet", "--locked", "--bin", "perfkit"]).args(&TEST[1..]))?;
     let perfkit = target_folder()?.join("debug/perfkit");
     for (kind, recording) in KINDS {

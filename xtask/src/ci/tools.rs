@@ -1,4 +1,4 @@
-//! Tools of the gate at pinned versions, and parsing of versions.
+//! [`install`]: installs the tools of the gate at pinned versions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::files::at;
 use crate::{cargo, execute, output_of, root};
 
 /// Installs a program from crates.io unless this version is installed, and returns its path. Debug
-/// builds are used because they take half the time to build and run for a second only.
+/// builds are used because they take half the time to build, and the programs run only for a second.
 pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     let path = tools_folder()?.join(program);
     let installed = |path: &Path| {

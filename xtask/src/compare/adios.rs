@@ -1,4 +1,4 @@
-//! Reading BP4 files of TAU's trace plug-in: perfkit, and the Python binding of ADIOS2.
+//! Races of readers of BP4 files of TAU's trace plug-in: perfkit, and the Python binding of ADIOS2.
 
 use std::path::Path;
 use std::process::Command;

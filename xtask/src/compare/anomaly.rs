@@ -1,4 +1,4 @@
-//! Detection of abnormal calls. No other detector is packaged, so perfkit runs alone.
+//! Races of the detection of abnormal calls. perfkit runs alone, because no other detector is packaged.
 
 use super::race::{Race, Runner};
 use super::target::Target;

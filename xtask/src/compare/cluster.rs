@@ -1,4 +1,4 @@
-//! Clustering points: perfkit, linfa, scikit-learn and hdbscan, with one thread each.
+//! Races of clustering: perfkit, linfa, scikit-learn and hdbscan, with one thread each unless noted.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,8 +11,9 @@ use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates points and runs perfkit.
 const OURS: &str = "perfkit-bench-cluster";
-/// Programs that align sequences, and that track recordings including reading their files.
+/// Program that aligns sequences.
 const ALIGN: &str = "perfkit-bench-spmd";
+/// Program that tracks recordings, including the reading of their files.
 const TRACK: &str = "perfkit-bench-track";
 
 /// Builds the program, writes the points unless they exist, and lists the races.
@@ -144,7 +145,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     ])
 }
 
-/// Returns the traces of a strong-scaling series.
+/// Returns the paths of the traces of a strong-scaling series in the corpus.
 fn epoch() -> Result<Vec<String>, &'static str> {
     let corpus = std::env::var("PERFKIT_CORPUS").map_err(|_| "the corpus (PERFKIT_CORPUS)")?;
     let file = |tasks| format!("{corpus}/paraver/epoch/epoch_{tasks}proc.prv.gz");

@@ -1,7 +1,7 @@
-//! Reading Cube profiles: perfkit and pycubexr.
+//! Races of readers of Cube profiles: perfkit and pycubexr.
 //!
-//! perfkit writes all of the profiles, so the race also shows that the public reader accepts them.
-//! For uncompressed rows a loop in C that only reads the bytes shows the part of the cost that no
+//! perfkit writes all of the profiles, so that the races also show that another reader accepts them.
+//! For uncompressed rows, a loop in C that only reads the bytes shows the part of the cost that no
 //! reader can avoid.
 
 use std::path::Path;

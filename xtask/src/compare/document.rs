@@ -24,8 +24,8 @@ of the whole process, in megabytes of 10^6 bytes.
 [scaling.md](scaling.md) shows the growth of costs with the size of recordings.
 ";
 
-/// Explanations that are printed below the table of the races, and of the rows measured elsewhere,
-/// with a matching title; `*` matches any text.
+/// Notes that are printed below the races, and below the rows measured elsewhere, with a matching
+/// title. In a title `*` matches any text.
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
@@ -158,7 +158,7 @@ fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
     page
 }
 
-/// Describes the measurement of each value from another command.
+/// Describes how each value of another command was measured.
 fn others(lines: &[Value]) -> String {
     let mut out = "\n## elsewhere: measurements of other commands\n\n\
         Rows of the table of requirements that other commands measure.\n\n\
@@ -240,7 +240,7 @@ fn load(line: &Value) -> String {
 
 /// Returns the tables of a race.
 fn race(line: &Value, machine: usize) -> String {
-    // The compared time, and the other one.
+    // The compared time and the other time.
     let (by, other) = match text(line, "by") {
         "cpu_s" => ("CPU", "wall"),
         _ => ("wall", "CPU"),

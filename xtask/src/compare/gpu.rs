@@ -1,4 +1,4 @@
-//! Utilisation of devices: perfkit, and Holistic Trace Analysis of PyTorch.
+//! Races of the utilisation of devices: perfkit, and Holistic Trace Analysis of PyTorch.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ const OURS: &str = "perfkit-bench-gpu";
 /// Size of a generated file of about 200,000 events.
 const SIZE: &str = "54M";
 
-/// Files of the corpus, below its folder `gpu`, that are raced on if the corpus is available.
+/// Files below the folder `gpu` of the corpus that are used if the corpus is available.
 const FILES: [&str; 4] = [
     "hta/tests/data/trace_filter/sampled_rank-0.json.gz",
     "hta/tests/data/nccl_parser_config/nccl_data.json.gz",
@@ -23,10 +23,10 @@ const FILES: [&str; 4] = [
     "param/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
 ];
 
-/// Size of a file that is far larger than the data kept from it.
+/// Size of a generated file that is far larger than the data kept from it.
 const HUGE: &str = "2G";
 
-/// Generates a file of about this size unless it exists.
+/// Generates a file of about the given size unless it exists.
 fn generated(ours: &Path, file: &Path, size: &str) -> Result<PathBuf, String> {
     if !file.exists() {
         // Write to a temporary name, so that an interrupted run leaves no incomplete file.
@@ -37,10 +37,10 @@ fn generated(ours: &Path, file: &Path, size: &str) -> Result<PathBuf, String> {
     Ok(file.into())
 }
 
-/// Builds the program, writes a large file unless it exists, and lists the races.
+/// Builds the program, writes large files unless they exist, and lists the races.
 ///
-/// Both sides print the idle, compute and non-compute time as Holistic Trace Analysis defines them,
-/// so that the answers must agree. perfkit also computes the utilisation by its own rules.
+/// Both tools print the idle, compute and non-compute time as Holistic Trace Analysis defines them,
+/// so that the answers must agree. perfkit also computes the utilisation by its default rules.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;

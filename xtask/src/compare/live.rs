@@ -1,5 +1,5 @@
-//! Parameter server under load. No other server is packaged, so perfkit runs alone; `docs/live.md`
-//! cites published results of another one.
+//! Race of the parameter server under load. perfkit runs alone, because no other server is packaged;
+//! `docs/live.md` cites published results of another server.
 
 use super::race::{Race, Runner};
 use super::target::Target;

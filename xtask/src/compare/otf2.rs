@@ -1,4 +1,4 @@
-//! Reading OTF2 archives: perfkit, libotf2's local and global readers, and otf2-print.
+//! Races of readers of OTF2 archives: perfkit, libotf2's local and global readers, and otf2-print.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -99,7 +99,7 @@ fn race(title: &str, by: &'static str, asked: Vec<Target>, runners: Vec<Runner>)
     }
 }
 
-/// Returns the program around libotf2, or the missing package.
+/// Returns the program that reads with libotf2, or the missing package.
 fn library_peer() -> Result<Result<PathBuf, &'static str>, String> {
     if let Some(package) = missing(&[("cc", "gcc"), ("otf2-config", "libotf2-trace-dev")]) {
         return Ok(Err(package));
@@ -119,7 +119,8 @@ fn printing_peer() -> Result<Result<PathBuf, &'static str>, String> {
     }
 }
 
-/// Returns an archive with this many locations and events for each, generated unless it exists.
+/// Returns the anchor of an archive with this many locations and this many events for each location. The archive is
+/// generated unless it exists.
 fn generated(ours: &Path, locations: u32, events: u32) -> Result<PathBuf, String> {
     let folder = workshop()?.join(format!("otf2-{locations}x{events}"));
     if let Some(anchor) = anchor_in(&folder) {

@@ -1,4 +1,4 @@
-//! Load of the machine by other processes during a measurement.
+//! [`Watch`]: measures the load of the machine by other processes during a measurement.
 
 use std::fs::read_to_string;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Clock ticks per second in the counters of the kernel.
 const TICKS: f64 = 100.0;
 
-/// CPU time so far, in ticks: of all processes, and of this process and its finished children.
+/// CPU time so far in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counts {
     all: f64,
@@ -27,8 +27,9 @@ impl Watch {
         }
     }
 
-    /// Returns the average number of cores that other processes used since the start; `None` if the
-    /// system does not report it. Time that a virtual machine's host took away counts as well.
+    /// Returns the average number of cores that other processes used since the start. Time that the
+    /// host of a virtual machine took away counts as well. `None` if the system does not report CPU
+    /// times.
     pub(crate) fn cores(&self) -> Option<f64> {
         let (before, after) = (self.counts?, counts()?);
         let others = (after.all - before.all) - (after.ours - before.ours);
@@ -46,7 +47,7 @@ fn counts() -> Option<Counts> {
     })
 }
 
-/// Returns the CPU time of all processes from `/proc/stat`: all fields except idle time and waiting
+/// Parses the CPU time of all processes from `/proc/stat`: all fields except idle time and waiting
 /// for disks.
 fn everybody(text: &str) -> Option<f64> {
     let fields = text.lines().next()?.strip_prefix("cpu ")?;
@@ -58,8 +59,8 @@ fn everybody(text: &str) -> Option<f64> {
     Some(user + nice + system + interrupts + soft + stolen)
 }
 
-/// Returns the user and system time of a process and of its children from `/proc/PID/stat`, fields
-/// 14 to 17.
+/// Parses the user and system time of a process and of its finished children from `/proc/PID/stat`,
+/// fields 14 to 17.
 fn own(text: &str) -> Option<f64> {
     // The name of the program, in parentheses, may contain spaces.
     let (_, rest) = text.rsplit_once(") ")?;

@@ -1,5 +1,5 @@
-//! Reading Paraver traces: perfkit, and a typical Python script of an analyst. No tool that reads
-//! whole traces is packaged.
+//! Races of readers of Paraver traces: perfkit, and a typical Python script of an analyst. No tool
+//! that reads whole traces is packaged.
 
 use std::path::Path;
 use std::process::Command;

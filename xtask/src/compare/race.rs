@@ -1,4 +1,4 @@
-//! Races: runners that take turns at one question, and the table of their costs.
+//! [`Race`]: runs programs in turns at the same question, and measures their costs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ const COSTS: [&str; 3] = ["cpu_s", "wall_s", "rss_kb"];
 pub(crate) struct Runner {
     /// Name in the tables.
     pub(crate) name: String,
-    /// Program and arguments, or the package that must be installed first.
+    /// Program and arguments, or the missing package as the error.
     pub(crate) command: Result<Vec<String>, &'static str>,
 }
 
@@ -29,13 +29,13 @@ impl Runner {
     }
 }
 
-/// One question and the runners that answer it. The first runner is the reference for the others.
+/// Question with the runners that answer it. The first runner is the reference for the others.
 pub(crate) struct Race {
     /// Title of the race.
     pub(crate) title: String,
     /// Key of the compared cost: `cpu_s`, or `wall_s` for races about threads.
     pub(crate) by: &'static str,
-    /// Answer that counts the work, for a rate in millions per second.
+    /// Name of the answer that counts the work, for a rate in millions per second.
     pub(crate) work: &'static str,
     /// Limits for the first runner.
     pub(crate) asked: Vec<Target>,
@@ -94,11 +94,12 @@ impl Race {
     }
 }
 
-/// Number of cores used by other processes from which a turn counts as disturbed.
+/// Number of cores used by other processes at which a turn counts as disturbed.
 const MUCH: f64 = 0.05;
 
-/// Returns a command without the folders of this machine: programs by their bare name, files of the
-/// workspace relative to its root, and those of the target folder relative to `target`.
+/// Returns a command without the folders of this machine. The program has its bare name, files of the
+/// workspace are relative to its root, and files of the target folder and of the corpus are relative to
+/// `target` and `$PERFKIT_CORPUS`.
 fn portable(words: &[String]) -> String {
     let root = crate::root();
     let target = super::target_folder().unwrap_or_default();
@@ -156,7 +157,7 @@ fn parse(line: &str) -> Figures {
         .collect()
 }
 
-/// Stores the first answer to each key with its runner, and compares all later ones with it.
+/// Stores the first answer for each key with its runner, and compares all later answers with it.
 fn agree(
     answers: &mut BTreeMap<String, (String, String)>,
     figures: &Figures,
@@ -177,14 +178,14 @@ fn agree(
     Ok(())
 }
 
-/// Costs of a race for each runner.
+/// Result of a race with the costs of each runner.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// Title of the race.
     pub(crate) title: String,
     pub(crate) by: String,
     pub(crate) work: String,
-    /// Amount of work.
+    /// Amount of work; `None` if no runner prints it.
     pub(crate) count: Option<f64>,
     /// Answers on which all runners agree.
     pub(crate) answers: BTreeMap<String, String>,
@@ -210,8 +211,9 @@ pub(crate) struct Cost {
     pub(crate) figures: Option<Figure>,
 }
 
-/// Minimum and median of the compared cost in seconds, minimum CPU and wall time, and the maximum
-/// of all memory peaks, because a peak that is reached in some runs must be available.
+/// Measured values of a runner: minimum and median of the compared cost, minimum CPU time and wall time,
+/// all in seconds, and the maximum of the memory peaks in megabytes. The maximum is used for memory
+/// because a peak that is reached in some runs must be available.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) least: f64,

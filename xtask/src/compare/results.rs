@@ -1,5 +1,5 @@
-//! Stored results of races: one file for each comparison with one line of JSON for each race, so
-//! that a new result replaces one line only.
+//! Stored results of races. Each comparison has a file with one line of JSON for each race, so that a
+//! new result replaces one line only.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn file(comparison: &str) -> PathBuf {
     folder().join(comparison).with_extension("jsonl")
 }
 
-/// Returns the lines of a comparison; none if it was never run.
+/// Returns the lines of a comparison; empty if the comparison was never run.
 pub(crate) fn read(comparison: &str) -> Result<Vec<Value>, String> {
     let path = file(comparison);
     let Ok(text) = std::fs::read_to_string(&path) else {

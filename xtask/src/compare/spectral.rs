@@ -1,5 +1,5 @@
-//! Correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of the
-//! paper.
+//! Races of the correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of
+//! the paper.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,8 +23,8 @@ struct Case {
     views: u32,
     /// Number of different views, which are used in rotation.
     ///
-    /// All views differ except for NEKBONE. Its views would take 9 GB on each side; the different
-    /// ones take 2 GB, several times the size of the largest caches. `--full` uses all views.
+    /// All views differ except for NEKBONE, whose views would take 9 GB in each tool. Its different
+    /// views take 2 GB, several times the size of the largest caches. `--full` uses all views.
     distinct: u32,
     /// Number of views that are transformed.
     transforms: u32,
@@ -222,8 +222,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Returns a race between the search for the closest views with early termination and the
-    /// complete search.
+    /// Returns a race between two searches for the closest views: with early termination, and
+    /// complete.
     fn pruned(&self, kind: &str) -> Race {
         let (name, distinct) = (self.case.name, self.distinct);
         let we = |mode: &str| Ok(self.given(mode, distinct, kind, 2));
@@ -260,8 +260,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Returns a race with spectra in a file. The file is written if this race is run, so that it
-    /// is always from this version.
+    /// Returns a race with spectra in a file. The file is written each time the race is run, so
+    /// that it is always from the current version.
     fn in_file(&self, options: &Options) -> Result<Race, String> {
         let distinct = self.distinct;
         let points: u64 = self.case.shape.split('x').map(length).product();

@@ -1,4 +1,4 @@
-//! Required limits for the first runner of a race, and their check.
+//! [`Target`]: required limit for the first runner of a race, and its check.
 
 use super::race::{Cost, Measured};
 
@@ -15,15 +15,15 @@ pub(crate) enum Target {
     Memory(f64),
     /// Maximum memory in megabytes beyond the answer `kept_bytes`.
     Beyond(f64),
-    /// Minimum factor by which it is faster than the runner with this index.
+    /// Minimum factor by which the first runner is faster than the runner with this index.
     Faster(usize, f64),
-    /// Minimum factor by which it takes less memory than the runner with this index.
+    /// Minimum factor by which the first runner takes less memory than the runner with this index.
     Leaner(usize, f64),
     /// Minimum of a number among the answers.
     Answer(&'static str, f64),
 }
 
-/// A limit, the measured value, and the runner to compare with.
+/// Limit with the measured value and the runner to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judged {
     /// Text of the limit.

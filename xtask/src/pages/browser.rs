@@ -1,4 +1,6 @@
-//! Client of the DevTools protocol: JSON messages, each terminated by a zero byte, over two pipes.
+//! [`Browser`]: headless browser that is controlled by the DevTools protocol.
+//!
+//! Messages are JSON, each terminated by a zero byte, over two pipes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,8 +14,8 @@ use std::time::{Duration, Instant};
 /// Maximum time to wait for an answer. A screenshot takes most of a minute on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The browser reads commands from descriptor 3 and answers on descriptor 4; a shell redirects both
-/// to pipes.
+/// Shell script that connects descriptors 3 and 4 to pipes. The browser reads commands from descriptor 3
+/// and answers on descriptor 4.
 const PIPES: &str = "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
 
 /// Flags that enable WebGL without a screen and a graphics card.
@@ -41,7 +43,7 @@ pub(super) struct Browser {
     complaints: Vec<String>,
     /// `true` once the page has loaded.
     loaded: bool,
-    /// Server to which the page may send requests.
+    /// Address of the server to which the page may send requests; `None` for a page in a file.
     server: Option<String>,
 }
 
@@ -170,7 +172,8 @@ impl Browser {
         }
     }
 
-    /// Returns the next message and records errors of the page.
+    /// Returns the next message from the browser, and records errors of the page. Waits at most until [`PATIENCE`]
+    /// after `begin`.
     fn receive(&mut self, begin: Instant) -> Result<Value, String> {
         let left = PATIENCE.saturating_sub(begin.elapsed());
         let message = self.from.recv_timeout(left);
@@ -248,7 +251,7 @@ impl Tab<'_> {
         text.ok_or(format!("{script} is {value}, no text"))
     }
 
-    /// Returns an error unless an expression is true.
+    /// Checks that an expression is true in the page.
     pub(super) fn expect(&mut self, script: &str) -> Result<(), String> {
         match self.value(script)? {
             Value::Bool(true) => Ok(()),
@@ -256,7 +259,7 @@ impl Tab<'_> {
         }
     }
 
-    /// Waits until two frames are drawn.
+    /// Waits until two animation frames are drawn.
     pub(super) fn calm(&mut self) -> Result<(), String> {
         let wait = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
         self.value(wait).map(|_| ())
@@ -319,6 +322,8 @@ impl Tab<'_> {
             "(() => {{ const e = document.querySelector({name}); if (!e) return null;
             const all = e.getBoundingClientRect();
             if (all.top < 0 || all.top + {1} * all.height > innerHeight - 4) e.scrollIntoView({{block: 'center'}});
+            const x = all.left + {0} * all.width;
+            if (x < 0 || x > innerWidth) e.scrollIntoView({{block: 'nearest', inline: 'center'}});
             const r = e.getBoundingClientRect();
             return [r.left + {0} * r.width, r.top + {1} * r.height]; }})()",
             share[0], share[1]
@@ -382,7 +387,7 @@ impl Tab<'_> {
         self.calm()
     }
 
-    /// Waits until an expression is true.
+    /// Waits until an expression is true, at most 60 s.
     pub(super) fn wait(&mut self, script: &str) -> Result<(), String> {
         let poll = format!(
             "new Promise((done) => {{ const begin = Date.now(); const look = () => {{
@@ -395,7 +400,7 @@ impl Tab<'_> {
         }
     }
 
-    /// Discards errors that a check caused on purpose.
+    /// Discards errors that contain `part`, which a check caused on purpose.
     pub(super) fn forgive(&mut self, part: &str) {
         self.browser.complaints.retain(|one| !one.contains(part));
     }

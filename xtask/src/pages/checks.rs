@@ -1,4 +1,4 @@
-//! Checks of each page.
+//! List of the pages with their checks, and checks common to all pages.
 
 mod anomaly;
 mod report;
@@ -16,7 +16,7 @@ use track::{linked_track, track, track_many};
 /// Check of a page. The error names the unmet expectation.
 pub(super) type Check = fn(&mut Tab<'_>) -> Result<(), String>;
 
-/// Pages, the part of each that a link leads to, and their checks.
+/// Pages with the fragment of their address, which may select something, and their checks.
 pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("timeline", "", timeline),
     ("hostile", "", hostile),
@@ -56,7 +56,7 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
-/// Returns the first texts in a theme with a contrast below 4.5.
+/// Script that returns the first texts in a theme with a contrast below 4.5.
 const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;
     const parse = (c) => c.match(/[\\d.]+/g).map(Number);
     const light = (c) => { const [r, g, b] = c.map((v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -72,13 +72,13 @@ const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = t
     delete document.documentElement.dataset.theme;
     return bad.slice(0, 3).join('; '); })";
 
-/// Returns the colour of a pixel of the first canvas of a selector: red, green, blue.
+/// Script that returns the colour of a pixel of the first canvas of a selector: red, green, blue.
 const PIXEL: &str = "((selector, x, y) => { const c = document.querySelector(selector);
     return [...c.getContext('2d').getImageData(Math.round(x * c.width), Math.round(y * c.height), 1, 1).data].slice(0, 3).join(); })";
 
 const CUBES: &str = "document.querySelector('section[data-view=topology]')";
 
-/// Returns the fraction of the pixels of a canvas that differ from its first one.
+/// Script that returns the fraction of the pixels of a canvas that differ from its first pixel.
 const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');
     [d.width, d.height] = [c.width, c.height]; const x = d.getContext('2d'); x.drawImage(c, 0, 0);
     const p = x.getImageData(0, 0, d.width, d.height).data; let n = 0;

@@ -1,5 +1,5 @@
-//! Live page: the way from a rank to a call, during a run, across a restart of the server, and
-//! after a replay.
+//! Checks of the live page: selection from a rank to a call, during a run, across a restart of the
+//! server, and in a replay.
 
 use super::browser::{Browser, Tab};
 use super::{WIDTHS, root};
@@ -78,7 +78,7 @@ fn shown(
 ) -> Result<(), String> {
     use_it(tab).map_err(|error| {
         let picture = folder.join("live-failed.png");
-        // The first error is the one to report.
+        // An error of the screenshot is ignored, because the first error is reported.
         let _ = tab.shot(&picture);
         let address = tab.text("location.hash").unwrap_or_default();
         let complaints = tab.complaints().join("; ");
@@ -89,7 +89,7 @@ fn shown(
     })
 }
 
-/// Starts a server and reads its address.
+/// Starts a server and returns it with the address that it prints.
 fn start(
     program: &Path,
     command: &str,
@@ -142,8 +142,8 @@ fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, Strin
         .map_err(|error| format!("{}: {error}", program.display()))
 }
 
-/// Selects a rank, one of its steps, a function of the step, a call and its stack; then checks the
-/// query, a link to the selection, and a pause.
+/// Selects a rank, one of its steps, a function of the step, and a call with its stack. Then checks the
+/// query, a link to the selection and, during a run, a pause.
 fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait("document.body.dataset.ready === '1'")?;
     // Until a rank has an anomaly there is nothing to select.
@@ -214,7 +214,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     }
 }
 
-/// The server is killed and restarted; the page reconnects by itself.
+/// Kills and restarts the server, and checks that the page reconnects by itself. Returns the new server.
 fn restart(
     tab: &mut Tab<'_>,
     server: Running,

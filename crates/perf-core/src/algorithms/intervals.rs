@@ -14,27 +14,27 @@ pub struct Interval {
     pub region: RegionId,
     /// Time of the enter, or the start of the window.
     pub start: Ticks,
-    /// Time of the leave, or the end of the window; equal to `start` for a zero-length interval.
+    /// Time of the leave, or the end of the window. Equal to `start` for a zero-length interval.
     pub end: Ticks,
-    /// Index of its enter event on the location, as used by
+    /// Index of the enter event of the call on the location, as used by
     /// [`Events::attributes`](crate::Events::attributes) and [`EventId`](crate::EventId).
     pub enter: usize,
-    /// Reason for its end: [`Close::Top`] for a leave of its own.
+    /// Reason for the end of the call: [`Close::Top`] if its own leave closed it.
     pub why: Close,
 }
 
 /// Finds the calls of one location whose regions may overlap, as on an accelerator stream. Each
-/// leave closes **the first entered open call of its region**, and no other.
+/// leave closes **the first entered open call of its region** and no other call.
 ///
-/// Calls are reported as they end, in the order of the leaves. First in, first out yields exact
-/// lengths if calls of one region overlap. A reader that knows of a call nested within another of
-/// the same region gives it a second region of that name. The busy time, and the sum of the lengths
-/// by region, do not depend on the rule.
+/// Calls are reported as they end, in the order of the leaves. This rule (first in, first out)
+/// gives exact lengths if calls of one region overlap. If a reader knows that a call is nested
+/// within another call of the same region, it assigns a second region of the same name to the inner
+/// call. The busy time, and the sum of the lengths by region, do not depend on the rule.
 ///
-/// A leave of a region that is not open closes the last call entered (`renamed`). A leave with no
-/// open call is ignored (`orphan`). Calls that are still open end at the last event. Within a
-/// window, intervals are cut to it. The time is proportional to the number of events up to the end
-/// of the window.
+/// A leave of a region that is not open closes the call that was entered last (`renamed`). A leave
+/// with no open call is ignored (`orphan`). Calls that are still open end at the last event. If the
+/// view has a window, intervals are cut to it. The time is proportional to the number of events up
+/// to the end of the window.
 ///
 /// ```
 /// use perf_core::{Event, Events, Job, LocationId, LocationView, RegionId, Ticks, intervals};
@@ -129,7 +129,8 @@ pub(crate) fn walk<'a>(
             other => tell(Step::Other(other, open.newest())),
         },
     )?;
-    // Calls that an event after the window closes are not open at the end of the recording.
+    // Calls that an event after the window may close do not count as open at the end of the
+    // recording.
     let is_end = range.end == events.len();
     let end = last.min(window.end);
     let mut counts = open.counts;
@@ -167,9 +168,10 @@ struct Entered {
     at: Ticks,
 }
 
-/// Open calls of a location whose regions may overlap, with the rules for leaves. It is
-/// [`intervals()`] one event at a time, for callers that do not have all events of a location at
-/// once, as [`FrameStack`](crate::FrameStack) is for nested regions.
+/// Open calls of a location whose regions may overlap, with the rules for leaves. It processes one
+/// event at a time, for callers that do not have all events of a location at once. Callers that do
+/// have them use [`intervals()`]. [`FrameStack`](crate::FrameStack) is the counterpart for nested
+/// regions.
 ///
 /// A value may be stored with each open call. Each step takes amortised constant time, and memory
 /// is proportional to the number of open calls.
@@ -189,14 +191,14 @@ struct Entered {
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpenIntervals<T = ()> {
-    /// Calls in the order in which they were entered; `None` for one that was left. The first and
-    /// the last are always open.
+    /// Calls in the order in which they were entered; `None` for a call that was left. The first
+    /// and the last entry are always open calls.
     calls: VecDeque<Option<(RegionId, T)>>,
     /// Number of `None` entries in `calls`.
     left: usize,
     /// Number of entries removed from the front of `calls`.
     gone: usize,
-    /// Positions of the open calls of each region, the first entered first.
+    /// Positions of the open calls of each region, in the order in which they were entered.
     places: HashMap<RegionId, VecDeque<usize>>,
     /// Counts of repairs.
     counts: ReplayCounts,
@@ -215,7 +217,8 @@ impl<T> Default for OpenIntervals<T> {
 }
 
 impl<T> OpenIntervals<T> {
-    /// Number of left entries that are tolerated beyond the number of open calls.
+    /// Number of `None` entries up to which `calls` is never compacted. With more, it is compacted
+    /// if they outnumber the open calls.
     const ROOM: usize = 1 << 10;
 
     /// Opens a call of a region and stores `kept` with it.
@@ -226,7 +229,8 @@ impl<T> OpenIntervals<T> {
     }
 
     /// Closes the call that was entered last if its region is `region`, and otherwise acts like
-    /// [`leave`](Self::leave). For locations that may or may not [overlap](LocationView::overlaps).
+    /// [`leave`](Self::leave). This suits locations that may or may not
+    /// [overlap](LocationView::overlaps).
     ///
     /// ```
     /// use perf_core::{Close, OpenIntervals, RegionId};
@@ -243,7 +247,8 @@ impl<T> OpenIntervals<T> {
         if self.newest() != Some(region) {
             return self.leave(region);
         }
-        // No later call of the region is open, so its position is the last one.
+        // No later call of the region is open, so the last position of the region belongs to this
+        // call.
         if let Some(places) = self.places.get_mut(&region) {
             places.pop_back();
         }
@@ -253,8 +258,8 @@ impl<T> OpenIntervals<T> {
         Some((region, kept, Close::Top))
     }
 
-    /// Closes a call by the rules of [`intervals()`] and returns its region, stored value and
-    /// reason; `None` if no call is open.
+    /// Closes a call by the rules of [`intervals()`] and returns its region, its stored value and
+    /// the reason for its end, or `None` if no call is open.
     pub fn leave(&mut self, region: RegionId) -> Option<(RegionId, T, Close)> {
         let first = self.places.get_mut(&region).and_then(VecDeque::pop_front);
         let closed = match first {
@@ -265,7 +270,7 @@ impl<T> OpenIntervals<T> {
                 let call = call.and_then(Option::take);
                 call.map(|(region, kept)| (region, kept, Close::Top))
             }
-            // The last of `calls` is open, or there is none.
+            // The last entry of `calls` is an open call, or `calls` is empty.
             None => match self.calls.pop_back().flatten() {
                 Some((region, kept)) => {
                     self.counts.renamed += 1;
@@ -284,7 +289,7 @@ impl<T> OpenIntervals<T> {
         closed
     }
 
-    /// Removes left entries at both ends, and everywhere once there are many.
+    /// Removes `None` entries at both ends, and everywhere once there are many.
     fn tidy(&mut self) {
         while self.calls.back().is_some_and(Option::is_none) {
             self.calls.pop_back();
@@ -300,7 +305,7 @@ impl<T> OpenIntervals<T> {
         }
     }
 
-    /// Removes all left entries.
+    /// Removes all `None` entries.
     #[cold]
     fn compact(&mut self) {
         self.calls.retain(Option::is_some);

@@ -1,7 +1,7 @@
 //! Algorithms on the types of the data model.
 //!
-//! The other modules of this crate hold nouns: types with their invariants. This folder holds the
-//! computations on them: replay of call frames, message matching, and the profile of a trace.
+//! The other modules of this crate contain types and their invariants. This folder contains the
+//! computations on them: replay of stack frames, message matching, and the profile of a trace.
 
 pub(crate) mod intervals;
 pub(crate) mod messages;

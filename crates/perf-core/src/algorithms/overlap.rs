@@ -1,4 +1,4 @@
-//! Test if the regions of a location nest or overlap.
+//! Detection of locations whose regions overlap instead of nesting.
 
 use crate::{
     Cancelled, Close, Definitions, Event, Events, FrameStack, Job, LocationId, LocationKind,
@@ -35,7 +35,8 @@ pub(crate) fn is_seen(
         region.is_some_and(|region| is_device_work(region.paradigm))
     };
     let (mut stack, mut checks) = (FrameStack::default(), job.checks());
-    // Regions closed by a leave further out, whose own leave may still follow.
+    // Regions that the leave of an outer region closed. Their own leave may still follow, and then
+    // they overlap.
     let mut early: HashSet<RegionId> = HashSet::new();
     for index in 0..events.len() {
         checks.next(1)?;
@@ -65,8 +66,8 @@ pub(crate) fn is_seen(
     Ok(false)
 }
 
-/// Returns `true` for paradigms whose regions on a stream are kernels and copies, which make no
-/// calls.
+/// Returns `true` for paradigms whose regions on a stream are kernels and copies. These do not call
+/// other regions.
 fn is_device_work(paradigm: Paradigm) -> bool {
     matches!(paradigm, Paradigm::Cuda | Paradigm::Hip | Paradigm::OpenCl)
 }
@@ -85,7 +86,8 @@ impl OverlapCache {
     }
 }
 
-/// All caches are equal, because a cache is not part of the value that contains it.
+/// All caches are equal, because a cache does not belong to the value of the trace that contains
+/// it.
 impl PartialEq for OverlapCache {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,4 +1,5 @@
-//! Memory estimate for the profile of a trace, from a sample of its locations.
+//! Memory estimates: for the profile of a trace, from a sample of its locations, and for the rows
+//! of a metric.
 
 use super::trace_profile::Sums;
 use crate::{CallPathId, Profile};
@@ -15,17 +16,17 @@ const SAMPLED_LOCATIONS: usize = 16;
 struct Sample {
     /// Number of non-zero values of each metric.
     values: [usize; 5],
-    /// Number of known call paths after each location.
+    /// Number of known call paths after each sampled location.
     paths: Vec<usize>,
 }
 
 impl Profile {
     /// Estimates the memory in bytes that [`from_trace`](Self::from_trace) takes, including the
-    /// profile, from the call paths of at most 16 evenly spaced locations of the view. The estimate
+    /// profile. The estimate extrapolates from at most 16 evenly spaced locations of the view. It
     /// is within 20 % if the other locations resemble these, or add new call paths at the same
     /// rate. Properties of the machine are not counted.
     ///
-    /// Takes as long as the profile of 16 locations.
+    /// The estimate takes as long as a profile of 16 locations.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -54,7 +55,7 @@ impl Profile {
         let all = |count: usize| count * ids.len() / some.len().max(1);
         let entries = sample.values.map(|count| all(count) * ENTRY);
         let largest = entries.into_iter().max().unwrap_or_default();
-        // Sorting more than one run needs a second copy.
+        // Sorting more entries than fit in one run needs a second copy.
         let sorted = if largest > CancellationChecks::EACH * ENTRY {
             largest
         } else {
@@ -69,8 +70,8 @@ impl Profile {
     }
 
     /// Returns the memory in bytes of all rows of a metric if all are loaded: 8 for each value of
-    /// each location and call path that has a row. Rows that are read on demand, such as those of
-    /// Cube files, take their share of it.
+    /// each location and call path that has a row. If rows are read on demand, such as those of
+    /// Cube files, only the loaded rows take memory.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -97,7 +98,7 @@ impl Profile {
     }
 }
 
-/// Size of a row in bytes without its values.
+/// Size in bytes of a row without its values.
 const ROW: usize = size_of::<crate::Severities>() + 2 * size_of::<usize>();
 
 /// Size in bytes of a non-zero value.
@@ -133,7 +134,7 @@ impl Sample {
     }
 }
 
-/// Returns the size of the definitions that a profile copies.
+/// Returns the size in bytes of the definitions that a profile copies.
 fn copied(definitions: &Definitions) -> usize {
     let system = &definitions.system;
     let nodes = system.nodes().iter();

@@ -1,4 +1,4 @@
-//! [`replay()`]: conversion of enter and leave events to call frames.
+//! [`replay()`]: conversion of enter and leave events to nested stack frames.
 
 use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks};
 
@@ -8,19 +8,20 @@ use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks}
 pub enum Close {
     /// A leave matched the innermost region.
     Top,
-    /// A leave matched an outer region, and this is its frame.
+    /// A leave matched an outer region, and this frame belongs to that region.
     Nearest,
     /// A leave matched an outer region, and this frame lies inside it.
     Implicit,
     /// A leave referred to a region that is not open, and was applied to the innermost frame.
     Renamed,
-    /// The recording ended, and the frame is closed at the last event.
+    /// The recording or the window ended while the frame was open.
     End,
 }
 
-/// Repairs made by [`replay()`], and the leaves that needed none.
+/// Number of repairs made by [`replay()`], and of leaves that needed no repair.
 ///
-/// The rules are tried in this order: each leave is `top`, `nearest`, `renamed` or `orphan`.
+/// Each leave counts as one of `top`, `nearest`, `renamed` or `orphan`; the rules are tried in this
+/// order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReplayCounts {
@@ -58,13 +59,14 @@ impl Merge for ReplayCounts {
 
 /// Receiver of the frames of a replay.
 ///
-/// Frames nest: each `enter` has one `leave`, in order of time. Within a window, frames open at its
-/// start are entered at its start, and frames open at its end are left there.
+/// Frames nest: each `enter` is followed by one `leave`, in order of time. If the view has a
+/// window, frames that are open at its start are entered at its start, and frames that are open at
+/// its end are left at its end.
 pub trait Visitor {
     /// Receives a frame opened at `depth` (0 for the outermost).
     fn enter(&mut self, at: Ticks, region: RegionId, depth: usize);
 
-    /// Receives that the innermost frame, of `region` and at `depth`, was closed.
+    /// Receives the end of the innermost frame, which belongs to `region` and has depth `depth`.
     fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, why: Close);
 
     /// Receives any other event; `index` is its index on the location.
@@ -77,11 +79,12 @@ pub trait Visitor {
 /// closed with all frames inside it (`nearest`), the innermost frame is closed under another name
 /// (`renamed`), or the leave is ignored (`orphan`). Repairs within the view are counted.
 ///
-/// Regions of accelerator streams may overlap, so that their frames do not nest. Read locations
+/// Regions of accelerator streams may overlap, which nested frames cannot represent. Read locations
 /// that [overlap](LocationView::overlaps) with [`intervals()`](crate::intervals()).
 ///
-/// The time is proportional to the number of events, even if none matches. Within a window it
-/// includes the enters and leaves before the window, which determine the frames open at its start.
+/// The time is proportional to the number of events, even if no leave matches. If the view has a
+/// window, the time includes the enters and leaves before the window, because they determine the
+/// frames that are open at its start.
 ///
 /// ```
 /// use perf_core::{Close, Event, Job, RegionId, Ticks, Visitor, replay};
@@ -131,7 +134,8 @@ pub fn replay<V: Visitor + ?Sized>(
             visitor.enter(window.start, *region, depth);
         }
     }
-    // `each_event` would take 10 % more instructions here for a visitor that does little.
+    // A shared function like `each_event` of `intervals` would take 10 % more instructions here if
+    // the visitor does little.
     for piece in checks.pieces(range.clone()) {
         for index in piece? {
             let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
@@ -152,7 +156,8 @@ pub fn replay<V: Visitor + ?Sized>(
         }
     }
     let end = last.min(window.end);
-    // Frames that an event after the window closes are not open at the end of the recording.
+    // Frames that an event after the window may close do not count as open at the end of the
+    // recording.
     let is_end = range.end == events.len();
     while let Some(region) = stack.frames.pop() {
         checks.next(1)?;
@@ -193,8 +198,8 @@ impl ReplayCounts {
     }
 }
 
-/// Open frames with the rules for leaves. It is [`replay`] one event at a time, for callers that do
-/// not have all events of a location at once.
+/// Open frames with the rules for leaves. A stack processes one event at a time, for callers that
+/// do not have all events of a location at once. Callers that do have them use [`replay`].
 ///
 /// ```
 /// use perf_core::{Close, FrameStack, RegionId};
@@ -212,9 +217,9 @@ pub struct FrameStack {
     frames: Vec<RegionId>,
     /// Counts of repairs.
     counts: ReplayCounts,
-    /// Number of open frames of each region. Built at the first leave that does not match, so that
-    /// an intact recording does not pay for it and a damaged one does not search its stack at each
-    /// leave.
+    /// Number of open frames of each region. Built at the first leave that does not match. An
+    /// intact recording therefore does not need this table, and a damaged recording does not need a
+    /// search of the stack at each leave.
     open: Option<std::collections::HashMap<RegionId, u32>>,
 }
 
@@ -249,8 +254,8 @@ impl FrameStack {
         }
     }
 
-    /// Closes frames by the rules of [`replay`], and reports region, depth and reason of each,
-    /// innermost first.
+    /// Closes frames by the rules of [`replay`], and calls `closed` with the region, depth and
+    /// reason of each frame, innermost first.
     #[inline]
     pub fn leave(&mut self, region: RegionId, mut closed: impl FnMut(RegionId, usize, Close)) {
         let Some(top) = self.frames.last().copied() else {

@@ -1,4 +1,4 @@
-//! The call-path profile of a trace.
+//! [`Profile::from_trace`]: the call-path profile of a trace.
 
 use crate::{
     CallPathId, CallTree, CartMembers, CartTopology, Close, Definitions, Error, Event, Job,
@@ -21,31 +21,32 @@ impl Profile {
     ///
     /// | name | unit | scope | of a call path and location |
     /// |---|---|---|---|
-    /// | `time` | ns | inclusive | time in it and below |
-    /// | `exclusive time` | ns | exclusive | time in it, not below |
-    /// | `visits` | # | exclusive | how often it was entered in the view |
+    /// | `time` | ns | inclusive | time in the call path and its callees |
+    /// | `exclusive time` | ns | exclusive | time in the call path without its callees |
+    /// | `visits` | # | exclusive | number of times that the call path was entered in the view |
     /// | `bytes sent` | bytes | exclusive | by messages, collectives, remote writes and atomics |
     /// | `bytes received` | bytes | exclusive | by messages, collectives, remote reads and atomics |
     ///
     /// Bytes of events outside of any frame, as recorded by accelerator streams, are attributed to
-    /// a call path of their own. Its region `(outside regions)` follows those of the trace and has
-    /// neither time nor visits. It exists only if there are such bytes, so that the bytes of a
-    /// profile equal those of the events.
+    /// a separate call path, so that the bytes of a profile equal the bytes of the events. Its
+    /// region `(outside regions)` follows the regions of the trace and has neither time nor visits.
+    /// This call path exists only if there are such bytes and no event refers to an undefined
+    /// region.
     ///
     /// Regions of a location that [overlap](LocationView::overlaps), such as work of an accelerator
-    /// stream, do not nest. They are read with [`intervals`](crate::intervals()): each is a root
-    /// call path, and its inclusive and exclusive time are both the sum of its lengths. If work
-    /// overlaps, this sum exceeds the busy time of the stream.
+    /// stream, do not nest. They are read with [`intervals`](crate::intervals()). Each of these
+    /// regions is a root call path, and its inclusive and exclusive time are both the sum of the
+    /// lengths of its calls. If work overlaps, this sum exceeds the busy time of the stream.
     ///
     /// Regions with the same name, file and line are one function ([`Unify::Location`]) and share
-    /// their call paths. [`from_trace_by`](Self::from_trace_by) takes another rule.
+    /// their call paths. [`from_trace_by`](Self::from_trace_by) accepts another rule.
     ///
-    /// Grids over the ranks of a communicator become grids over its processes, because a profile
-    /// has no communicators, or over its locations if these have no processes. They are unchanged
-    /// if the trace does not identify the ranks.
+    /// A profile has no communicators. Grids over the ranks of a communicator therefore become
+    /// grids over its processes, or over its locations if one of these has no process. Grids are
+    /// unchanged if the trace does not identify the ranks.
     ///
-    /// Also returns the repairs made by [`replay`](crate::replay()). Within a window, only the time
-    /// inside the window counts, and a frame that was open before counts as a visit.
+    /// Also returns the repairs made by [`replay`](crate::replay()). If the view has a window, only
+    /// the time inside the window counts, and a frame that is open at its start counts as a visit.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -142,8 +143,8 @@ impl Profile {
     }
 }
 
-/// Converts a grid over ranks to one over the corresponding parts of the machine. Coordinates of
-/// unknown ranks are dropped.
+/// Converts a grid over ranks to a grid over the corresponding processes or locations. Coordinates
+/// of unknown ranks are dropped.
 fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
     let comm = grid.comm.filter(|_| grid.of == CartMembers::Ranks);
     let comm = comm.and_then(|id| definitions.comms.get(id.index()));
@@ -177,8 +178,8 @@ fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
 
 /// Adds the root call path for events outside of any frame, with a new region.
 ///
-/// Returns `None` if an event refers to an undefined region, because the new region must not take
-/// its number.
+/// Returns `None` if a call path refers to an undefined region, because the new region must not
+/// take the number of that region.
 fn outside_regions(regions: &mut Vec<Region>, calls: &mut CallTree) -> Result<Option<CallPathId>> {
     let region = RegionId::from_index(regions.len()).ok_or(Error::TooMany {
         what: "regions",
@@ -242,7 +243,7 @@ fn metrics() -> Vec<ProfileMetric> {
     ]
 }
 
-/// Sums of a call path on one location; times in ticks.
+/// Sums of a call path on one location. Times are in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
     /// Inclusive time.
@@ -258,7 +259,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Returns the five sums in the order of their metrics; times in ticks.
+    /// Returns the five sums in the order of their metrics. Times are in ticks.
     pub(super) fn values(&self) -> [u64; 5] {
         let Sum {
             inclusive,
@@ -280,12 +281,12 @@ pub(super) struct Sums {
     touched: Vec<CallPathId>,
     /// Bytes sent and received outside of any frame.
     outside: (u64, u64),
-    /// Representative of each region, which has its call paths.
+    /// Representative of each region. Call paths contain representatives only.
     functions: Vec<RegionId>,
 }
 
 impl Sums {
-    /// Size of a call path in bytes.
+    /// Size in bytes of the sums of a call path.
     pub(super) const A_PATH: usize = size_of::<Sum>();
 
     pub(super) fn new(unify: Unify, regions: &[Region]) -> Self {
@@ -337,7 +338,7 @@ impl Sums {
     }
 
     /// Adds the events of a location with overlapping regions, as [`add`](Self::add) does for
-    /// nested ones.
+    /// nested regions.
     fn add_work(
         &mut self,
         location: LocationView<'_>,
@@ -458,8 +459,8 @@ struct Summing<'a> {
     stack: Vec<Frame>,
     /// First error, returned at the end of the replay.
     failed: Option<Error>,
-    /// Recently found call paths by parent and region, because programs enter the same ones again
-    /// and again. Without this cache the profile of the bundled 64-rank recording takes 34.3
+    /// Recently found call paths by parent and region, because programs enter the same call paths
+    /// again and again. Without this cache the profile of the bundled 64-rank recording takes 34.3
     /// million instructions instead of 18.2 million.
     lately: Vec<Option<(Option<CallPathId>, RegionId, CallPathId)>>,
 }

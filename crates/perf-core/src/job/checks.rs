@@ -1,12 +1,12 @@
-//! [`CancellationChecks`]: cancellation checks after a fixed amount of work.
+//! [`CancellationChecks`]: makes a cancellation check after a fixed amount of work.
 
 use crate::{Cancelled, Job};
 use std::ops::Range;
 
-/// Makes a cancellation check of a [`Job`] before the first and then before each [`EACH`](Self::EACH)th small unit of
-/// work, such as an event, a number or a distance.
+/// Makes a cancellation check of a [`Job`] before the first small unit of work and then after every
+/// [`EACH`](Self::EACH) units. A unit is, for example, an event, a number or a distance.
 ///
-/// Created by [`Job::checks`].
+/// [`Job::checks`] creates this type.
 ///
 /// ```
 /// use perf_core::{Cancelled, Job};
@@ -31,14 +31,14 @@ pub struct CancellationChecks<'a> {
 }
 
 impl<'a> CancellationChecks<'a> {
-    /// Number of small units of work between two checks, which take a millisecond or two.
+    /// Number of small units of work between two checks. This work takes one or two milliseconds.
     pub const EACH: usize = 1 << 16;
 
     pub(super) fn new(job: &'a Job) -> Self {
         CancellationChecks { job, left: 0 }
     }
 
-    /// Announces the next `work` small units, and makes a check if one is due.
+    /// Announces the next `work` small units of work, and makes a cancellation check if one is due.
     ///
     /// # Errors
     ///
@@ -60,9 +60,10 @@ impl<'a> CancellationChecks<'a> {
         self.job.check()
     }
 
-    /// Splits a range into pieces of up to [`EACH`](Self::EACH) with checks between them.
+    /// Splits a range into pieces of up to [`EACH`](Self::EACH) elements, with a check before each
+    /// piece if one is due.
     ///
-    /// Yields [`Cancelled`] in the place of a piece once the job is cancelled.
+    /// Returns [`Cancelled`] in place of a piece if the job is cancelled.
     pub fn pieces(
         &mut self,
         range: Range<usize>,

@@ -11,13 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Progress and cancellation of long work, in one value.
+/// Receiver of progress and cancellation flag of long work, in one value.
 ///
-/// Every function that may take long has a `&Job` as its last argument. It reports its progress through the job, and
-/// returns an error soon after the job is cancelled. [`Job::default`] reports nowhere and stops nothing unless
-/// [`cancel`](Self::cancel) is called.
+/// Every function that may take long has a `&Job` as its last argument. It reports its progress
+/// through the job, and returns an error soon after the job is cancelled. [`Job::default`] reports
+/// no progress and is cancelled only by [`cancel`](Self::cancel).
 ///
-/// Clones share the cancellation flag and the receiver of progress, so that one thread can stop the work of another.
+/// Clones share the cancellation flag and the receiver of progress, so that one thread can stop the
+/// work of another thread.
 ///
 /// Work checks for cancellation every [2^16 small units](CancellationChecks), such as events or numbers, or every few
 /// milliseconds. It aims to return within 100 ms; `docs/cost.md` lists the exceptions.
@@ -63,7 +64,7 @@ struct Counter {
 pub struct Cancelled;
 
 impl Job {
-    /// Creates a job that reports nowhere and is not cancelled.
+    /// Creates a job that reports no progress and is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
@@ -77,8 +78,8 @@ impl Job {
 
     /// Creates a job that cancels itself after `checks` successful cancellation checks.
     ///
-    /// For tests that stop work at a defined place, independent of the speed of the machine. With
-    /// `u64::MAX` the job only counts.
+    /// It is meant for tests that stop work at a defined place, independent of the speed of the
+    /// machine. With `u64::MAX` the job only counts checks.
     ///
     /// ```
     /// use perf_core::Job;
@@ -107,9 +108,9 @@ impl Job {
         counter.map(|counter| counter.made.load(Ordering::Relaxed))
     }
 
-    /// Returns a job that shares the cancellation flag of this one and reports nowhere.
+    /// Returns a job that shares the cancellation flag of this job but reports no progress.
     ///
-    /// For parts of larger work that report on their own scale.
+    /// Use it for a part of larger work if the whole work reports the progress.
     ///
     /// ```
     /// use perf_core::Job;
@@ -125,7 +126,8 @@ impl Job {
         }
     }
 
-    /// Returns a job that shares the cancellation flag of this one and reports its progress to `progress`.
+    /// Returns a job that shares the cancellation flag of this job and reports its progress to
+    /// `progress`.
     pub fn reporting_to(&self, progress: impl Progress + 'static) -> Self {
         Job {
             flag: Arc::clone(&self.flag),
@@ -133,7 +135,8 @@ impl Job {
         }
     }
 
-    /// Reports that `amount` more units of `phase` are done, of `total` in all, or of an unknown total if it is 0.
+    /// Reports that `amount` more units of `phase` are done. `total` is the number of units of the
+    /// phase, or 0 if it is unknown.
     pub fn advance(&self, phase: &'static str, amount: u64, total: u64) {
         if let Some(progress) = &self.progress {
             progress.advance(phase, amount, total);

@@ -1,10 +1,11 @@
-//! [`Progress`]: the receiver of progress reports.
+//! [`Progress`]: receiver of the progress reports of a job.
 
 use std::sync::Arc;
 
-/// Receiver of the progress of long work. Called from any thread, in no particular order.
+/// Receiver of the progress of long work. The methods are called from any thread, in no particular
+/// order.
 ///
-/// Implemented for an [`Arc`] of a receiver, so that the caller can keep access to it.
+/// An [`Arc`] of a receiver is a receiver too, so that the caller can keep access to it.
 ///
 /// ```
 /// use perf_core::{Job, Progress};
@@ -24,7 +25,8 @@ use std::sync::Arc;
 /// assert_eq!(bar.shown.load(Ordering::Relaxed), 250);
 /// ```
 pub trait Progress: Send + Sync {
-    /// Receives that `amount` more units of `phase` are done, of `total` in all, or of an unknown total if it is 0.
+    /// Receives that `amount` more units of `phase` are done. `total` is the number of units of the
+    /// phase, or 0 if it is unknown.
     ///
     /// The unit depends on the phase: bytes for readers, rows for folds.
     fn advance(&self, phase: &'static str, amount: u64, total: u64);

@@ -1,13 +1,13 @@
-//! Sorting that can be cancelled.
+//! [`Job::sort_by`]: sorting that can be cancelled.
 
 use crate::{CancellationChecks, Cancelled, Job};
 use std::cmp::Ordering;
 
 impl Job {
-    /// Sorts as [`slice::sort_unstable_by`] does, with cancellation checks.
+    /// Sorts like [`slice::sort_unstable_by`], with cancellation checks.
     ///
-    /// Up to 2^16 items are sorted in place. More are sorted in pieces of that size and merged,
-    /// which doubles the memory. Equal items may be reordered, in a reproducible way.
+    /// Up to 2^16 items are sorted in place. Longer lists are sorted in pieces of that size and
+    /// merged, which doubles the memory. Equal items may be reordered, in a reproducible way.
     ///
     /// ```
     /// use perf_core::Job;

@@ -1,4 +1,5 @@
-//! [`Threads`] and [`Pool`], for work with a configurable number of threads, and [`Workspaces`].
+//! [`Threads`] and [`Pool`], for work with a configurable number of threads, and [`Workspaces`],
+//! reusable buffers for tasks.
 
 use super::try_map;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Threads(usize);
 
 impl Threads {
-    /// Creates a number of `count` threads, or one for each core if it is 0. Without the feature
-    /// `parallel` it is 1.
+    /// Selects `count` threads, or one for each core if `count` is 0. Without the feature
+    /// `parallel` there is one thread.
     pub fn new(count: usize) -> Self {
         if cfg!(feature = "parallel") {
             Threads(count)
@@ -26,7 +27,7 @@ impl Threads {
         }
     }
 
-    /// Returns a pool of threads that exist until it is dropped, for work in many steps.
+    /// Returns a pool, for work in many steps. The threads exist until the pool is dropped.
     pub fn pool(self) -> Pool {
         Pool::new(self.0)
     }
@@ -36,8 +37,8 @@ impl Threads {
         self.pool().install(work)
     }
 
-    /// Returns the results of `work` for each item, in order: on the calling thread if there is one
-    /// thread, and like [`try_map`] otherwise.
+    /// Returns the results of `work` for each item, in the order of the items. The work runs on the
+    /// calling thread if there is one thread, otherwise as in [`try_map`].
     ///
     /// # Errors
     /// Returns the error of the first item that fails.
@@ -82,7 +83,8 @@ impl Pool {
     }
 }
 
-/// Pool of workspaces that tasks borrow. It holds as many as were ever in use at once.
+/// Pool of workspaces that tasks borrow. It contains as many workspaces as were ever in use at the
+/// same time.
 #[derive(Debug)]
 pub struct Workspaces<S>(Mutex<Vec<S>>);
 
@@ -97,7 +99,7 @@ impl<S> Workspaces<S> {
         Workspaces(Mutex::new(spaces))
     }
 
-    /// Runs `work` with a workspace, which `new` creates if all are in use.
+    /// Runs `work` with a workspace; `new` creates one if all are in use.
     pub fn with<R>(&self, new: impl FnOnce() -> S, work: impl FnOnce(&mut S) -> R) -> R {
         let space = self.lock().pop();
         let mut space = space.unwrap_or_else(new);

@@ -1,4 +1,4 @@
-//! [`Combine`]: combination of several values into one.
+//! [`Combine`]: rule that combines the values of a metric over locations and call paths.
 
 use super::Severities;
 use crate::Value;
@@ -16,14 +16,15 @@ pub enum Combine {
     Minimum,
     /// Maximum of numbers; minus infinity if there are none.
     Maximum,
-    /// Tuples of this many floats that are added element by element: complex numbers, (amount,
-    /// duration).
+    /// Tuples of this many floats that are added element by element, such as complex numbers or
+    /// (amount, duration).
     Elementwise(u32),
     /// Tuples (count, minimum, maximum, sum, sum of squares).
     Statistics,
-    /// Tuples (minimum, maximum, then this many bins); bins are additive.
+    /// Tuples (minimum, maximum, then this many bins). Bins are additive.
     Histogram(u32),
-    /// Ratios and other values that cannot be combined: tuples of this many floats, 1 for numbers.
+    /// Ratios and other values that cannot be combined. The number is the width of the tuples, 1
+    /// for plain numbers.
     Never(u32),
 }
 
@@ -38,8 +39,8 @@ impl Combine {
         }
     }
 
-    /// Combines a row into one value: of tuples the first numbers, NaN if values cannot be
-    /// combined.
+    /// Combines a row into one value. If the values are tuples, their first numbers are combined.
+    /// Returns NaN if the values cannot be combined.
     pub fn total(self, row: &Severities) -> Value {
         let extreme = |of: fn(f64, f64) -> f64, none| {
             let values = row.to_f64();
@@ -54,9 +55,9 @@ impl Combine {
     }
 
     /// Combines a row over parts of the machine into one number for each part. `parts` holds the
-    /// number of the part of each location; a number past the end means none. Of tuples the first
-    /// number is combined. A part without a location is 0, and one with several values that cannot
-    /// be combined is NaN.
+    /// number of the part of each location; a number past the end of `values` means that the
+    /// location is in no part. If the values are tuples, their first numbers are combined. A part
+    /// without a location is 0. A part with several values that cannot be combined is NaN.
     ///
     /// ```
     /// use perf_core::{Combine, Severities};
@@ -94,7 +95,7 @@ impl Combine {
                 });
             }
             Combine::Never(_) => {
-                // Counts the locations of each part: a part with one takes its value.
+                // Counts the locations of each part. A part with one location takes its value.
                 mark(parts, values, |count| count + 1.0);
                 row.each(parts, values, |slot, value| {
                     *slot = if *slot == 1.0 { value } else { f64::NAN };
@@ -115,7 +116,8 @@ impl Combine {
         });
     }
 
-    /// Subtracts a part from a whole. Values without a difference, such as minima, are unchanged.
+    /// Subtracts a part from a whole. Values that cannot be subtracted, such as minima, are
+    /// unchanged.
     pub fn subtract(self, from: &mut [f64], value: &[f64]) {
         self.each(from, value, |role, from, value| match role {
             Role::Smallest | Role::Largest => from,
@@ -124,7 +126,7 @@ impl Combine {
     }
 
     fn each(self, to: &mut [f64], values: &[f64], f: impl Fn(Role, f64, f64) -> f64) {
-        // A value of no samples has no minimum and maximum.
+        // Statistics of zero samples have no minimum and maximum.
         if self == Combine::Statistics && values.first() == Some(&0.0) {
             return;
         }
@@ -145,7 +147,7 @@ impl Combine {
     }
 }
 
-/// Sets the parts that have a location.
+/// Applies `to` to the value of a part once for each of its locations.
 fn mark(parts: &[u32], values: &mut [f64], to: impl Fn(f64) -> f64) {
     for part in parts {
         if let Some(slot) = values.get_mut(*part as usize) {

@@ -1,6 +1,7 @@
-//! [`Profile`]: severities `v(metric, call path, location)`.
+//! [`Profile`]: call-path profile with severities `v(metric, call path, location)`.
 
 mod combine;
+mod in_scope;
 mod rows;
 mod scope;
 mod severities;
@@ -11,11 +12,12 @@ pub use rows::{Rows, SparseRows};
 pub use severities::Severities;
 
 use crate::{
-    CallPathId, CallTree, CartTopology, Error, Metric, MetricId, Region, Result, SystemTree, Value,
+    CallPathId, CallPathLabels, CallTree, CartTopology, Error, Metric, MetricId, Region, Result,
+    SystemTree, Value,
 };
 use std::sync::Arc;
 
-/// Relation of the severity of a call path to those of the paths below it.
+/// Relation of the severity of a call path to the severities of the call paths below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scope {
@@ -34,11 +36,12 @@ pub struct ProfileMetric {
     pub metric: Metric,
     /// Scope of the stored rows.
     pub scope: Scope,
-    /// Rule that combines its values over locations and call paths.
+    /// Rule that combines the values of the metric over locations and call paths.
     pub combine: Combine,
     /// Metric with the same quantity in the other scope, if the recording has both.
-    /// [`Profile::scoped`] takes its values instead of deriving them along the call tree, which a
-    /// flat profile does not have and a profile of limited depth has only in part. Default `None`.
+    /// [`Profile::scoped`] takes the values of this metric instead of deriving them along the call
+    /// tree. A flat profile has no call tree, and in a profile of limited depth it is incomplete.
+    /// Default `None`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub counterpart: Option<MetricId>,
     /// Additional properties, as (name, value).
@@ -86,9 +89,9 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
-    /// Returns the row in `scope` of a metric that must be re-evaluated in another scope, such as a
-    /// ratio, because it is no sum or difference of rows ([`Combine::Never`]). `None`, the default,
-    /// for any other metric.
+    /// Returns the row in `scope` of a metric that must be re-evaluated in another scope. An
+    /// example is a ratio, which is not a sum or difference of rows ([`Combine::Never`]). Returns
+    /// `None` for any other metric, which is the default implementation.
     fn scoped(
         &self,
         metric: MetricId,
@@ -101,7 +104,8 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
 
     /// Returns the row over `count` parts of the machine of a metric that must be re-evaluated over
     /// several locations, such as a ratio. `parts` holds the number of the part of each location,
-    /// as in [`Combine::over_parts`]. `None`, the default, for any other metric.
+    /// as in [`Combine::over_parts`]. Returns `None` for any other metric, which is the default
+    /// implementation.
     fn over_parts(
         &self,
         metric: MetricId,
@@ -116,13 +120,13 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
 
 /// Call-path profile: severities `v(metric, call path, location)`.
 ///
-/// Rows exist only where a view is not zero, and are read on demand. [`Profile::from_trace`]
-/// computes a profile from a trace and has an example.
+/// There are rows only for views that are not zero. Rows are read on demand.
+/// [`Profile::from_trace`] computes a profile from a trace and has an example.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// System tree.
     system: Arc<SystemTree>,
-    /// Code regions by id.
+    /// Regions by id.
     regions: Arc<Vec<Region>>,
     /// Call tree.
     calls: Arc<CallTree>,
@@ -192,7 +196,7 @@ impl Profile {
         &self.system
     }
 
-    /// Returns the code regions by [`RegionId`](crate::RegionId).
+    /// Returns the regions by [`RegionId`](crate::RegionId).
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }
@@ -217,12 +221,17 @@ impl Profile {
         &self.rows
     }
 
+    /// Returns labels of the call paths that tell call sites of equal names apart.
+    pub fn call_path_labels(&self) -> CallPathLabels<'_> {
+        CallPathLabels::of(&self.calls, &self.regions)
+    }
+
     /// Returns the Cartesian grids over communicators and parts of the machine.
     pub fn topologies(&self) -> &[CartTopology] {
         &self.topologies
     }
 
-    /// Returns the metric of this name.
+    /// Returns the first metric of this name, or `None` if there is no such metric.
     pub fn metric(&self, name: &str) -> Option<MetricId> {
         let at = self
             .metrics
@@ -241,14 +250,15 @@ impl Profile {
         self.rows.row(metric, path)
     }
 
-    /// Combines a view over parts of the machine, as stored along the call tree, into one number
-    /// for each part. Returns `true` if there is a row; without one all values are 0. `parts` holds
-    /// the number of the part of each location; a number past the end means none.
+    /// Combines a view over parts of the machine into one number for each part, in the stored scope
+    /// of the metric. Returns `true` if there is a row; without a row all values are 0. `parts`
+    /// holds the number of the part of each location; a number past the end of `values` means that
+    /// the location is in no part.
     ///
     /// Several locations of a part are combined by [`ProfileMetric::combine`]: additive metrics are
     /// summed, minimum and maximum metrics take the extreme. Derived metrics are re-evaluated from
-    /// their inputs over the part, so that a ratio is one of sums. Values that cannot be combined
-    /// become NaN for a part with several locations. A part without a location is 0.
+    /// their inputs over the part, so that a ratio is the ratio of the sums. Values that cannot be
+    /// combined become NaN for a part with several locations. A part without a location is 0.
     ///
     /// # Errors
     /// Returns the errors of [`row`](Self::row), and [`Error::Length`] if `parts` does not have one
@@ -314,7 +324,7 @@ impl Profile {
     }
 
     /// Combines a view over all locations into one value, by [`ProfileMetric::combine`]; for most
-    /// metrics this is the sum. Without a row it is the value of an empty row, such as zero.
+    /// metrics this is the sum. Without a row, returns the value of an empty row, such as zero.
     ///
     /// # Errors
     /// Returns the errors of [`row`](Self::row).
@@ -334,8 +344,8 @@ impl Profile {
     }
 }
 
-/// Profiles are equal if their definitions and rows are. All rows are read; a row that cannot be
-/// read equals a missing one.
+/// Profiles are equal if their definitions and rows are equal. All rows are read. Profiles with a
+/// row that cannot be read are not equal.
 impl PartialEq for Profile {
     fn eq(&self, other: &Self) -> bool {
         let is_same = self.metrics == other.metrics
@@ -373,7 +383,7 @@ impl ProfileMetric {
         rest.unwrap_or(name)
     }
 
-    /// Returns a row of zeros.
+    /// Returns a row of zeros for `locations` locations.
     pub fn zeros(&self, locations: usize) -> Severities {
         match self.combine.width() {
             1 => Severities::zeros(self.metric.value_type, locations),

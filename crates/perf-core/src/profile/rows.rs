@@ -1,4 +1,4 @@
-//! [`SparseRows`] and [`Rows`]: rows of a profile in memory.
+//! [`SparseRows`] and [`Rows`]: storage for the rows of a profile in memory.
 
 use super::{RowStore, Severities};
 use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};
@@ -29,8 +29,8 @@ impl RowStore for Rows {
     }
 }
 
-/// Rows in memory that store only non-zero severities, for profiles with many locations of which
-/// each has few. Values must be additive ([`Combine::Sum`](super::Combine::Sum)).
+/// Rows in memory that store only non-zero severities, for profiles with many locations that have
+/// few non-zero severities each. Values must be additive ([`Combine::Sum`](super::Combine::Sum)).
 ///
 /// ```
 /// use perf_core::{CallPathId, Job, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
@@ -49,13 +49,13 @@ pub struct SparseRows {
     metrics: Vec<MetricRows>,
 }
 
-/// Rows of one metric: the row of call path `p` is the range of entries from `starts[p]` to
+/// Rows of one metric. The row of call path `p` is the range of entries from `starts[p]` to
 /// `starts[p + 1]`.
 #[derive(Clone, Debug, Default)]
 struct MetricRows {
     /// Type of the values.
     value_type: ValueType,
-    /// First entry of each call path and the end.
+    /// First entry of each call path, followed by the number of entries.
     starts: Vec<usize>,
     /// Non-zero values as (call path, location, bits of the value).
     entries: Vec<(CallPathId, LocationId, u64)>,
@@ -74,7 +74,8 @@ impl SparseRows {
         }
     }
 
-    /// Sets the value of a location, once. It should have the metric's type; zeros are not stored.
+    /// Sets the value of a location. Call it at most once for each metric, call path and location.
+    /// The value must have the type of the metric; zeros are not stored.
     pub fn push(&mut self, metric: MetricId, path: CallPathId, at: LocationId, value: Value) {
         if value.to_bits() != 0
             && let Some(metric) = self.metrics.get_mut(metric.index())
@@ -87,7 +88,8 @@ impl SparseRows {
         }
     }
 
-    /// Sorts the values, for a call tree of `paths` call paths. Rows can be read only afterwards.
+    /// Sorts the values for a call tree of `paths` call paths. Rows can be read only after this
+    /// call.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl RowStore for SparseRows {
     }
 }
 
-/// Rows of a profile, and those of metrics that were added to it.
+/// Rows of a profile, and rows of metrics that were added to it.
 #[derive(Debug)]
 pub(super) struct Overlay {
     /// Rows of the original metrics.

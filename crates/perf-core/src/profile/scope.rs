@@ -1,4 +1,5 @@
-//! Inclusive and exclusive values along the call tree and the metric tree, and added metrics.
+//! Conversion between inclusive and exclusive values along the call tree and the metric tree, and
+//! addition of metrics.
 
 use super::rows::Overlay;
 use super::{Combine, Profile, ProfileMetric, Rows, Scope, Severities};
@@ -9,11 +10,13 @@ impl Profile {
     /// Returns the view of a metric and call path in the given scope; `None` if it is zero
     /// everywhere.
     ///
-    /// For an inclusive metric, the exclusive view is the view minus those one level below.
+    /// For an inclusive metric, the exclusive view is the view minus the views one level below.
     /// Differences of unsigned metrics are signed, because counters that are read one after the
     /// other may yield negative differences. For an exclusive metric, the inclusive view is the sum
-    /// over the path and all paths below. Minima and maxima have no difference: the exclusive view
-    /// of such a metric is the row itself.
+    /// over the path and all paths below. Minima and maxima cannot be subtracted: the exclusive
+    /// view of such a metric is the row itself. Values that cannot be combined ([`Combine::Never`])
+    /// are converted only if the source of the rows can re-evaluate them, and are unchanged
+    /// otherwise.
     ///
     /// Recorded values take precedence: if the metric has a
     /// [`counterpart`](ProfileMetric::counterpart) in the requested scope, its row is returned.
@@ -79,18 +82,19 @@ impl Profile {
         }
     }
 
-    /// Returns the metric with the recorded values of `about` in `scope`.
+    /// Returns the metric with the recorded values of `about` in `scope`, or `None` if there is
+    /// none.
     fn stated(&self, about: &ProfileMetric, scope: Scope) -> Option<MetricId> {
         let id = about.counterpart?;
         let other = self.metrics.get(id.index())?;
         (other.scope == scope).then_some(id)
     }
 
-    /// Returns the sum of a metric over all call paths, one number for each location, counting each
-    /// exclusive value once. Minima and maxima are combined accordingly.
+    /// Returns the sum of a metric over all call paths as one number for each location. Each
+    /// exclusive value counts once. For minima and maxima, returns the extreme instead of the sum.
     ///
     /// Recorded exclusive values are added if there are any. Otherwise the inclusive values of the
-    /// roots are added, which contain all exclusive values below.
+    /// roots are added, because they contain all exclusive values below.
     ///
     /// ```
     /// use perf_core::*;
@@ -156,8 +160,8 @@ impl Profile {
     }
 
     /// Returns the view of a metric minus its child metrics
-    /// ([`Metric::parent`](crate::Metric::parent)), as stored along the call tree. Child metrics of
-    /// another scope or type are converted.
+    /// ([`Metric::parent`](crate::Metric::parent)), in the stored scope of the metric. Child
+    /// metrics of another scope or type are converted.
     ///
     /// # Errors
     /// Returns the errors of [`row`](Self::row).
@@ -189,7 +193,7 @@ impl Profile {
         self.difference(about, row, parts.into_iter().map(|part| (part, path)))
     }
 
-    /// Subtracts its parts from a row. Missing rows are zero.
+    /// Subtracts the rows of `parts` from a row. Missing rows are zero.
     fn difference(
         &self,
         about: &ProfileMetric,
@@ -248,10 +252,11 @@ impl Profile {
     }
 }
 
-/// Converts a row to the type that its differences have.
+/// Converts a row to the type of its differences.
 fn signed(row: &Severities) -> Severities {
     match row {
-        // Modulo 2^64: correct for every difference that fits, also for values above 2^63.
+        // The conversion is modulo 2^64. It is correct for every difference that fits, even of
+        // values above 2^63.
         Severities::U64(values) => {
             Severities::I64(values.iter().copied().map(u64::cast_signed).collect())
         }
@@ -304,7 +309,7 @@ fn subtract(combine: Combine, to: &mut Severities, from: &Severities) -> Result<
     Ok(())
 }
 
-/// Applies `f` value by value; a row that does not hold floats is converted.
+/// Applies `f` to each pair of values. A row of integers is converted to floats.
 fn floats(to: &mut Severities, from: &Severities, f: impl Fn(&mut [f64], &[f64])) -> Result<()> {
     if let (
         Severities::Tuples { width, values },

@@ -1,8 +1,9 @@
-//! [`Severities`]: one row of a profile.
+//! [`Severities`]: one row of a profile, with one value for each location.
 
 use crate::{LocationId, Value, ValueType};
 
-/// Severity view of one metric and call path: one value for each location, of the metric's type.
+/// Severity view of one metric and call path. It has one value for each location, with the type of
+/// the metric.
 ///
 /// ```
 /// use perf_core::{LocationId, Severities, Value};
@@ -30,7 +31,7 @@ pub enum Severities {
 }
 
 impl Severities {
-    /// Returns zeros of a type.
+    /// Returns zeros of type `kind` for `locations` locations.
     pub fn zeros(kind: ValueType, locations: usize) -> Self {
         match kind {
             ValueType::U64 => Severities::U64(vec![0; locations]),
@@ -54,7 +55,8 @@ impl Severities {
         self.len() == 0
     }
 
-    /// Returns the severity at a location; for a tuple its first number.
+    /// Returns the severity at a location, or the first number if it is a tuple. Returns `None` if
+    /// there is no such location.
     pub fn get(&self, location: LocationId) -> Option<Value> {
         let at = location.index();
         match self {
@@ -65,7 +67,8 @@ impl Severities {
         }
     }
 
-    /// Returns the tuple at a location; `None` for single numbers.
+    /// Returns the tuple at a location. Returns `None` for single numbers, or if there is no such
+    /// location.
     pub fn tuple(&self, location: LocationId) -> Option<&[f64]> {
         let Severities::Tuples { width, values } = self else {
             return None;
@@ -74,8 +77,8 @@ impl Severities {
         values.get(start..start.checked_add(*width)?)
     }
 
-    /// Converts all values to floats. Integers above 2^53 are rounded; of tuples the first number
-    /// is taken.
+    /// Converts all values to floats. Integers above 2^53 are rounded. If the values are tuples,
+    /// their first numbers are returned.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Severities::U64(values) => values.iter().map(|value| *value as f64).collect(),
@@ -87,7 +90,8 @@ impl Severities {
         }
     }
 
-    /// Returns the sum, for tuples that of the first numbers. Integer sums saturate.
+    /// Returns the sum over all locations. If the values are tuples, their first numbers are added.
+    /// Integer sums saturate.
     pub fn sum(&self) -> Value {
         match self {
             Severities::U64(values) => Value::U64(
@@ -105,7 +109,8 @@ impl Severities {
         }
     }
 
-    /// Calls `f` with each number and the slot of its part; for tuples with the first number.
+    /// Calls `f` with the slot of the part of each location and the value of the location, or the
+    /// first number of a tuple.
     pub(super) fn each(&self, parts: &[u32], slots: &mut [f64], f: impl Fn(&mut f64, f64)) {
         fn pairs<'a, T: 'a>(
             parts: &[u32],

@@ -1,4 +1,4 @@
-//! Tables of a [`Profile`]: severities row by row, and the top call paths.
+//! Tables of a [`Profile`]: severities by call path and location, and the top call paths.
 
 use super::{Combine, Profile, ProfileMetric, Scope, Severities};
 use crate::{
@@ -17,13 +17,13 @@ impl Profile {
     /// | one for each metric, `exclusive time` | of the metric | severity, see below |
     ///
     /// The name of a column consists of the scope and the [quantity](ProfileMetric::quantity) of
-    /// its metric. Metrics in seconds or fractions of them become columns of times, rounded to
-    /// whole nanoseconds. All others keep their unit, except that the units of plain counts (`#`,
-    /// `occ`, `none`) become empty and `bytes` becomes `B`.
+    /// its metric. Metrics in seconds or fractions of a second become columns of times, rounded to
+    /// whole nanoseconds. All other metrics keep their unit, except that the units of plain counts
+    /// (`#`, `occ`, `none`) become empty and `bytes` becomes `B`.
     ///
     /// A metric of [`Combine::Statistics`] has the columns `samples of X`, `minimum X`, `maximum X`
-    /// and `sum of X`, one of [`Combine::Histogram`] the columns `minimum X` and `maximum X`. For
-    /// other tuples the table contains the first number.
+    /// and `sum of X`. A metric of [`Combine::Histogram`] has the columns `minimum X` and `maximum
+    /// X`. Of other tuples the table contains the first number.
     ///
     /// Rows are in the order of call paths, then of locations. A row in which every value is zero,
     /// infinite or NaN is skipped. Infinite and NaN values are missing cells.
@@ -87,12 +87,13 @@ impl Profile {
                 }
             }
         }
+        let labels = self.call_path_labels();
         let mut last = None;
         let mut name = String::new();
         let paths = kept.iter().map(|(path, _)| {
             if last != Some(*path) {
                 last = Some(*path);
-                name = self.calls().name(*path, self.regions());
+                name = labels.label(*path);
             }
             name.clone()
         });
@@ -106,18 +107,20 @@ impl Profile {
         }))
     }
 
-    /// Returns the call paths with the largest values of the first metric, summed over locations.
+    /// Returns the `rows` call paths with the largest values of the first metric, combined over
+    /// locations.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `call path` | text | names of the regions from the root, `main > solve` |
     /// | one for each metric, `exclusive time` | of the metric | value over all locations, see [`Combine`] |
-    /// | after it, `share of exclusive time` | float, % | share of the value in that of all call paths |
+    /// | after it, `share of exclusive time` | float, % | share of the value in the sum over all call paths |
     ///
     /// Values that are not additive, such as minima and ratios, have no share. Inclusive values
-    /// contain those of the call paths below, so their shares add up to more than 100 %. Names,
-    /// units and tuples of metrics are those of [`table`](Self::table). Call paths in which every
-    /// value is zero, infinite or NaN are skipped. Equal values are in the order of call paths.
+    /// contain the values of the call paths below, so their shares can add up to more than 100 %.
+    /// Names, units and tuples of metrics are as in [`table`](Self::table). Call paths in which
+    /// every value is zero, infinite or NaN are skipped. Equal values are in the order of call
+    /// paths.
     ///
     /// Memory grows with the number of call paths: 16 bytes for each, and the rows of the table.
     ///
@@ -165,7 +168,8 @@ impl Profile {
         order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         order.truncate(rows);
         let names = order.iter().map(|(path, _)| *path);
-        let names = names.map(|path| self.calls().name(path, self.regions()));
+        let labels = self.call_path_labels();
+        let names = names.map(|path| labels.label(path));
         let mut table = Table::new("call paths", "Call paths, summed over locations.")
             .with(Column::text("call path", names));
         for it in &chosen {
@@ -230,7 +234,7 @@ impl Profile {
         paths.into_iter().collect()
     }
 
-    /// Returns the parts of a metric over all locations.
+    /// Returns the columns of a metric, combined over all locations.
     fn whole(&self, it: &Chosen<'_>, path: CallPathId) -> Result<Vec<Option<Value>>> {
         let combine = it.about.combine;
         if it.about.scope == it.scope {
@@ -302,9 +306,9 @@ impl Chosen<'_> {
     }
 }
 
-/// Column of a metric: its numbers, or one of the numbers of its tuples.
+/// Column of a metric, which contains its numbers or one number of each tuple.
 struct Part {
-    /// Index of the metric among the chosen ones.
+    /// Index of the metric among the chosen metrics.
     metric: usize,
     /// Prefix of the metric name.
     prefix: &'static str,
@@ -353,7 +357,7 @@ impl Part {
         }
     }
 
-    /// Builds the column of these values; `None` is a view that is zero everywhere.
+    /// Builds the column of these values. `None` stands for a view that is zero everywhere.
     fn column(&self, name: String, cells: Vec<Option<Value>>) -> Column {
         let zero = Value::from_bits(self.value_type, 0);
         let cells = cells.into_iter().map(|cell| cell.unwrap_or(zero));
@@ -378,7 +382,7 @@ impl Part {
     }
 }
 
-/// Returns the number of nanoseconds in a unit of time.
+/// Returns the number of nanoseconds in a unit of time, or `None` for other units.
 fn nanos_per(unit: &str) -> Option<u32> {
     Some(match unit {
         "ns" | "nsec" => 1,
@@ -397,7 +401,7 @@ fn signed(value: Value) -> Option<i64> {
     }
 }
 
-/// Converts to nanoseconds. Returns `None` beyond 292 years and for NaN.
+/// Converts a value to nanoseconds. Returns `None` beyond 292 years and for NaN.
 fn nanos(value: Value, factor: u32) -> Option<Nanos> {
     let nanos = match value {
         Value::F64(value) => {

@@ -1,7 +1,9 @@
-//! `syn-cosmo`: a weather model coupled with cloud microphysics, whose cloud ranks become slower.
+//! Synthetic recording `syn-cosmo`: a weather model coupled with cloud microphysics, in which the
+//! cloud ranks become slower.
 //!
-//! 40 ranks, 60 iterations, 4 cloud ranks, one tick per nanosecond, no gaps. With S = 4,000,000,
-//! iteration k consists of, from its start t0:
+//! The recording has 40 ranks, of which 4 compute clouds, 60 iterations, one tick per nanosecond,
+//! and no gaps. Iteration k starts at t0. With S = 4,000,000 it consists of these intervals, in
+//! ticks:
 //!
 //! | interval | ranks | region |
 //! |---|---|---|
@@ -11,7 +13,8 @@
 //! | the next S | 4 to 39 | `SPECS` |
 //! | until the slowest rank ends, and 100,000 more | all | `MPI_Allreduce` |
 //!
-//! All of it lies in `main`. The folds of this recording are known in closed form.
+//! All of these regions are called from `main`. The folds of this recording are known in closed
+//! form.
 
 use crate::{
     Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
@@ -21,11 +24,11 @@ use crate::{
 
 /// Number of ranks.
 pub const RANKS: u32 = 40;
-/// Number of ranks, from 0, that compute clouds.
+/// Number of ranks that compute clouds: ranks 0 to 3.
 pub const CLOUD_RANKS: u32 = 4;
 /// Number of iterations.
 pub const ITERATIONS: u64 = 60;
-/// Range from the first event to the last: 437,999,971 ns.
+/// Range from the first event to the last, of length 437,999,971 ns.
 pub const SPAN: TimeRange = TimeRange {
     start: Ticks(0),
     end: Ticks(437_999_971),
@@ -50,7 +53,7 @@ pub fn start(k: u64) -> Ticks {
     )
 }
 
-/// Returns the interval in which the ranks differ in iteration `k`; empty for the first.
+/// Returns the interval in which the ranks differ in iteration `k`; empty for iteration 0.
 pub fn differing(k: u64) -> TimeRange {
     let from = start(k).0 + COSMO + EXCHANGE + SPECS;
     TimeRange {

@@ -1,4 +1,5 @@
-//! A device with two streams over 100 ns, busy for 70 of them, and the thread that drives it.
+//! Synthetic recording of a device with two streams, which is busy for 70 of 100 ns, and of the
+//! thread that drives it.
 
 use crate::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,
@@ -6,11 +7,13 @@ use crate::{
     RegionId, SystemTree, Ticks, Trace, Value,
 };
 
-/// Piece of work: time of its launch, stream, region, begin and end.
+/// Piece of work: time of its launch (`None` without a launch), stream, region, begin and end.
+/// Times are in nanoseconds.
 pub type Piece = (Option<u64>, u32, &'static str, u64, u64);
 
-/// Contents of [`trace`]. Computation ends at 20 and continues at 30, although it was launched in
-/// time. At 60 the device has no more work, and the next launch is at 75.
+/// Contents of [`trace`]. Computation ends at 20 ns and continues at 30 ns, although the next
+/// kernel was launched in time. At 60 ns the device has no more work, and the next launch is at 75
+/// ns.
 pub const PIECES: [Piece; 6] = [
     (Some(0), 0, "kernel", 0, 20),
     (Some(10), 0, "kernel", 30, 50),
@@ -34,7 +37,7 @@ pub fn trace() -> Trace {
     build(&PIECES)
 }
 
-/// Returns a trace of any pieces, each launched by a zero-length call.
+/// Returns a trace of the given pieces, each launched by a zero-length call.
 ///
 /// See [`build_with_calls`].
 ///
@@ -44,11 +47,11 @@ pub fn build(pieces: &[Piece]) -> Trace {
     build_with_calls(pieces, 0)
 }
 
-/// Returns a trace of any pieces, each launched by a call of this length, or one that ends with the
-/// begin of the next. Work of one stream may overlap, but pieces of the same name must not contain
-/// each other.
+/// Returns a trace of the given pieces, each launched by a call of `length` ns. A call ends earlier
+/// if the next call begins before its end. Work of one stream may overlap, but pieces of the same
+/// name must not contain each other.
 ///
-/// The thread is location 0, stream `s` is location `s` + 1. Copies carry 4096 bytes.
+/// The thread is location 0, and stream `s` is location `s` + 1. Copies have a size of 4,096 bytes.
 ///
 /// # Panics
 /// Panics for pieces that end before they begin.
@@ -95,7 +98,7 @@ pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
             .iter()
             .enumerate()
             .filter(|(_, (_, it))| it.1 == stream);
-        // Enters before leaves, so that zero-length work begins before it ends.
+        // Enters sort before leaves, so that zero-length work begins before it ends.
         let mut marks: Vec<(u64, bool, usize)> = Vec::new();
         for (index, (_, piece)) in own {
             assert!(piece.3 <= piece.4, "a piece that ends before it begins");

@@ -1,4 +1,4 @@
-//! Small traces with known properties, for examples and for tests of own analyses.
+//! Small synthetic traces with known properties, for examples and for tests of analyses.
 //!
 //! ```
 //! use perf_core::samples::{cosmo, device};

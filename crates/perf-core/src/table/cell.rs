@@ -1,4 +1,4 @@
-//! [`Cell`]: one value of a table.
+//! [`Cell`]: one value of a table, and its formatting as text.
 
 use super::Values;
 use crate::Nanos;
@@ -42,8 +42,8 @@ impl<'a> Cell<'a> {
         cell.unwrap_or(Cell::Missing)
     }
 
-    /// Returns the number for arithmetic: a time in nanoseconds, a flag as 0 or 1; `None` for text
-    /// and missing cells.
+    /// Returns the value as a number: a time in nanoseconds, a flag as 0 or 1. Returns `None` for
+    /// text and missing cells.
     pub fn number(&self) -> Option<f64> {
         match self {
             Cell::Missing | Cell::Text(_) => None,
@@ -55,8 +55,9 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Formats the cell for display, followed by its unit: one decimal for shares in per cent, three significant digits
-    /// for other fractions, groups of three digits for whole numbers, times in a suitable unit, `-` for a missing cell.
+    /// Formats the cell for display, followed by its unit. Shares in per cent have one decimal,
+    /// other fractions three significant digits. Whole numbers are grouped by three digits, times
+    /// have a suitable unit, and a missing cell is `-`.
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};
@@ -83,7 +84,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Orders cells of one column. Cells of different types are equal.
+    /// Compares cells of one column. Cells of different types compare as equal.
     pub(super) fn compare(&self, other: &Cell<'_>) -> Ordering {
         match (self, other) {
             (Cell::Flag(one), Cell::Flag(other)) => one.cmp(other),
@@ -113,7 +114,8 @@ fn grouped(digits: String) -> String {
     text
 }
 
-/// Formats with three significant digits, in scientific notation outside of `1e-4..1e15`.
+/// Formats a number with three significant digits. Numbers outside of `1e-4..1e15` are in
+/// scientific notation.
 fn significant(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {

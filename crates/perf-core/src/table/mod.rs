@@ -1,4 +1,4 @@
-//! [`Table`]: a result as named, typed columns.
+//! [`Table`]: a result of an analysis as named, typed columns with units.
 
 mod cell;
 #[cfg(feature = "render")]
@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Result as named, typed columns with units.
+/// Result of an analysis as named, typed columns with units.
 ///
 /// Every analysis provides its results as tables. The feature `render` writes a table as aligned
-/// text, CSV or JSON, and other crates convert it to parts of pages. Cells may be missing.
+/// text, CSV or JSON, and other crates show tables on pages. Cells may be missing.
 ///
 /// ```
 /// use perf_core::{Cell, Column, Nanos, Table};
@@ -37,7 +37,7 @@ pub struct Table {
     columns: Vec<Column>,
 }
 
-/// Named column of a [`Table`]. All its cells have one type and one unit.
+/// Named column of a [`Table`]. All its cells have the same type and unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Name.
@@ -46,7 +46,8 @@ pub struct Column {
     unit: Cow<'static, str>,
     /// Cells.
     values: Values,
-    /// `true` if all cells of a column of floating-point numbers are whole: they are written without decimals.
+    /// `true` for a column of floating-point numbers if all of them are whole. These are written
+    /// without decimals.
     is_whole: bool,
 }
 
@@ -64,7 +65,7 @@ pub enum Values {
     Floats(Vec<Option<f64>>),
     /// Durations, and points in time since the origin of the recording's clock.
     Times(Vec<Option<Nanos>>),
-    /// Texts, each distinct one stored once.
+    /// Texts. Each distinct text is stored once.
     Text {
         /// Index in `names` for each row.
         codes: Vec<Option<u32>>,
@@ -103,7 +104,7 @@ impl Values {
         }
     }
 
-    /// Returns `true` for floating-point numbers that are whole and below 2^53.
+    /// Returns `true` if the cells are floating-point numbers that are all whole and below 2^53.
     fn is_whole(&self) -> bool {
         let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64;
         match self {
@@ -235,12 +236,13 @@ impl Column {
         &self.values
     }
 
-    /// Returns the cell of a row, [`Cell::Missing`] beyond the last one.
+    /// Returns the cell of a row, or [`Cell::Missing`] beyond the last row.
     pub fn cell(&self, row: usize) -> Cell<'_> {
         Cell::of(&self.values, row)
     }
 
-    /// Returns the cell of a row as text with its unit: `12.4 ms`, `40.0 %`, `12 345 678`, `-`.
+    /// Returns the cell of a row as text with its unit, such as `12.43 ms`, `40.0 %`, `12 345 678`
+    /// or `-`.
     pub fn text_of(&self, row: usize) -> String {
         match self.cell(row) {
             Cell::Float(value) if self.is_whole => Cell::Signed(value as i64).text(&self.unit),
@@ -248,8 +250,8 @@ impl Column {
         }
     }
 
-    /// Returns the name followed by the unit in brackets, for formats whose cells carry no unit:
-    /// `exclusive time [ns]`.
+    /// Returns the name followed by the unit in brackets, for formats whose cells have no unit,
+    /// such as `exclusive time [ns]`.
     pub fn heading(&self) -> String {
         match self.unit() {
             "" => self.name.to_string(),
@@ -258,9 +260,9 @@ impl Column {
     }
 }
 
-/// Conversion to a cell of a [`Column`], for a value or an `Option` of one.
+/// Conversion of a value, or of an `Option` of a value, to a cell of a [`Column`].
 pub trait IntoCell<T> {
-    /// Returns the value, `None` for a missing cell.
+    /// Returns the value, or `None` for a missing cell.
     fn into_cell(self) -> Option<T>;
 }
 
@@ -315,7 +317,7 @@ impl Table {
     /// Adds a column on the right.
     ///
     /// # Panics
-    /// Panics if it does not have as many cells as the columns before it.
+    /// Panics if the column does not have the same number of cells as the other columns.
     #[must_use]
     pub fn with(mut self, column: Column) -> Self {
         if let Some(first) = self.columns.first() {
@@ -345,7 +347,7 @@ impl Table {
         &self.columns
     }
 
-    /// Returns the first column of that name.
+    /// Returns the first column of this name, or `None` if there is no such column.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
@@ -355,13 +357,13 @@ impl Table {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// Returns a cell, `None` if there is no such row or column.
+    /// Returns a cell, or `None` if there is no such row or column.
     pub fn cell(&self, row: usize, column: &str) -> Option<Cell<'_>> {
         let column = self.column(column)?;
         (row < column.values.len()).then(|| column.cell(row))
     }
 
-    /// Returns a cell as text with its unit, empty if there is no such row or column.
+    /// Returns a cell as text with its unit, or an empty text if there is no such row or column.
     pub fn text_of(&self, row: usize, column: &str) -> String {
         self.column(column)
             .filter(|column| row < column.values.len())

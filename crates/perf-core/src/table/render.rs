@@ -1,4 +1,4 @@
-//! Aligned text, CSV and JSON of a [`Table`].
+//! Output of a [`Table`] as aligned text, CSV and JSON.
 
 use super::{Cell, Table};
 use comfy_table::{CellAlignment, ContentArrangement, presets};
@@ -6,8 +6,8 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, SerializeStruct, Seriali
 use std::io::{self, Write};
 
 impl Table {
-    /// Formats the table as lines of aligned text: two spaces before each column, text aligned
-    /// left, numbers with their units aligned right.
+    /// Formats the table as lines of aligned text. There are two spaces before each column. Text is
+    /// aligned left; numbers with their units are aligned right.
     ///
     /// ```
     /// use perf_core::{Column, Nanos, Table};
@@ -43,8 +43,8 @@ impl Table {
         lines
     }
 
-    /// Writes the table as CSV with one line of headings, `exclusive time [ns]`. Times are whole
-    /// nanoseconds, other numbers have all their digits, missing cells are empty.
+    /// Writes the table as CSV with one line of headings, such as `exclusive time [ns]`. Times are
+    /// whole nanoseconds, other numbers have all their digits, and missing cells are empty.
     ///
     /// ```
     /// use perf_core::{Column, Nanos, Table};
@@ -76,8 +76,9 @@ impl Table {
         out.flush()
     }
 
-    /// Writes the table as one JSON object: `name`, `description`, `columns` with name, type and unit, and `rows`,
-    /// each an object of the cells by column. Times are whole nanoseconds, missing cells are `null`.
+    /// Writes the table as one JSON object with the fields `name`, `description`, `columns` and
+    /// `rows`. Each column has a name, a type and a unit. Each row is an object with one cell for
+    /// each column. Times are whole nanoseconds, and missing cells are `null`.
     ///
     /// ```
     /// use perf_core::{Column, Table};

@@ -1,4 +1,4 @@
-//! [`Events`]: events of one location, in columns.
+//! [`Events`]: the events of one location, stored as columns.
 
 use super::event::{AttributeValue, Event};
 use super::records::{RecordCounts, Records};
@@ -6,9 +6,10 @@ use crate::{Error, RegionId, Result, Ticks, TimeRange};
 
 /// Events of one location in order of time, with 12 bytes for each enter and leave.
 ///
-/// There are two columns: the time, and a word. The two high bits of the word distinguish enter,
-/// leave and record; the other 30 bits are the region or the number of the record. Records, which
-/// are all events other than enter and leave, lie in a separate table with a pool of arguments.
+/// There are two columns: the time, and a word of 32 bits. The two high bits of the word
+/// distinguish enter, leave and record. The other 30 bits are the region or the number of the
+/// record. Records are all events other than enter and leave; they are stored in a separate table
+/// with a pool of arguments.
 ///
 /// ```
 /// use perf_core::{Event, Events, RegionId, Ticks};
@@ -51,14 +52,14 @@ impl Events {
         }
     }
 
-    /// Returns `true` if the events are missing from the recording, which differs from a location
-    /// without events.
+    /// Returns `true` if the events are missing from the recording. This is not the same as a
+    /// location without events.
     pub fn is_absent(&self) -> bool {
         self.absent
     }
 
-    /// Reserves space for `events` more. If the allocation fails, as it may for a count from a
-    /// damaged file, nothing happens, and the columns grow as events are added.
+    /// Reserves space for `events` more events. The allocation may fail for a count from a damaged
+    /// file. In this case nothing happens, and the columns grow as events are added.
     ///
     /// ```
     /// use perf_core::{Events, RegionId, Ticks};
@@ -68,15 +69,15 @@ impl Events {
     /// assert_eq!(events.len(), 1);
     /// ```
     pub fn reserve(&mut self, events: usize) {
-        // A single column is useless, so both or none are reserved.
+        // Space in only one column is useless, so either both columns are reserved or none.
         if self.times.try_reserve(events).is_ok() && self.words.try_reserve(events).is_err() {
             self.times.shrink_to_fit();
         }
     }
 
     /// Reserves space for further records when `done` of `total` bytes of a recording have been
-    /// read, so that the tables need not grow by doubling: in proportion to the remaining bytes,
-    /// plus one sixteenth. If the allocation fails, nothing happens.
+    /// read, so that the tables need not grow by doubling. The space is in proportion to the
+    /// remaining bytes, plus one sixteenth. If the allocation fails, nothing happens.
     ///
     /// ```
     /// use perf_core::{Event, Events, Ticks};
@@ -150,7 +151,7 @@ impl Events {
         self.records.counts()
     }
 
-    /// Adds an enter without checks, for readers that have validated it.
+    /// Adds an enter without checks, for readers that have already validated it.
     ///
     /// `region` must be at most [`MOST`](Self::MOST), and `at` not before the last event;
     /// [`push`](Self::push) checks both.
@@ -183,8 +184,9 @@ impl Events {
     /// Adds an event.
     ///
     /// # Errors
-    /// Returns [`Error::Backwards`] if it is earlier than the last event, or [`Error::TooMany`]
-    /// beyond [`MOST`](Self::MOST) regions or records, or 65,535 arguments of one event.
+    /// Returns [`Error::Backwards`] if the event is earlier than the last event, or
+    /// [`Error::TooMany`] beyond [`MOST`](Self::MOST) regions or records, or 65,535 arguments of
+    /// one event.
     pub fn push(&mut self, at: Ticks, event: Event<'_>) -> Result<()> {
         if let Some(last) = self.times.last()
             && at < *last
@@ -206,14 +208,14 @@ impl Events {
         Ok(())
     }
 
-    /// Adds an attribute to the last event. Ignored if there is no event yet.
+    /// Adds an attribute to the last event. Without events the attribute is ignored.
     pub fn push_attribute(&mut self, value: AttributeValue) {
         if let Some(last) = self.len().checked_sub(1) {
             self.attributes.push((last, value));
         }
     }
 
-    /// Appends all events of `later`, which must not begin before the end of these.
+    /// Appends all events of `later`, which must not begin before the last of the existing events.
     ///
     /// # Errors
     /// Returns the errors of [`push`](Self::push).
@@ -244,12 +246,12 @@ impl Events {
         Ok(())
     }
 
-    /// Returns the time of event `index`.
+    /// Returns the time of event `index`, or `None` if there is no such event.
     pub fn time(&self, index: usize) -> Option<Ticks> {
         self.times.get(index).copied()
     }
 
-    /// Returns event `index`.
+    /// Returns event `index`, or `None` if there is no such event.
     #[inline]
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
         let word = *self.words.get(index)?;
@@ -287,7 +289,7 @@ impl Events {
     }
 }
 
-/// Converts `value` if it fits the 30 bits beside the tag.
+/// Converts `value` if it fits in the 30 bits beside the tag, otherwise returns an error.
 pub(super) fn limited<T: TryInto<u32>>(what: &'static str, value: T) -> Result<u32> {
     let value = value.try_into().ok().filter(|value| *value <= Events::MOST);
     value.ok_or(Error::TooMany {

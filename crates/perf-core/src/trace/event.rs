@@ -1,4 +1,4 @@
-//! [`Event`]: one event of a location.
+//! [`Event`]: one event of a location, such as an enter, a send or a metric sample.
 
 use crate::{
     AttributeId, CallPathId, CommId, KindId, MetricSetId, RegionId, Ticks, Value, WindowId,
@@ -56,8 +56,8 @@ impl CollectiveOp {
         CollectiveOp::Exscan,
     ];
 
-    /// Returns `true` for operations in which each member depends on all others: no rank that
-    /// receives data leaves before all ranks that send data have entered.
+    /// Returns `true` for operations in which each member depends on all other members: no rank
+    /// that receives data leaves before all ranks that send data have entered.
     ///
     /// `Alltoallv` and `Alltoallw` are excluded, because two members may exchange no data.
     ///
@@ -78,8 +78,9 @@ impl CollectiveOp {
         )
     }
 
-    /// Returns the operation of a name in MPI, in NCCL or in `torch.distributed`, without its prefix; `None` for any other
-    /// name. Case and underscores do not matter, and neither does what follows the name.
+    /// Returns the operation of a name from MPI, NCCL or `torch.distributed`, given without its
+    /// prefix such as `MPI_`. Returns `None` for other names. Case, underscores and text after the
+    /// name are ignored.
     ///
     /// ```
     /// use perf_core::CollectiveOp;
@@ -113,7 +114,7 @@ impl CollectiveOp {
         named.unwrap_or(CollectiveOp::Other(code))
     }
 
-    /// Returns its number in OTF2.
+    /// Returns the number of the operation in OTF2.
     pub fn code(self) -> u8 {
         match self {
             CollectiveOp::Other(code) => code,
@@ -130,7 +131,7 @@ pub enum RmaOp {
     Put,
     /// Read from the remote memory.
     Get,
-    /// Atomic read and write of the remote memory; the bytes of the event are those sent.
+    /// Atomic read and write of the remote memory. The `bytes` of the event are the bytes sent.
     Atomic {
         /// Operation (swap, add, ...), by its number in OTF2.
         code: u8,
@@ -147,13 +148,13 @@ pub enum RmaCompletion {
     Blocking,
     /// A wait for a non-blocking operation returned.
     NonBlocking,
-    /// A test reported that it is not complete yet.
+    /// A test reported that the access is not complete yet.
     Test,
-    /// It is complete at the remote side.
+    /// The access is complete at the remote side.
     Remote,
 }
 
-/// Point-to-point message, as one of the two ranks records it.
+/// Point-to-point message, as recorded by one of the two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
     /// Rank of the other end in `comm`.
@@ -164,7 +165,7 @@ pub struct Transfer {
     pub tag: u32,
     /// Length in bytes.
     pub bytes: u64,
-    /// Request of a non-blocking call; `None` for a blocking one.
+    /// Request of a non-blocking call; `None` for a blocking call.
     pub request: Option<u64>,
 }
 
@@ -175,13 +176,13 @@ pub struct Collective {
     pub op: CollectiveOp,
     /// Communicator.
     pub comm: CommId,
-    /// Rank of the root in `comm`, if there is one.
+    /// Rank of the root in `comm`, or `None` if the operation has no root.
     pub root: Option<u32>,
     /// Bytes sent by this rank.
     pub sent: u64,
     /// Bytes received by this rank.
     pub received: u64,
-    /// Request of a non-blocking collective; `None` for a blocking one.
+    /// Request of a non-blocking collective; `None` for a blocking collective.
     pub request: Option<u64>,
 }
 
@@ -196,7 +197,7 @@ pub enum Event<'a> {
     },
     /// A region was left.
     Leave {
-        /// Recorded region, which need not be the innermost open one; see
+        /// Recorded region, which need not be the innermost open region; see
         /// [`replay`](crate::replay).
         region: RegionId,
     },
@@ -207,7 +208,7 @@ pub enum Event<'a> {
         /// Request of the [`Send`](Event::Send).
         request: u64,
     },
-    /// A receive was posted; its message is recorded in its [`Recv`](Event::Recv).
+    /// A receive was posted. Its [`Recv`](Event::Recv) contains the message.
     RecvPost {
         /// Request.
         request: u64,
@@ -243,7 +244,7 @@ pub enum Event<'a> {
         remote: u32,
         /// Length in bytes.
         bytes: u64,
-        /// Id that the completion shares.
+        /// Id that the completion has too.
         matching: u64,
     },
     /// A remote memory access is complete.
@@ -252,7 +253,7 @@ pub enum Event<'a> {
         by: RmaCompletion,
         /// Window.
         window: WindowId,
-        /// Id that the access shares.
+        /// Id that the start of the access has too.
         matching: u64,
     },
     /// Metrics were sampled.
@@ -260,7 +261,7 @@ pub enum Event<'a> {
         /// Set of metrics.
         set: MetricSetId,
         /// Values as bits, in the order of [`MetricSet::members`](crate::MetricSet::members);
-        /// [`Value::from_bits`] converts each with the metric's type.
+        /// [`Value::from_bits`] converts them with the type of each metric.
         values: &'a [u64],
     },
     /// Recording was switched on or off on this location.
@@ -268,7 +269,8 @@ pub enum Event<'a> {
         /// `true` if recording is on from this event.
         on: bool,
     },
-    /// The measurement system flushed its buffer; events until its end are lost or distorted.
+    /// The measurement system flushed its buffer. Events before the end of the flush are lost or
+    /// distorted.
     Flush {
         /// End of the flush.
         until: Ticks,
@@ -278,9 +280,9 @@ pub enum Event<'a> {
         /// Call path in [`Definitions::contexts`](crate::Definitions::contexts).
         context: CallPathId,
     },
-    /// Event that no analysis uses, kept as recorded.
+    /// Event of another kind, which no analysis uses. It is stored as recorded.
     Other {
-        /// Name of its kind, in [`Definitions::kinds`](crate::Definitions::kinds).
+        /// Name of the kind of event, in [`Definitions::kinds`](crate::Definitions::kinds).
         kind: KindId,
         /// Arguments.
         args: &'a [u64],
@@ -294,6 +296,6 @@ pub struct AttributeValue {
     pub attribute: AttributeId,
     /// Type in the recording, by its number in OTF2.
     pub type_code: u8,
-    /// Value; a reference into a table of the recording is its id.
+    /// Value. A reference into a table of the recording is stored as its id.
     pub value: Value,
 }

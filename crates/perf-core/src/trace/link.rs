@@ -1,10 +1,10 @@
-//! [`Link`]: causal relation between two events.
+//! [`Link`]: causal relation between two events, such as a kernel launch and the kernel.
 
 use crate::LocationId;
 
-/// Identity of an event of a trace: its location and its index there.
+/// Identity of an event of a trace: its location and its index on this location.
 ///
-/// A call is identified by its enter.
+/// The enter event identifies a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventId {
@@ -19,7 +19,7 @@ pub struct EventId {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// A call on the host launched work on a device: both have the same correlation id.
+    /// A call on the host launched work on a device. Both have the same correlation id.
     #[default]
     Launch,
     /// The recording contains an arrow without further information.
@@ -28,8 +28,8 @@ pub enum LinkKind {
 
 /// Causal relation between two events, such as from a host call to the kernel that it launched.
 ///
-/// A link is not a message: it carries no data and has no communicator. The links of a trace are
-/// those in the recording; they are not inferred.
+/// A link is not a message: it carries no data and has no communicator. The links of a trace come
+/// from the recording; they are not inferred.
 ///
 /// ```
 /// use perf_core::{EventId, Link, LinkKind, LocationId};
@@ -46,8 +46,8 @@ pub enum LinkKind {
 pub struct Link {
     /// Kind of the relation.
     pub kind: LinkKind,
-    /// Cause: the launch.
+    /// Cause, such as the launch.
     pub from: EventId,
-    /// Effect: the work.
+    /// Effect, such as the launched work.
     pub to: EventId,
 }

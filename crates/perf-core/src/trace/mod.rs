@@ -1,4 +1,4 @@
-//! [`Trace`]: events by location, and views of parts of it.
+//! [`Trace`]: definitions and the events of each location, and views of parts of a trace.
 
 mod columns;
 mod event;
@@ -18,7 +18,8 @@ use crate::{
     Region, RegionId, Result, SystemTree, TimeRange, Window,
 };
 
-/// Definitions that the events of a [`Trace`] refer to. Tables are indexed by the id of their kind.
+/// Definitions that the events of a [`Trace`] refer to. The position of an element in its table is
+/// its id.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Definitions {
@@ -26,7 +27,7 @@ pub struct Definitions {
     pub clock: Clock,
     /// System tree.
     pub system: SystemTree,
-    /// Code regions, by [`RegionId`].
+    /// Regions, by [`RegionId`].
     pub regions: Vec<Region>,
     /// Metrics, by [`MetricId`](crate::MetricId).
     pub metrics: Vec<Metric>,
@@ -49,7 +50,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Returns the name of a region, `region N` if it is not defined.
+    /// Returns the name of a region, or `region N` if it is not defined.
     pub fn region_name(&self, id: RegionId) -> std::borrow::Cow<'_, str> {
         match self.regions.get(id.index()) {
             Some(region) => region.name.as_str().into(),
@@ -57,8 +58,8 @@ impl Definitions {
         }
     }
 
-    /// Returns the name of an event's kind: that of its variant, or the one in
-    /// [`kinds`](Self::kinds).
+    /// Returns the name of the kind of an event: the name of its variant or, for [`Event::Other`],
+    /// the name in [`kinds`](Self::kinds).
     ///
     /// ```
     /// use perf_core::{Definitions, Event, KindId};
@@ -93,7 +94,7 @@ impl Definitions {
     }
 }
 
-/// Recording of the events of each location, with definitions.
+/// Recording of the events of each location, with the definitions that they refer to.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -143,7 +144,7 @@ impl Trace {
         })
     }
 
-    /// Replaces the links between its events.
+    /// Replaces the links between the events of the trace.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, EventId, Events, Link, LinkKind, Location, LocationId};
@@ -179,7 +180,7 @@ impl Trace {
         Ok(self)
     }
 
-    /// Returns the links in the order of the recording. Empty for recordings without links.
+    /// Returns the links in the order of the recording.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -217,7 +218,8 @@ impl Trace {
         self.events.iter().all(Events::is_empty)
     }
 
-    /// Returns the range from the first event to just after the last one; `None` without events.
+    /// Returns the range from the first event to one tick after the last event, or `None` without
+    /// events.
     pub fn range(&self) -> Option<TimeRange> {
         self.view().range()
     }
@@ -233,7 +235,7 @@ impl Trace {
         TraceView::new(self)
     }
 
-    /// Returns a view of the events of one location.
+    /// Returns a view of the events of one location, or `None` if there is no such location.
     pub fn location(&self, id: LocationId) -> Option<LocationView<'_>> {
         self.view().location(id)
     }

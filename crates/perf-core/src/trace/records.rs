@@ -1,10 +1,10 @@
-//! [`Records`]: events other than enter and leave.
+//! [`Records`]: compact storage of the events other than enter and leave.
 
 use super::columns::limited;
 use super::event::{Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
 use crate::{CallPathId, CommId, Error, KindId, MetricSetId, Result, Ticks, WindowId};
 
-/// Records of one location: a table of them, and a pool of their arguments.
+/// Records of one location: a table of records, and a pool of their arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Records {
     /// Records in order.
@@ -13,7 +13,7 @@ pub(super) struct Records {
     args: Vec<u64>,
 }
 
-/// Record: its code, 32 bits of detail, and its arguments in the pool.
+/// Record, which consists of a code, 32 bits of detail, and arguments in the pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Record {
     /// Kind of event.
@@ -68,8 +68,8 @@ const RECORDS: &str = "records of a location";
 const ARGUMENTS: &str = "arguments of a location";
 
 impl Records {
-    /// Reserves space for `more(length)` elements of each table; if the allocation fails, nothing
-    /// happens.
+    /// Reserves space for `more(length)` further elements in each table. If the allocation fails,
+    /// nothing happens.
     pub(super) fn reserve(&mut self, more: impl Fn(usize) -> usize) {
         let _ = self.table.try_reserve_exact(more(self.table.len()));
         let _ = self.args.try_reserve_exact(more(self.args.len()));
@@ -105,7 +105,7 @@ impl Records {
         counts
     }
 
-    /// Appends all records of `later`; returns the number of the first of them.
+    /// Appends all records of `later` and returns the number of the first appended record.
     pub(super) fn append(&mut self, later: &Records) -> Result<u32> {
         let first = limited(RECORDS, self.table.len())?;
         let args = limited(ARGUMENTS, self.args.len())?;
@@ -119,7 +119,7 @@ impl Records {
         Ok(first)
     }
 
-    /// Adds an event other than enter and leave; returns its number.
+    /// Adds an event other than enter and leave, and returns its number.
     pub(super) fn push(&mut self, event: Event<'_>) -> Result<u32> {
         match event {
             Event::Enter { .. } | Event::Leave { .. } => Ok(0),
@@ -184,8 +184,8 @@ impl Records {
         self.add_requested(codes, 0, args, transfer.request)
     }
 
-    /// Adds a record with the first of two codes, or with the second and the request as an
-    /// additional argument.
+    /// Adds a record. It has the first of two codes if there is no request; otherwise it has the
+    /// second code and the request as an additional argument.
     fn add_requested(
         &mut self,
         [blocking, not]: [Code; 2],
@@ -216,12 +216,12 @@ impl Records {
         Ok(id)
     }
 
-    /// Returns record `id`.
+    /// Returns record `id` as an event, or `None` if there is no such record.
     pub(super) fn event(&self, id: usize) -> Option<Event<'_>> {
         let record = *self.table.get(id)?;
         let start = record.start as usize;
         let args = self.args.get(start..start + usize::from(record.len))?;
-        // Kinds differ in their number of arguments: each reads only those that it has.
+        // Kinds differ in their number of arguments, and each kind reads only its own.
         let arg = |index: usize| args.get(index).copied().unwrap_or_default();
         let request = arg(0);
         let transfer = |request: Option<u64>| Transfer {

@@ -1,4 +1,5 @@
-//! [`TraceView`] and [`LocationView`]: parts of a trace, without copying.
+//! [`TraceView`] and [`LocationView`]: parts of a trace by location and time, without copying
+//! events.
 
 use super::{Definitions, Event, Events, Trace};
 use crate::algorithms::overlap::is_seen;
@@ -6,7 +7,8 @@ use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Part of a [`Trace`]: some locations, within a window of time. It is `Copy` and copies no events.
+/// Part of a [`Trace`]: some locations, within a window of time. A view is `Copy` and does not copy
+/// events.
 ///
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Location, RegionId, SystemTree, Ticks, TimeRange, Trace};
@@ -64,7 +66,7 @@ impl<'a> TraceView<'a> {
         self.trace.definitions()
     }
 
-    /// Returns the trace that this is a view of.
+    /// Returns the trace that is viewed.
     pub fn trace(&self) -> &'a Trace {
         self.trace
     }
@@ -74,7 +76,8 @@ impl<'a> TraceView<'a> {
         self.window
     }
 
-    /// Returns one location within the window, even if [`only`](Self::only) excludes it.
+    /// Returns one location within the window, even if [`only`](Self::only) excludes it, or `None`
+    /// if there is no such location.
     pub fn location(&self, id: LocationId) -> Option<LocationView<'a>> {
         let events = self.trace.events().get(id.index())?;
         Some(LocationView {
@@ -117,8 +120,8 @@ impl<'a> TraceView<'a> {
         self.locations().all(|location| location.is_empty())
     }
 
-    /// Returns the range from the first event in view to just after the last one; `None` without
-    /// events.
+    /// Returns the range from the first event in view to one tick after the last event in view, or
+    /// `None` without events.
     pub fn range(&self) -> Option<TimeRange> {
         let ends = |location: LocationView<'a>| {
             let times = location.times();
@@ -132,7 +135,7 @@ impl<'a> TraceView<'a> {
     }
 }
 
-/// Events of one location within a window. It is `Copy` and copies no events.
+/// Events of one location within a window. A view is `Copy` and does not copy events.
 #[derive(Clone, Copy, Debug)]
 pub struct LocationView<'a> {
     /// Location.
@@ -152,7 +155,7 @@ pub struct LocationView<'a> {
 struct Place {
     /// First index.
     start: usize,
-    /// Index after the last.
+    /// Index after the last index.
     end: usize,
 }
 
@@ -212,23 +215,24 @@ impl<'a> LocationView<'a> {
         self.range.start..self.range.end
     }
 
-    /// Returns `true` if regions of the location overlap without one calling the other.
+    /// Returns `true` if regions of the location overlap although neither calls the other.
     ///
-    /// Locations nest unless an overlap is found. Only accelerator streams are searched
-    /// ([`LocationKind::may_overlap`](crate::LocationKind::may_overlap)), over all events of the
-    /// location and not only those of the window, so that windows agree with the whole. Either of
-    /// these is an overlap:
+    /// The regions of a location nest unless an overlap is found. Only accelerator streams are
+    /// searched ([`LocationKind::may_overlap`](crate::LocationKind::may_overlap)). The search
+    /// covers all events of the location and not only the window, so that the result does not
+    /// depend on the window. Either of these is an overlap:
     ///
-    /// * A region is left while a region that was entered after it is open, and the inner one is
-    ///   left later.
-    /// * A kernel or copy of CUDA, HIP or OpenCL begins while another one runs, since kernels do
-    ///   not call kernels.
+    /// * A region is left while a region that was entered after it is open, and this inner region
+    ///   is left later.
+    /// * A kernel or copy of CUDA, HIP or OpenCL begins while another kernel or copy runs, because
+    ///   kernels do not call kernels.
     ///
-    /// Read a location that overlaps with [`intervals()`](crate::intervals()), any other with
-    /// [`replay()`](crate::replay()). A missing leave is not an overlap: `replay` repairs it.
+    /// Read a location that overlaps with [`intervals()`](crate::intervals()), and any other
+    /// location with [`replay()`](crate::replay()). A missing leave is not an overlap: `replay`
+    /// repairs it.
     ///
     /// The first call searches the events up to the first overlap. The result is cached in the
-    /// trace. A view [without a trace](Self::whole) searches each time.
+    /// trace. A view [without a trace](Self::whole) searches at each call.
     ///
     /// ```
     /// # use perf_core::{Job, Definitions, Events, Location, LocationId, LocationKind, Region};
@@ -278,7 +282,7 @@ impl<'a> LocationView<'a> {
         &self.events.times()[self.range()]
     }
 
-    /// Returns time and event, in order.
+    /// Returns the events in view with their times, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Ticks, Event<'a>)> + use<'a> {
         let events = self.events;
         self.range()

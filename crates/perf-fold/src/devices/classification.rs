@@ -1,4 +1,5 @@
-//! [`Work`] and [`WorkRules`]: classification of device work.
+//! [`Work`] and [`WorkRules`]: classification of device work as compute, communication, copy or
+//! set.
 
 use crate::{RegionGroups, RegionMap, Result};
 use perf_core::{Definitions, Region, RegionId, RegionRole};
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Work {
-    /// Computing kernel: all work that no rule classifies otherwise.
+    /// Computing kernel. Work that no rule matches is also of this kind.
     #[default]
     Compute,
     /// Kernel that exchanges data with other devices, such as a collective of NCCL or RCCL.
@@ -35,8 +36,8 @@ impl Work {
     }
 }
 
-/// Rules that classify work by name pattern. Rules are tried in order and the first match wins;
-/// work that matches none is computation.
+/// Rules that classify work by name pattern. Rules are tried in order and the first match wins.
+/// Work that matches no rule is computation.
 ///
 /// The default rules cover the names that CUDA and HIP tools give to copies and sets, regions of
 /// role [`RegionRole::DataTransfer`], and the communication kernels of common libraries:
@@ -65,7 +66,7 @@ impl Work {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkRules {
-    /// User-defined rules, the last one added first.
+    /// User-defined rules, the last added rule first.
     own: Vec<(Work, String)>,
     /// All rules in the order in which they are tried.
     rules: Vec<(Work, Rule)>,
@@ -104,7 +105,7 @@ const COPIES: [&str; 12] = [
     "copy-done*",
 ];
 
-/// Computing kernels whose names contain those of collectives. A fused kernel is named after its
+/// Computing kernels whose names contain names of collectives. A fused kernel is named after its
 /// operators, and a reduction within a warp or block is not an exchange between devices.
 const COMPUTE: [&str; 6] = [
     "triton_*_fused_*",
@@ -219,14 +220,14 @@ impl WorkRules {
         }
     }
 
-    /// Adds a rule that precedes all others: work whose name matches `pattern` (`*` stands for any
-    /// characters, `?` for one) is `work`.
+    /// Adds a rule that precedes all others: work whose name matches `pattern` has kind `work`. In
+    /// the pattern, `*` stands for any characters and `?` for one.
     pub fn before(mut self, work: Work, pattern: impl Into<String>) -> Self {
         self.own.insert(0, (work, pattern.into()));
         self
     }
 
-    /// Returns the rules that [`before`](Self::before) added, the last one first.
+    /// Returns the rules that [`before`](Self::before) added, the last added rule first.
     ///
     /// ```
     /// use perf_fold::{Work, WorkRules};
@@ -264,8 +265,9 @@ impl WorkRules {
         found.map_or(Work::Compute, |(work, _)| *work)
     }
 
-    /// Returns the same rules as classes of a fold, named by [`Work::name`]. Regions that match no
-    /// rule, including host calls, are `compute`, so the map suits rows of devices.
+    /// Returns a map from regions to classes according to these rules. The classes are named by
+    /// [`Work::name`]. Regions that match no rule, including host calls, are `compute`, so the map
+    /// suits rows of devices.
     ///
     /// # Errors
     /// Returns [`Error::TooManyClasses`](crate::Error::TooManyClasses) if there are more classes
@@ -274,7 +276,7 @@ impl WorkRules {
         self.groups().plan(definitions)
     }
 
-    /// Returns the same rules as [`RegionGroups`], to which more can be added.
+    /// Returns these rules as [`RegionGroups`], to which further groups can be added.
     pub fn groups(&self) -> RegionGroups {
         let mut groups = RegionGroups::new();
         for (work, pattern) in &self.own {

@@ -1,4 +1,4 @@
-//! Copies between host and device as messages.
+//! [`DeviceCopies`]: copies between host and device, shown as messages.
 
 use super::classification::{Work, WorkRules, WorkTable};
 use crate::Line;
@@ -9,7 +9,7 @@ use perf_core::{
 use std::collections::HashMap;
 
 /// Copies between host and device as messages for [`Folder::lines`](crate::Folder::lines), and
-/// counts of the copies that make none.
+/// counts of the copies that produce no message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub struct DeviceCopies {
     /// on the stream. A copy from the device runs from its begin on the stream to its end, on the
     /// thread that launched it.
     pub lines: Vec<Line>,
-    /// Number of copies within a device or between devices.
+    /// Number of copies within a device, between devices, or within the host.
     pub elsewhere: u64,
     /// Number of copies whose name does not indicate the direction.
     pub unknown: u64,
@@ -54,7 +54,7 @@ const TO_DEVICE: [&str; 10] = [
     "*HOST_TO_DEVICE*",
 ];
 
-/// Name patterns of copies that do not involve the host.
+/// Name patterns of copies that are not between host and device.
 const STAY: [&str; 13] = [
     "*DtoD*",
     "*PtoP*",
@@ -71,12 +71,13 @@ const STAY: [&str; 13] = [
     "*Peer-to-Peer*",
 ];
 
-/// Returns the copies of a view between host and device. Their size is taken from an attribute
-/// `bytes`.
+/// Returns the copies of a view between host and device. Their size is the value of the attribute
+/// `bytes`, or 0 if it is missing.
 ///
-/// The rules decide which work is a copy; its name decides the direction. `DtoH`, `DeviceToHost`
-/// and similar names lead to the host, `HtoD`, `HostToDevice` and similar names to the device.
-/// `DtoD`, `PtoP` and similar names do neither. The direction of all others is unknown.
+/// The rules decide which work is a copy. The name of the copy decides its direction: `DtoH`,
+/// `DeviceToHost` and similar names lead to the host, `HtoD`, `HostToDevice` and similar names to
+/// the device. Copies called `DtoD`, `PtoP` and similar are counted in
+/// [`elsewhere`](DeviceCopies::elsewhere), all others in [`unknown`](DeviceCopies::unknown).
 ///
 /// ```
 /// use perf_core::Job;
@@ -107,7 +108,7 @@ pub fn device_copies(
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
     let mut checks = job.checks();
     for link in view.trace().links() {
-        // Adding it to the table takes about as long as a few other items.
+        // Inserting a link into the map takes about as long as four steps of a simple loop.
         checks.next(4)?;
         if !from_host(&link) {
             continue;

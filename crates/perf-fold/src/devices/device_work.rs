@@ -1,4 +1,4 @@
-//! Work of each device and the calls that launched it.
+//! Collects the work of each device and the host calls that launched it.
 
 use super::Piece;
 use super::classification::WorkTable;
@@ -25,14 +25,14 @@ pub(super) struct Part {
     pub(super) streams: Vec<LocationId>,
 }
 
-/// Work on these streams.
+/// Work on the streams of one device.
 #[derive(Debug)]
 pub(super) struct Gathered {
     /// Pieces of work, sorted by begin.
     pub(super) pieces: Vec<Piece>,
     /// Repairs made while pairing enters and leaves.
     pub(super) repairs: ReplayCounts,
-    /// Number of pieces of work.
+    /// Number of events on the streams, for progress reports.
     pub(super) events: u64,
 }
 
@@ -91,14 +91,14 @@ pub(super) struct Launch {
     kind: LinkKind,
     /// Begin of the call.
     begin: Ticks,
-    /// End of the call. Equal to its begin until [`add_ends`] has been called, and for links
-    /// without a call.
+    /// End of the call. It equals `begin` until [`add_ends`] has been called, and for links that do
+    /// not start at a call.
     end: Ticks,
     /// Event that the link leads from.
     from: EventId,
 }
 
-/// Launches by location and index of the work's enter event.
+/// Launches by location and index of the enter event of the launched work.
 pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Launch)>>;
 
 /// Collects the launches of all work from links of the accepted kinds. A link of kind `Launch`
@@ -212,7 +212,7 @@ pub(super) fn pieces(
     Ok(gathered)
 }
 
-/// Calls back with the work of one device, stream by stream, with its region.
+/// Calls `tell` for each piece of work of one device and its region, stream by stream.
 pub(super) fn each(
     view: TraceView<'_>,
     part: &Part,
@@ -247,8 +247,8 @@ pub(super) fn each(
     Ok(repairs)
 }
 
-/// Finds the work of a stream. Of nested regions only the outermost is work; the others are its
-/// calls.
+/// Finds the work of a stream. If regions are nested, only the outermost region is work; the inner
+/// regions are its calls.
 fn offloads(
     definitions: &Definitions,
     location: LocationView<'_>,
@@ -265,7 +265,7 @@ fn offloads(
     })
 }
 
-/// Finds the frames of a whole location, with their depths.
+/// Finds the stack frames of a whole location, with their depths.
 fn frames(
     location: LocationView<'_>,
     job: &Job,
@@ -281,13 +281,13 @@ fn frames(
     Ok(replay(location, &mut frames, job)?)
 }
 
-/// Finds frames with the indices of their enter events.
+/// Finds stack frames with the indices of their enter events.
 struct Frames<I, F> {
     /// Indices of the remaining enter events.
     enters: I,
-    /// Time and index of the enter event of each open frame.
+    /// Time and index of the enter event of each open stack frame.
     open: Vec<(Ticks, Option<usize>)>,
-    /// Callback for each frame.
+    /// Callback for each stack frame.
     found: F,
 }
 

@@ -1,4 +1,4 @@
-//! [`Hta`]: utilisation as Holistic Trace Analysis (HTA) defines it, for comparisons.
+//! [`Hta`]: device utilisation as Holistic Trace Analysis (HTA) defines it, for comparison.
 
 use super::classification::WorkTable;
 use super::device_work::{self, Part};
@@ -9,7 +9,7 @@ use perf_core::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rules of Holistic Trace Analysis (HTA) that are applied.
+/// Selects which rules of Holistic Trace Analysis (HTA) are applied.
 ///
 /// The defaults are those of HTA 0.5.
 ///
@@ -44,10 +44,10 @@ impl Default for HtaParams {
 impl HtaParams {
     /// Sets whether work that was launched in the last profiler step counts. Default: false.
     ///
-    /// It is HTA's argument of the same name. In both cases work counts only if the host call that
-    /// launched it is known and began no later than the end (true) or before the begin (false) of
-    /// the last step. **Work without a link therefore never counts.** Recordings with at most one
-    /// distinct step name are not filtered.
+    /// HTA has an argument of the same name. In both cases work counts only if the host call that
+    /// launched it is known. This call must begin no later than the end of the last step (true) or
+    /// before its begin (false). **Work without a link therefore never counts.** Recordings with at
+    /// most one distinct step name are not filtered.
     pub fn include_last_profiler_step(mut self, include: bool) -> Self {
         self.include_last_profiler_step = include;
         self
@@ -56,8 +56,8 @@ impl HtaParams {
     /// Sets whether times are rounded to whole microseconds, begins up and ends down. Default: true. HTA
     /// does not round if `HTA_DISABLE_NS_ROUNDING` is set.
     ///
-    /// Work shorter than a microsecond may then end before it begins and reduce the sums, as it
-    /// does in HTA.
+    /// With rounding, work shorter than a microsecond may end before it begins and reduce the sums.
+    /// HTA behaves the same way.
     pub fn round_inwards(mut self, round: bool) -> Self {
         self.round_inwards = round;
         self
@@ -66,8 +66,8 @@ impl HtaParams {
 
 /// HTA's breakdown of the time of one rank, in nanoseconds.
 ///
-/// All devices of a rank are treated as one, as in HTA. For the utilisation as this crate defines
-/// it see [`Devices`](super::Devices).
+/// All devices of a rank are treated as one, as in HTA. For the utilisation as defined by this
+/// crate see [`Devices`](super::Devices).
 ///
 /// ```
 /// use perf_core::Job;
@@ -90,11 +90,11 @@ pub struct Hta {
     pub total: i64,
     /// Time without work.
     pub idle: i64,
-    /// Time in which a kernel computes. As in HTA, this means work that is not called
-    /// `nccl*Kernel*` and is neither a copy nor a set.
+    /// Time in which a kernel computes. As in HTA, this is work whose name matches none of
+    /// `nccl*Kernel*`, `*Memcpy*`, `Memset*`, `dma*` and `*Sync*`.
     pub compute: i64,
-    /// Remaining time: copies and communication without concurrent computation. Rounding may make
-    /// it negative, in which case HTA fails.
+    /// Remaining busy time: copies and communication without concurrent computation. Rounding may
+    /// make it negative; HTA fails in this case.
     pub non_compute: i64,
     /// Number of pieces of work that count.
     pub events: u64,
@@ -196,8 +196,8 @@ fn narrow(time: i128) -> i64 {
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Converts times to nanoseconds since 1970 if that origin is known, so that whole microseconds are
-/// those of the file.
+/// Converts times to nanoseconds since 1970, so that whole microseconds are the same as in the
+/// file. If the real time is unknown, times count from the origin of the clock.
 #[derive(Debug)]
 struct Rounder {
     /// Clock of the recording.
@@ -254,8 +254,9 @@ fn micros(nanos: i128) -> f64 {
     text.parse().unwrap_or(0.0)
 }
 
-/// Returns the sum of the merged intervals, and the time from the first begin to the last end.
-/// Intervals that end before they begin are used unchanged: a single one has negative length.
+/// Returns the total length of the merged intervals, and the time from the first begin to the last
+/// end. Intervals that end before they begin are not corrected; such an interval has negative
+/// length.
 fn merged(all: &mut Vec<(i128, i128)>, job: &Job) -> Result<(i128, i128)> {
     job.sort_by(all, Ord::cmp)?;
     let mut busy = 0;

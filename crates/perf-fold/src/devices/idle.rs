@@ -1,4 +1,4 @@
-//! Causes of device idle time: gaps between work, split by the event that the device waits for.
+//! Causes of device idle time: gaps between pieces of work, split by what the device waits for.
 
 use super::{Piece, Work};
 use crate::Result;
@@ -9,19 +9,20 @@ use perf_core::{Job, Ticks, TimeRange};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Cause {
-    /// The host is late: the device ran out of work before the call that launches the next work
-    /// began.
+    /// Late host: the device ran out of work before the call that launches the next work began.
     HostLate,
-    /// Launch latency: the call has begun, and the work does not start at once.
+    /// Launch latency: the call that launches the next work has begun, but the work has not.
     Launch,
-    /// The next work was launched in time. It, or the work that ended last, is a copy.
+    /// The next work was launched in time. The next work or the work that ended last is a copy.
     Copy,
-    /// The next work was launched in time. It, or the work that ended last, is a set, and neither
-    /// is a copy.
+    /// The next work was launched in time. The next work or the work that ended last is a set, and
+    /// neither is a copy.
     Set,
-    /// The next work was launched in time. It, or the work that ended last, is communication.
+    /// The next work was launched in time. The next work or the work that ended last is
+    /// communication, and neither is a copy or a set.
     Communication,
-    /// The next work was launched in time, with computing kernels on both sides of the gap.
+    /// The next work was launched in time, and there are computing kernels on both sides of the
+    /// gap.
     Kernel,
     /// No work has been launched yet, or no more work follows.
     QueueEmpty,
@@ -59,7 +60,7 @@ impl Cause {
 
 /// Interval without work, from the end of the last work to the begin of the next.
 ///
-/// It is cut to the [`Span`](super::Span). The gap before the first work of a device begins with
+/// Gaps are cut to the [`Span`](super::Span). The gap before the first work of a device begins with
 /// the span, and the gap after the last work ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -78,8 +79,9 @@ impl Gap {
     /// Returns the parts of the gap in order, each with its cause. They cover the gap without
     /// overlap, none is empty, and their causes differ.
     ///
-    /// A gap has two parts if the host was late and the launch then took time, or if it begins
-    /// during the launch call and ends after it. All others have one.
+    /// A gap has two parts in three cases: the host was late and the launch then took time, the gap
+    /// begins during the launch call and ends after it, or the gap is before the first work and
+    /// contains its launch. All other gaps have one part.
     ///
     /// ```
     /// use perf_core::Job;
@@ -102,7 +104,7 @@ impl Gap {
         both.filter(|(_, range)| range.start < range.end)
     }
 
-    /// Cuts a gap to the window. Returns `None` if the rest is empty.
+    /// Cuts a gap to the window. Returns `None` if the remaining gap is empty.
     fn cut(
         (start, turn, end): (u64, u64, u64),
         causes: [Cause; 2],
@@ -118,7 +120,7 @@ impl Gap {
     }
 }
 
-/// Calls back with the gaps of one device within the window, in order of time. Zero-length work
+/// Calls `add` for each gap of one device within the window, in order of time. Zero-length work
 /// ends a gap too, so two gaps may touch.
 ///
 /// `pieces` must be sorted by start.
@@ -155,8 +157,8 @@ pub(super) fn gaps(
     Ok(())
 }
 
-/// Returns the piece that ends the gap: of several that begin at one time, the one that was
-/// launched first.
+/// Returns the piece that ends the gap. If several pieces begin at the same time, it is the piece
+/// that was launched first.
 fn next(group: &[Piece]) -> Piece {
     let launched = |piece: &&Piece| {
         let is_unknown = piece.launch.is_none();
@@ -203,7 +205,7 @@ fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64)
 struct Before {
     /// End of the last work.
     until: Option<u64>,
-    /// Kinds of work that ended at that time.
+    /// Kinds of work that ended at `until`.
     ended: [bool; Work::ALL.len()],
 }
 

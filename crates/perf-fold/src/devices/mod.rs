@@ -27,9 +27,10 @@ struct Piece {
     start: u64,
     /// End in ticks.
     end: u64,
-    /// Begin of the call that launched it, if the recording links the two.
+    /// Begin of the call that launched the work, in ticks; `None` if the recording has no link
+    /// between the two.
     launch: Option<u64>,
-    /// End of that call, if known.
+    /// End of that call in ticks. Equal to its begin if the end is unknown, and 0 without a call.
     launch_end: u64,
     /// Number of the stream in its device.
     stream: u32,
@@ -41,11 +42,11 @@ struct Piece {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Span {
-    /// For each device, from the begin of its first work to the end of its last.
+    /// For each device, from the begin of its first work to the end of its last work.
     #[default]
     Own,
-    /// The same for all devices: from the begin of the first work on any of them to the end of the
-    /// last.
+    /// The same for all devices: from the begin of the first work on any device to the end of the
+    /// last work on any device.
     Job,
     /// A display window [a, b), the same for all devices.
     Window(TimeRange),
@@ -99,13 +100,14 @@ impl DeviceParams {
 ///
 /// All times are whole ticks of the recording, without rounding.
 ///
-/// * **Device**: the streams of one [`GroupKind::Accelerator`](perf_core::GroupKind) group. In
-///   older recordings, which keep streams in the group of the process, the streams of the process.
+/// * **Device**: the streams of one [`GroupKind::Accelerator`](perf_core::GroupKind) group. Older
+///   recordings keep the streams in the group of the process; there all streams of the process are
+///   one device.
 /// * **Work**: an [interval](perf_core::intervals()) on a stream that
-///   [overlaps](perf_core::LocationView::overlaps), or else an outermost frame, whose inner frames
-///   are its calls. Zero-length work counts as an event and adds no time.
-/// * **Busy**: the length of the union of all work of the device within the window. It is not a
-///   sum, because work overlaps.
+///   [overlaps](perf_core::LocationView::overlaps), otherwise an outermost stack frame, whose inner
+///   frames are its calls. Zero-length work counts as an event but adds no time.
+/// * **Busy**: the length of the union of all work of the device within the window. It is not the
+///   sum of the lengths, because pieces of work may overlap.
 /// * **Utilisation**: busy / length of the window, which is the [`Span`].
 /// * **Overlap**: time in which more than one stream is busy. Overlapping work on a single stream
 ///   does not count.
@@ -114,12 +116,12 @@ impl DeviceParams {
 ///
 /// # Why a device is idle
 /// A *gap* is an interval without work, from `g0`, the end of the last work before it, to `g1`, the
-/// begin of the next. Zero-length work ends a gap too. If several pieces of work begin at `g1`, the
-/// next work is the one that was launched first. `l` is the begin of the host call that a
-/// [`Link`](perf_core::Link) leads from: one of kind `Launch`, or else any link from a location
-/// that is not a stream. `e` is the end of that call if the link has kind `Launch` and the next
-/// work is a kernel, and `l` otherwise. A call that copies or sets may wait for its work, so its
-/// end is not the end of the launch.
+/// begin of the next work. Zero-length work ends a gap too. If several pieces of work begin at
+/// `g1`, the next work is the one that was launched first. `l` is the begin of the host call from
+/// which a [`Link`](perf_core::Link) leads to the next work. A link of kind `Launch` takes
+/// precedence; without one, any link from a location that is not a stream is used. `e` is the end
+/// of that call if the link has kind `Launch` and the next work is a kernel; otherwise `e` is `l`.
+/// A call that copies or sets may wait for its work, so its end is not the end of the launch.
 ///
 /// The [`parts`](Gap::parts) of each [`Gap`] have these causes:
 ///
@@ -136,7 +138,7 @@ impl DeviceParams {
 /// | before the launch of the first work of all (its begin if that is not known), and after the end of the last | [`Cause::QueueEmpty`] |
 /// | between the launch of the first work of all and its begin | [`Cause::Launch`] |
 ///
-/// The last two occur only if the window is wider than the device's own span.
+/// The last two rows occur only if the window is wider than the device's own span.
 ///
 /// ```
 /// use perf_core::{Job, Ticks, TimeRange};
@@ -177,8 +179,8 @@ pub struct Device {
     pub process: Option<LocationGroupId>,
     /// Rank, from a property `rank` of its streams, group or process.
     pub rank: Option<u64>,
-    /// Name of the device, from a property `device` of its streams or group, or else the name of
-    /// the group.
+    /// Name of the device, from the property `device` of its group or first stream; without that
+    /// property, the name of the group.
     pub name: String,
     /// Streams in the order of the view.
     pub streams: Vec<StreamUse>,
@@ -190,27 +192,27 @@ pub struct Device {
     pub unlinked: u64,
     /// Window over which the device was analysed.
     pub window: TimeRange,
-    /// Utilisation over the window; its overlap is that of streams.
+    /// Utilisation over the window. Its overlap is the time in which several streams are busy.
     pub utilisation: Utilisation,
-    /// Gaps in order of time, if [`DeviceParams::keep_gaps`] is set.
+    /// Gaps in order of time; empty unless [`DeviceParams::keep_gaps`] is set.
     pub gaps: Vec<Gap>,
     /// Number of pieces of work of each kind.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     counts: [u64; Work::ALL.len()],
-    /// Busy time of each kind.
+    /// Busy time of each kind, in ticks.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     busy: [u64; Work::ALL.len()],
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_work_pair")
     )]
-    /// Time in which work of both kinds is open.
+    /// Time in which work of both kinds is open, in ticks.
     both: [[u64; Work::ALL.len()]; Work::ALL.len()],
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_cause")
     )]
-    /// Idle time of each cause.
+    /// Idle time of each cause, in ticks.
     idle: [u64; Cause::ALL.len()],
 }
 
@@ -223,7 +225,7 @@ pub struct StreamUse {
     pub location: LocationId,
     /// Number of pieces of work that touch the window.
     pub events: u64,
-    /// Length of their union within the window, in ticks.
+    /// Length of the union of this work within the window, in ticks.
     pub busy: u64,
 }
 
@@ -244,8 +246,8 @@ impl Device {
         self.both[one as usize][other as usize]
     }
 
-    /// Returns the idle time of a cause, in ticks. The causes add up to the span minus the busy
-    /// time.
+    /// Returns the idle time of a cause, in ticks. The idle times of all causes add up to the span
+    /// minus the busy time.
     pub fn idle(&self, cause: Cause) -> u64 {
         self.idle[cause as usize]
     }
@@ -259,8 +261,8 @@ impl Device {
 impl Devices {
     /// Analyses the devices of a view, in the order of their groups, streams without a group last.
     ///
-    /// The window of the view is ignored in favour of that of the parameters, because work outside
-    /// of a window may explain idle time within it.
+    /// The window of the view is ignored; the window of the parameters applies. The reason is that
+    /// work outside of a window may explain idle time within it.
     ///
     /// Progress is reported in events, in the phase `devices`.
     ///

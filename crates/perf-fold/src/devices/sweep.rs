@@ -34,8 +34,8 @@ struct Change {
     stream: u32,
 }
 
-/// Sweeps over pieces of work, cut to the window. Each instant counts once for everything that is
-/// open in it.
+/// Sweeps over pieces of work, cut to the window. Each instant counts once for each stream, kind
+/// and pair of kinds with open work.
 pub(super) fn sweep(
     pieces: &[Piece],
     streams: usize,
@@ -61,7 +61,7 @@ pub(super) fn sweep(
         ..Swept::default()
     };
     swept.utilisation.span = window.len();
-    // Number of open pieces of each stream, and the time since which any is open.
+    // Number of open pieces of each stream, and the time since which the stream has been busy.
     let mut open = vec![(0u32, 0u64); streams];
     let mut kinds = [0u32; KINDS];
     let (mut busy_streams, mut last) = (0u64, 0);

@@ -10,15 +10,15 @@ impl Devices {
     ///
     /// | column of `devices` | type | meaning |
     /// |---|---|---|
-    /// | `device` | text | name, with that of its process if two devices have one name |
-    /// | `rank` | unsigned | rank that drives it, if known |
+    /// | `device` | text | name, preceded by the name of its process if several devices have this name |
+    /// | `rank` | unsigned | rank that drives the device, if known |
     /// | `streams` | unsigned | number of streams |
     /// | `start` | time | begin of the window |
-    /// | `span`, `busy`, `utilisation`, ... | | those of [`Utilisation::table`] |
+    /// | `span`, `busy`, `utilisation`, ... | | the columns of [`Utilisation::table`] |
     /// | `idle` | time | span without the busy time |
     /// | `events` | unsigned | pieces of work |
-    /// | `instants` | unsigned | pieces of work of no length |
-    /// | `unlinked` | unsigned | pieces of work without a link from their launch |
+    /// | `instants` | unsigned | pieces of work of zero length |
+    /// | `unlinked` | unsigned | pieces of work without a link to their launch |
     ///
     /// | column of `work` | type | meaning |
     /// |---|---|---|
@@ -52,9 +52,9 @@ impl Devices {
     /// | column of `gaps` | type | meaning |
     /// |---|---|---|
     /// | `device` | text | as above |
-    /// | `gap` | unsigned | number of the gap on its device, from 0 |
+    /// | `gap` | unsigned | number of the gap on its device, starting at 0 |
     /// | `start`, `end`, `duration` | time | part of the gap that has one cause |
-    /// | `cause` | text | that cause |
+    /// | `cause` | text | cause of this part |
     ///
     /// The table of gaps has no rows unless
     /// [`DeviceParams::keep_gaps`](super::DeviceParams::keep_gaps) is set. Kinds of work, overlaps
@@ -107,7 +107,7 @@ impl Devices {
     }
 }
 
-/// Devices with their names.
+/// Rows for the tables: devices with their names.
 struct Named<'a> {
     /// Devices and their names.
     all: Vec<(&'a Device, &'a String)>,
@@ -283,14 +283,14 @@ impl Hta {
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `rank` | unsigned | rank, if known |
-    /// | `total` | time | from the begin of the first work to the end of the last |
-    /// | `busy`, `idle` | time | time with work, and without |
+    /// | `total` | time | from the begin of the first work to the end of the last work |
+    /// | `busy`, `idle` | time | time with and without work |
     /// | `compute` | time | time in which a kernel computes |
     /// | `non-compute` | time | time of copies and communication during which no kernel computes |
     /// | `utilisation` | float, % | share of the busy time |
     /// | `events` | unsigned | pieces of work that count |
-    /// | `skipped events` | unsigned | pieces of work that do not |
-    /// | `steps` | unsigned | names of profiler steps in the recording |
+    /// | `skipped events` | unsigned | pieces of work that do not count |
+    /// | `steps` | unsigned | number of distinct names of profiler steps in the recording |
     ///
     /// ```
     /// use perf_core::Job;
@@ -333,8 +333,9 @@ impl Hta {
 }
 
 impl DeviceCopies {
-    /// Returns the copies as [`Line::table`], and the copies that make no line as a table with the columns
-    /// `reason` (`within or between devices`, `direction unknown` or `launch unknown`) and `copies`, a count.
+    /// Returns two tables: the copies as [`Line::table`], and the number of copies without a line.
+    /// The second table has the columns `reason` (`within or between devices`, `direction unknown`
+    /// or `launch unknown`) and `copies`, the number of such copies.
     ///
     /// ```
     /// use perf_core::{Cell, Job};

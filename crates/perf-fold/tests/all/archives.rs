@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 fn facts(truth: &str, archive: &str) -> Option<(Value, Timelines)> {
     let (Some(facts), Some(path)) = (corpus("otf2/facts.json"), corpus("otf2")) else {
-        println!("skipped: corpus absent");
         return None;
     };
     let facts: Value = serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();

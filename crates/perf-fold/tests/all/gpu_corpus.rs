@@ -89,7 +89,6 @@ const DLRM: [&str; 4] = [
 fn utilisation_is_the_union_to_the_nanosecond() {
     for (path, events, span, busy) in FACTS {
         let Some(trace) = read(path) else {
-            println!("skipped: corpus absent");
             return;
         };
         let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
@@ -211,7 +210,6 @@ fn each_printed(
 ) {
     for (path, default, all_steps) in table {
         let Some(trace) = read(path) else {
-            println!("skipped: corpus absent");
             return;
         };
         for (all, expected) in [(false, default), (true, all_steps)] {
@@ -293,7 +291,6 @@ fn hta_without_rounding_prints_the_same_as_far_as_it_can() {
 fn hta_with_all_steps_is_busy_as_long_as_the_device() {
     for (path, ..) in EXACT {
         let Some(trace) = read(path) else {
-            println!("skipped: corpus absent");
             return;
         };
         let params = HtaParams::default().include_last_profiler_step(true);
@@ -315,7 +312,6 @@ fn ranks_of_a_job_are_devices_of_one_trace() {
         .map(|path| corpus(&format!("gpu/{path}")))
         .collect();
     let Some(files) = files else {
-        println!("skipped: corpus absent");
         return;
     };
     let opened = perf_formats::chrome::open(&files, &OpenOptions::new(), &Job::default()).unwrap();

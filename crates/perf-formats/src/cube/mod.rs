@@ -13,7 +13,7 @@
 //! Reading all rows of an uncompressed file costs little more than reading its bytes: 17 ms of CPU
 //! time for 105.9 MB in rows of 32 KiB. A C loop that reads and adds up these bytes takes 17 ms as
 //! well, and pycubexr 167 ms (cached, Linux, two cores of a virtual machine). With rows of 512
-//! bytes (9.2 MB), it takes 5.3 ms, about 2 ms of which for opening. Reading only the bytes takes
+//! bytes (9.2 MB), it takes 5.3 ms, of which opening takes about 2 ms. Reading only the bytes takes
 //! 1.9 ms, and pycubexr 70 ms. `cargo xtask compare cube` measures these figures.
 //!
 //! # Limits
@@ -26,7 +26,7 @@
 //! | text of an element | [`Limits::string`](perf_core::Limits::string) bytes |
 //! | rows | one for each call path; positions have 64 bits, also beyond 2^32 values in a metric |
 //! | bit-vector indices (kind 2) | an error: the format has dropped them |
-//! | derived metrics | supported are `POSTDERIVED` metrics with numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested up to 100 levels. 0 / 0 is 0, other ratios by zero are the largest number. An expression that is not 0 for zeros has rows everywhere. All others, including `PREDERIVED` ones and those with `cubeplinit`, are kept as [properties](property), without values, and counted |
+//! | derived metrics | supported are `POSTDERIVED` metrics with numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested up to 100 levels. 0 / 0 is 0, other ratios by zero are the largest number. If an expression is not 0 where all its inputs are 0, every call path has a row. All others, including `PREDERIVED` ones and those with `cubeplinit`, are kept as [properties](property), without values, and counted |
 //! | clustered iterations | counted, not expanded: clusters represent several iterations |
 //! | `remapping.spec` and other free members | kept as bytes, [`Cube::member`], and written by [`Cube::write`]; [`write()`] counts them as lost |
 //! | values | returned in their stored type; a histogram or tuple is not converted to other units |

@@ -1,4 +1,4 @@
-//! Raw events of one location.
+//! [`RawEvent`]: an event of one location in encoded form, with local ids and local time.
 
 use super::archive::files::Source;
 use super::definitions::chunk_header;

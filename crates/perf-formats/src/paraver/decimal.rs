@@ -42,7 +42,7 @@ fn eight(digits: u64) -> u64 {
 fn digits(word: u64) -> (u64, u32) {
     let word = word ^ ZEROS;
     // Sets the high bit of each byte above 9. Only such bytes produce a carry, so the lowest marked
-    // one is correct.
+    // byte is correct.
     let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     let count = others.trailing_zeros() / 8;
     match count {
@@ -114,7 +114,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Parses a number of 32 bits and the colon after it; usually it has one digit.
+    /// Parses a number of 32 bits and the colon after it. Has a fast path for the usual single digit.
     #[inline(always)]
     pub(super) fn field(&mut self, expected: Expected) -> Result<u32, Expected> {
         if let Some([digit @ b'0'..=b'9', b':']) = self.pair() {
@@ -154,7 +154,8 @@ impl<'a> Cursor<'a> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// Parses digit by digit: at the end of the text and beyond sixteen digits.
+    /// Parses digit by digit, at the end of the text and beyond sixteen digits. `high` is the value of
+    /// the `before` digits parsed so far.
     #[cold]
     fn slow(&mut self, high: u64, before: usize, expected: Expected) -> Result<u64, Expected> {
         let (start, mut value) = (self.at, high);

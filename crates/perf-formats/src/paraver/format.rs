@@ -95,7 +95,7 @@ pub(super) fn with(stem: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the trace next to a companion file.
+/// Returns the trace next to a companion file, if it exists.
 fn trace_of(companion: &Path) -> Option<PathBuf> {
     let stem = stem(companion);
     let ends = ["prv", "prv.gz"].into_iter();

@@ -1,4 +1,4 @@
-//! Parsing of the first line of a `.prv`.
+//! [`Header`]: first line of a `.prv`, with duration, machine, applications and threads.
 
 use super::decimal::{Cursor, Expected};
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ pub struct Task {
     pub node: u32,
 }
 
-/// A header: duration, machine, and applications with their tasks and threads.
+/// Header of a trace: duration, machine, and applications with their tasks and threads.
 ///
 /// ```
 /// use perf_formats::paraver::{Header, TimeUnit};
@@ -78,9 +78,9 @@ pub struct Header {
     pub unit: TimeUnit,
     /// Machine description.
     pub resources: Resources,
-    /// The tasks of each application.
+    /// Tasks of each application.
     pub applications: Vec<Vec<Task>>,
-    /// Number of communicators that follow, if the header contains it.
+    /// Number of communicators that follow the header; `None` if the header does not contain it.
     pub communicators: Option<u64>,
 }
 
@@ -133,11 +133,11 @@ fn list(
 }
 
 impl Header {
-    /// Parses the line. A marker `new format` may precede it, and a line end may follow.
+    /// Parses a header. A marker `new format` may precede the line, and a line end may follow it.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Truncated`] or [`Error::Malformed`] with the byte and the column.
+    /// Returns [`Error::Truncated`] or [`Error::Malformed`] with byte, line and column.
     pub fn parse(line: &[u8], name: &str) -> Result<Self> {
         let end = line.trim_ascii_end().len();
         let text = line.get(..end).unwrap_or_default();
@@ -225,7 +225,7 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     cursor.colon()?;
     let mut applications = Vec::new();
     for index in 0..count {
-        // Traces that were cut or filtered in Paraver have a colon there.
+        // Traces that were cut or filtered in Paraver have a colon instead of a comma.
         if index > 0 && !cursor.eat(b',') && !cursor.eat(b':') {
             return Err("`,` or `:` and the next application");
         }

@@ -1,14 +1,15 @@
-//! Splits the bytes of a trace into whole lines.
+//! [`Source`]: splits the bytes of a trace into chunks of whole lines.
 
 use crate::Error;
 use perf_core::{Limits, Place};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-/// Number of bytes parsed at once: enough to keep a core busy, and few enough for the second-level
-/// cache together with the records.
+/// Number of bytes parsed at once. It is large enough to keep a core busy, and small enough to fit into the
+/// second-level cache together with the records.
 const CHUNK: usize = 1 << 19;
-/// Longest line, as a multiple of the limit on strings: communicators and headers list every task.
+/// Longest line, as a multiple of the limit on strings. Lines may be long because communicators and headers list every
+/// task.
 const LINE: usize = 64;
 
 /// Returns the longest accepted line in bytes. Lines shorter than a chunk are accepted regardless
@@ -38,9 +39,9 @@ pub(super) struct Source<'a> {
     pub(super) offset: u64,
     /// `true` after the end was read.
     pub(super) is_done: bool,
-    /// See [`longest`].
+    /// Length of the longest accepted line in bytes; see [`longest`].
     pub(super) longest: usize,
-    /// Used texts, kept for their memory.
+    /// Used texts, whose memory is reused.
     pub(super) spare: Vec<Vec<u8>>,
     /// Error that is returned after all preceding lines.
     pub(super) failed: Option<Error>,

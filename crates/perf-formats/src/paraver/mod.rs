@@ -12,8 +12,8 @@
 //!
 //! # Conventions
 //!
-//! Each thread is a location, each task a process. Their numbers are [properties](object_of), and
-//! the key of a location is its index in the header, from 0. Times stay in the unit of the header.
+//! Each thread is a location, and each task is a process. Their numbers are [properties](object_of) of the location.
+//! The key of a location is its index in the header, from 0. Times stay in the unit of the header.
 //!
 //! | in Paraver | in the trace |
 //! |---|---|
@@ -33,24 +33,24 @@
 //! precede its leaves and enters. A state that follows an equal one without a gap is left and
 //! entered again. A function that begins or ends within a state divides it.
 //!
-//! The root of a collective is recorded only at the root. The n-th collective of a communicator on
-//! one task corresponds to the n-th on every other. If a [window](crate::OpenOptions::window) or a
-//! selection of [locations](crate::OpenOptions::locations) keeps a part of a trace, collectives
-//! outside it are counted as well, so that the kept ones have the roots of the whole. Each rooted
-//! collective that is not kept takes 24 bytes meanwhile.
+//! The root of a collective is recorded only at the root. The n-th collective of a communicator on one task corresponds
+//! to the n-th collective on every other task. If a [window](crate::OpenOptions::window) or a selection of
+//! [locations](crate::OpenOptions::locations) keeps a part of a trace, collectives outside the part are counted as
+//! well, so that the kept collectives have the same roots as in the whole trace. Each rooted collective that is not
+//! kept takes 24 bytes while the trace is read.
 //!
 //! The CPU of a record is not kept; changes of the CPU are counted.
 //!
 //! # Order
 //!
-//! The records of a thread should be in order of time. Records that go back are counted and sorted
-//! by time; records of the same time keep their order. For this purpose a trace in a file is read a
-//! second time, with the records of the affected threads in memory, about 60 bytes each. A trace
-//! from another source cannot be read twice, so all its records are kept.
+//! The records of a thread should be in order of time. Records that go back in time are reported and sorted by time;
+//! records of the same time keep their order. For this purpose a trace in a file is read a second time, with the
+//! records of the affected threads in memory, about 60 bytes each. A trace from another source cannot be read twice, so
+//! that all its records are kept in memory.
 //!
-//! A time beyond twice the duration in the header counts as damaged if only few records have one.
-//! It is replaced by the time of the preceding record or, for a message, by the other time of the
-//! same end. Records beyond the duration are counted and kept.
+//! A time beyond twice the duration in the header counts as damaged if only few records have such a time. It is
+//! replaced by the time of the preceding record, for the end of a state by the time of the next record, and for a
+//! message by the other time of the same end. Records beyond the duration are reported and kept.
 
 pub mod clustered;
 mod decimal;

@@ -1,4 +1,4 @@
-//! Types, states and MPI calls with the same numbers in every trace.
+//! Standard numbers and names of event types, states, MPI calls and counters, which are the same in every trace.
 
 use perf_core::{CollectiveOp, Paradigm, RegionRole};
 
@@ -10,17 +10,21 @@ pub(super) const CALLS: std::ops::RangeInclusive<u32> = 50_000_001..=50_000_005;
 pub(super) const COLLECTIVE: u32 = 50_000_002;
 /// Types for the properties of a collective call: bytes sent, bytes received, root, communicator.
 pub(super) const COLLECTIVE_FACTS: std::ops::RangeInclusive<u32> = 50_100_001..=50_100_004;
-/// Base type of function and line at level n of the call path of a call.
+/// Base type of the function at level n, from 1, of the call path of an MPI call.
 pub(super) const CALLER: u32 = 70_000_000;
+/// Base type of the line at level n, from 1, of the call path of an MPI call.
 pub(super) const CALLER_LINE: u32 = 80_000_000;
 /// Deepest level of callers.
 pub(super) const LEVELS: u32 = 99;
-/// Base type of function and line at depth n of a sampled call path, from 0.
+/// Base type of the function at depth n, from 0, of a sampled call path.
 pub(super) const SAMPLED: u32 = 30_000_000;
+/// Base type of the line at depth n, from 0, of a sampled call path.
 pub(super) const SAMPLED_LINE: u32 = 30_000_100;
-/// Types of outlined OpenMP function, user function and task function; lines are 100 above.
+/// Type of outlined OpenMP functions.
 pub(super) const OUTLINED: u32 = 60_000_018;
+/// Type of user functions.
 pub(super) const FUNCTION: u32 = 60_000_019;
+/// Type of task functions.
 pub(super) const TASK: u32 = 60_000_023;
 /// Offset from the type of a function to that of its line.
 pub(super) const TO_LINE: u32 = 100;
@@ -106,8 +110,8 @@ pub(super) const COLOURS: [[u8; 3]; 32] = [
     [100, 216, 32],
 ];
 
-/// Returns paradigm and role of the region for a state. Communication states count as MPI: they
-/// become regions only if the trace has no corresponding MPI calls, as in traces of simulators.
+/// Returns paradigm and role of the region for a state. Communication states count as MPI because they become regions
+/// only if the trace has no corresponding MPI calls, as in traces of simulators.
 pub(super) fn nature(state: u32) -> (Paradigm, RegionRole) {
     match state {
         1 => (Paradigm::User, RegionRole::Unknown),
@@ -222,8 +226,8 @@ pub(super) fn mpi_name(value: u64) -> Option<String> {
     MPI.get(index).map(|(name, _)| format!("MPI_{name}"))
 }
 
-/// Returns type and value for the events of an MPI call. A call without a standard number has no
-/// value; its type is derived from the name.
+/// Returns type and value for the events of an MPI call. A call without a standard number has no value, and its type is
+/// derived from its name and role.
 pub(super) fn mpi_call(name: &str, role: RegionRole) -> (u32, Option<u64>) {
     let short = name.strip_prefix("MPI_").unwrap_or(name);
     let at = MPI.iter().position(|(known, _)| *known == short);
@@ -260,7 +264,7 @@ pub(super) fn mpi_state(name: &str, kind: u32) -> u32 {
     }
 }
 
-/// Returns the operation of a blocking collective call.
+/// Returns the operation of a blocking collective call by its name; `None` for other calls.
 pub(super) fn collective(name: &str) -> Option<CollectiveOp> {
     Some(match name.strip_prefix("MPI_")? {
         "Barrier" => CollectiveOp::Barrier,
@@ -308,7 +312,7 @@ pub(super) fn role_of(kind: u32, name: &str) -> RegionRole {
     }
 }
 
-/// PAPI counters, by the low 16 bits of their code, which are also those of their type.
+/// PAPI counters by the low 16 bits of their code. The type of a counter is this number plus [`FIRST_PAPI`].
 const PAPI: [(u32, &str); 20] = [
     (0, "PAPI_L1_DCM"),
     (1, "PAPI_L1_ICM"),
@@ -385,8 +389,7 @@ pub(super) fn full_label(label: &str) -> &str {
     pair.filter(is_full).map_or(label, |(_, full)| full)
 }
 
-/// Parses line and file of a label such as `85 (deck.F90, epoch2d)`; returns `None` for unknown
-/// parts.
+/// Parses line and file of a label such as `85 (deck.F90, epoch2d)`. Unknown parts are `None`.
 pub(super) fn line_and_file(label: &str) -> (Option<u32>, Option<&str>) {
     let Some((line, rest)) = full_label(label).split_once(" (") else {
         return (None, None);

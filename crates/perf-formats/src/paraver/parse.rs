@@ -1,13 +1,13 @@
-//! Parsing of lines to records.
+//! [`parse`]: parses lines of a `.prv` into the records of a [`Batch`].
 
 use super::decimal::{Cursor, Expected};
 use super::record::{Batch, Communication, Entry, Kind, Object, OnCpu, Pair, Skip};
 use perf_core::Ticks;
 
-/// Fills a batch with the records of `text`, which consists of whole lines. The last one may lack
-/// its line end.
+/// Fills a batch with the records of `text`, which consists of whole lines. The last line may lack its line end.
 ///
-/// Invalid lines are stored in `skips`. The memory is at most a fixed multiple of the text.
+/// Invalid lines are stored verbatim, the first of them with details in `skips`. The memory is at most a fixed multiple
+/// of the text.
 pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
     batch.clear();
     batch.offset = offset;
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
     batch.is_unterminated = text.last().is_some_and(|byte| *byte != b'\n');
 }
 
-/// Returns the start of the text at `at`, for an error.
+/// Returns the start of the text at `at` in quotes, for an error.
 pub(super) fn snippet(text: &[u8], at: usize) -> String {
     let rest = text.get(at..).unwrap_or_default();
     let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next();
@@ -117,7 +117,7 @@ fn keep(text: &[u8], start: usize, end: usize, batch: &mut Batch) {
     batch.raw.push((entry, from, batch.text.len() as u32));
 }
 
-/// Stores an invalid line, and returns the start of the next one.
+/// Stores an invalid line, and returns the start of the next line.
 #[cold]
 fn skip(text: &[u8], start: usize, at: usize, expected: Expected, batch: &mut Batch) -> usize {
     let rest = text.get(start..).unwrap_or_default();

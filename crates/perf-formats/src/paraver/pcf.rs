@@ -1,4 +1,4 @@
-//! [`Pcf`]: names and colours, and [`Row`]: labels of CPUs, nodes and threads.
+//! [`Pcf`] and [`Row`]: companion files with names of states and event types, and labels of CPUs, nodes and threads.
 
 use super::{names, rules};
 use crate::Result;
@@ -28,7 +28,7 @@ pub struct Pcf {
     states: BTreeMap<u64, String>,
     /// Event types by number.
     kinds: BTreeMap<u32, EventKind>,
-    /// Lists of values, by block.
+    /// Names of the values of each block.
     values: Vec<BTreeMap<u64, String>>,
     /// Position of each block in the text.
     blocks: Vec<std::ops::Range<usize>>,
@@ -215,8 +215,8 @@ impl Pcf {
         }
     }
 
-    /// Replaces the block of a type by a new one for this type alone, or appends it. Other types of
-    /// the old block keep it.
+    /// Replaces the block of a type by a new block for this type alone. Appends the new block if the type has none.
+    /// Other types of the old block keep the old block.
     pub fn set_kind(&mut self, kind: u32, gradient: u32, label: &str, values: &[(u64, String)]) {
         let mut block = format!("EVENT_TYPE\n{gradient}    {kind}    {label}\n");
         if !values.is_empty() {
@@ -381,7 +381,7 @@ impl Row {
         self.labels(level).get(index).map(String::as_str)
     }
 
-    /// Counts lines that do not fit their level.
+    /// Reports lines that do not fit their level.
     pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
         for line in &self.strange {
             let place = Place::file(name).record(format!("line {line}"));
@@ -390,8 +390,8 @@ impl Row {
     }
 }
 
-/// Reads the companion file of a trace with another extension, plain or compressed; returns `None`
-/// if it does not exist.
+/// Reads the companion file of a trace with another extension, plain or compressed, and returns its name and contents.
+/// `None` if the file does not exist.
 pub(super) fn beside(
     trace: &std::path::Path,
     extension: &str,

@@ -1,4 +1,4 @@
-//! [`Reader`]: reads a trace in batches.
+//! [`Reader`]: reads the records of a trace in batches, parsed in parallel.
 
 use super::header::{Header, find_magic};
 use super::line_source::{Chunk, Source, longest};
@@ -17,10 +17,11 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Reader that returns a trace in batches, in order, in memory that does not grow with the trace.
+/// Reader that returns the records of a trace in batches, in the order of the file. Its memory does not grow with the
+/// trace.
 ///
-/// With several [threads](OpenOptions::threads), one of them reads and decompresses while the
-/// others parse. The batches do not depend on the number of threads.
+/// With several [threads](OpenOptions::threads), one thread reads and decompresses while the others parse. The batches
+/// do not depend on the number of threads.
 ///
 /// ```
 /// use perf_core::Job;
@@ -57,7 +58,7 @@ pub struct Reader<'a> {
     batches: VecDeque<Batch>,
     /// Last returned batch.
     current: Batch,
-    /// Counts of the part read so far.
+    /// Input properties and counts of the part read so far.
     read: Account,
 }
 
@@ -69,7 +70,7 @@ struct Parser<'a> {
     threads: Threads,
     /// Chunks that are not parsed yet.
     chunks: Vec<Chunk>,
-    /// Used batches, kept for their memory.
+    /// Used batches, whose memory is reused.
     spare: Vec<Batch>,
 }
 
@@ -85,7 +86,7 @@ struct Account {
     records: u64,
     /// Latest time so far.
     last: u64,
-    /// Duration in the header, or the largest number if it has none.
+    /// Duration in the header; `u64::MAX` if it is 0.
     duration: u64,
     /// Diagnostics so far.
     found: Diagnostics,
@@ -108,7 +109,7 @@ impl std::fmt::Debug for Reader<'_> {
 impl<'a> Reader<'a> {
     /// Opens a `.prv`, plain or compressed with gzip, and reads its header.
     ///
-    /// The job also applies to all later reads. Progress is reported in bytes of the phase `read`.
+    /// The job also applies to all later reads. Progress is reported in bytes, in the phase `read`.
     ///
     /// # Errors
     ///
@@ -250,9 +251,9 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Truncated`] for a trace without a record or that ends inside one, and the
+    /// Returns [`Error::Truncated`] for a trace that has no record or ends inside a record, and the
     /// errors of [`open`](Self::open). In strict mode, returns [`Error::Malformed`] for the first
-    /// invalid line; otherwise such lines are skipped and counted under [`rules::BAD_LINE`].
+    /// invalid line; otherwise invalid lines are skipped and reported under [`rules::BAD_LINE`].
     pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
         loop {
             if let Some(batch) = self.batches.pop_front() {
@@ -267,9 +268,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes all remaining batches to `work`, in order, while another thread parses the following
-    /// ones. With a single thread, this is equivalent to calling [`next_batch`](Self::next_batch).
-    /// Stops at the first error of either side.
+    /// Passes all remaining batches to `work`, in order, while other threads parse the following
+    /// batches. With a single thread, this is equivalent to calling [`next_batch`](Self::next_batch).
+    /// Stops at the first error of reading or of `work`.
     ///
     /// # Errors
     ///
@@ -302,7 +303,7 @@ impl<'a> Reader<'a> {
         self.finish()
     }
 
-    /// Parses the next chunks; returns `false` at the end.
+    /// Parses the next chunks. Returns `false` at the end.
     fn parse(&mut self) -> bool {
         let parsed = self.pool.install(|| self.parser.parse());
         self.batches.extend(parsed);
@@ -329,9 +330,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Parses the current chunks, or the next ones if there are none, while the following ones are
-    /// read. The memory of texts and batches is reused: the system zeroes fresh memory, which costs
-    /// as much as parsing.
+    /// Parses the current chunks, or the next chunks if there are none, while the following chunks
+    /// are read. The memory of texts and batches is reused, because the system zeroes new memory,
+    /// which takes as long as parsing.
     fn parse(&mut self) -> Vec<Batch> {
         if self.chunks.is_empty() {
             let count = self.group();
@@ -363,7 +364,7 @@ impl Parser<'_> {
 }
 
 impl Account {
-    /// Adds a batch to the counts.
+    /// Adds a batch to the counts, and reports its invalid lines.
     fn absorb(&mut self, batch: &mut Batch) -> Result<()> {
         batch.first_line = self.line;
         self.line += batch.lines;

@@ -1,4 +1,4 @@
-//! Records of a `.prv`, and batches of them in columns.
+//! [`Record`]: line of a `.prv`, and [`Batch`]: consecutive records stored in columns.
 
 use super::decimal::Expected;
 use perf_core::Ticks;
@@ -97,12 +97,12 @@ impl Pair {
 
 /// A message with both ends.
 ///
-/// *Logical* times are those of the calls, *physical* ones those of the transfer.
+/// *Logical* times are the times of the calls; *physical* times are those of the transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Communication {
     /// Sending thread.
     pub sender: OnCpu,
-    /// Time of the send call. Lines are ordered by it.
+    /// Time of the send call, by which the lines of messages are ordered.
     pub logical_send: Ticks,
     /// Time at which the message left.
     pub physical_send: Ticks,
@@ -186,12 +186,12 @@ pub(super) enum Kind {
     Blank,
 }
 
-/// A line in the columns of a batch. The meaning of `payload` and `detail` depends on the kind.
+/// Line of a batch. The meaning of `payload` and `detail` depends on the kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// Kind of the record.
     pub(super) kind: Kind,
-    /// Start of the line in the batch.
+    /// Offset of the line in the text of the batch in bytes.
     pub(super) offset: u32,
     /// Thread and CPU.
     pub(super) at: OnCpu,
@@ -208,11 +208,11 @@ pub(super) struct Entry {
 pub(super) struct Skip {
     /// Line in the batch, from 0.
     pub(super) line: u64,
-    /// Start of the line in the batch.
+    /// Offset of the line in the text of the batch in bytes.
     pub(super) offset: u64,
     /// Column, from 0.
     pub(super) column: u64,
-    /// Element that should be there.
+    /// Element that was expected.
     pub(super) expected: Expected,
     /// Text found instead.
     pub(super) got: String,
@@ -285,7 +285,7 @@ impl Batch {
         self.first_line + (index + skipped) as u64
     }
 
-    /// Returns the latest time of a message.
+    /// Returns the latest of the four times of a message.
     pub(super) fn last_of_message(&self, entry: &Entry) -> u64 {
         let message = self.communications.get(entry.payload as usize);
         message.map_or(entry.time, |message| {

@@ -1,5 +1,5 @@
-//! Rules for repairs, losses and notes of reading and writing that the
-//! [`Diagnostics`](perf_core::Diagnostics) of Paraver traces count.
+//! Rules of the repairs, losses and notes that reading and writing Paraver traces report in
+//! [`Diagnostics`](perf_core::Diagnostics).
 
 use perf_core::{Rule, Weight};
 

@@ -1,4 +1,4 @@
-//! Writer of records as lines.
+//! [`Writer`]: writes the header and records of a `.prv`.
 
 use super::header::Header;
 use super::record::{Batch, Entry, OnCpu, Record};
@@ -11,7 +11,7 @@ const BUFFER: usize = 1 << 18;
 
 /// Writer of a `.prv`: the header, then records in the order of the calls.
 ///
-/// Records from a [`Reader`](super::Reader) of a valid trace are written byte for byte.
+/// Records from a [`Reader`](super::Reader) of a valid trace are written byte for byte. Invalid lines are not written.
 ///
 /// ```
 /// use perf_core::Job;
@@ -40,7 +40,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Creates a writer into `out`, which errors call `name`.
+    /// Creates a writer into `out`. `name` is the name of `out` in errors.
     pub fn new(out: W, name: &str) -> Self {
         Writer {
             out,

@@ -1,27 +1,26 @@
-//! [`Arguments`]: numbers that only few calls have, in addition to those of an
-//! [`Extra`](super::Extra).
+//! [`Arguments`]: additional numbers that only few calls have, such as the training step, stored as linked lists.
 
 use super::row::Number;
 use perf_core::Attribute;
 
-/// Name of such a number.
+/// Name of an additional number of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     /// Training step.
     Step,
-    /// Sequence number of an operation among those of its kind in a step.
+    /// Sequence number of an operation among the operations of its kind in a step.
     Sequence,
     /// Model chunk; a pipeline stage has several.
     ModelChunk,
     /// Micro-batch.
     MicroBatch,
-    /// Duration of a call that ends before it begins.
+    /// Recorded duration in nanoseconds of a call that ends before it begins.
     Duration,
     /// Collective operation.
     Collective,
     /// Group of ranks, by its number in the file.
     Group,
-    /// Number of a collective operation of its group.
+    /// Sequence number of a collective operation in its group.
     Number,
     /// Bytes sent in a collective operation.
     Sent,
@@ -33,7 +32,7 @@ impl Argument {
     /// Number of names.
     pub(super) const COUNT: usize = 10;
 
-    /// Returns the attribute for the number.
+    /// Returns the definition of the attribute that stores the number.
     pub(super) fn attribute(self) -> Attribute {
         let (name, description) = match self {
             Argument::Step => ("step", "training step"),
@@ -57,14 +56,14 @@ impl Argument {
     }
 }
 
-/// A number of a list, and a reference to the rest of the list.
+/// Number in a linked list with a reference to the rest of the list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// Name of the number.
     name: Argument,
     /// Value of the number.
     number: Number,
-    /// Index of the previous entry plus 1; 0 for the first.
+    /// Index of the previous entry plus 1; 0 for the first entry.
     before: u32,
 }
 
@@ -73,7 +72,8 @@ struct Entry {
 pub(super) struct Arguments(Vec<Entry>);
 
 impl Arguments {
-    /// Adds a number to the list `before` and returns the new list. List 0 is empty.
+    /// Adds a number to the list `before` and returns the new list. List 0 is empty. If there are too many entries,
+    /// returns `before`.
     pub(super) fn add(&mut self, before: u32, name: Argument, number: Number) -> u32 {
         let Some(list) = u32::try_from(self.0.len())
             .ok()
@@ -89,7 +89,7 @@ impl Arguments {
         list
     }
 
-    /// Iterates over the numbers of a list, the last one first.
+    /// Iterates over the numbers of a list, last added first.
     pub(super) fn list(&self, list: u32) -> impl Iterator<Item = (Argument, Number)> {
         let entry = |list: u32| self.0.get((list as usize).checked_sub(1)?);
         std::iter::successors(entry(list), move |last| entry(last.before))
@@ -110,7 +110,7 @@ impl Arguments {
         names
     }
 
-    /// Returns the memory in bytes.
+    /// Returns the memory of all lists in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&*self.0)
     }

@@ -1,4 +1,4 @@
-//! Combination of parts to a trace.
+//! [`assemble`]: combines the parts read from files into one trace.
 
 use super::arguments::Argument;
 use super::clock::{YEAR_2001, align, begin};
@@ -19,7 +19,7 @@ use perf_core::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Combines parts to a trace with the diagnostics of all of them.
+/// Combines parts into a trace, and returns it with the diagnostics of all parts.
 pub(crate) fn assemble(
     mut parts: Vec<Part>,
     options: &ReadContext,
@@ -73,8 +73,8 @@ pub(crate) fn assemble(
     whole.finish()
 }
 
-/// Returns the clock: nanosecond 0 is the first event. Its wall-clock time is known if the file
-/// contains it, or if the times are evidently after 2001 as counted from 1970.
+/// Returns the clock, on which the first event has time 0. The wall-clock time of the first event is known if the first
+/// file contains a base time, or if times interpreted as nanoseconds since 1970 are after 2001.
 fn clock(parts: &[Part], origin: i128) -> Clock {
     let mut clock = Clock::default();
     let tells = parts.first().is_some_and(|part| part.base.is_some());
@@ -84,11 +84,11 @@ fn clock(parts: &[Part], origin: i128) -> Clock {
     clock
 }
 
-/// Maximum number of categories of a row that are listed.
+/// Maximum number of categories that are listed for a row.
 const MAX_CATEGORIES: usize = 8;
 
-/// Returns the categories of the calls of each row, for a part without recognised device
-/// activities.
+/// Returns the most frequent categories of the calls of each row as text. Empty for a part with recognised device
+/// activities, whose categories are known.
 fn categories(part: &mut Part) -> HashMap<RowKey, String> {
     if part.has_work() {
         return HashMap::new();
@@ -105,7 +105,7 @@ fn categories(part: &mut Part) -> HashMap<RowKey, String> {
     found.map(|(row, of)| (row, text(of))).collect()
 }
 
-/// The numbers of name and long form, the kind and the programming model.
+/// Identity of a region: number of the name, number of the long form, kind and programming model.
 type RegionKey = (u32, Option<u32>, Kind, Paradigm);
 
 struct Whole<'a> {
@@ -121,13 +121,13 @@ struct Whole<'a> {
     regions: HashMap<RegionKey, RegionId>,
     /// Names of regions with long forms.
     formed: HashSet<u32>,
-    /// Remaining budget in bytes for texts of regions beyond those of the files.
+    /// Remaining budget in bytes for copies of texts of regions; see [`most_text`].
     room: u64,
     /// Texts of all parts.
     texts: Texts,
     /// Kinds of instants by text.
     kinds: HashMap<u32, KindId>,
-    /// Copies of regions for nested activities.
+    /// Copies of regions for nested activities, by original region and number of the copy.
     copies: HashMap<(RegionId, usize), RegionId>,
     /// Attributes for the arguments of calls.
     attributes: Vec<(Argument, AttributeId)>,
@@ -230,7 +230,7 @@ impl Whole<'_> {
         Ok(())
     }
 
-    /// Assigns locations to the lanes of a row, and resolves the positions of its events.
+    /// Creates a location for each lane of a row, and resolves the positions of its events.
     fn row(
         &mut self,
         part: &mut Part,
@@ -275,7 +275,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Returns the regions of a part, by their numbers in it.
+    /// Returns the regions of a part, indexed by their numbers in the part.
     fn regions(&mut self, part: &mut Part) -> Result<Vec<RegionId>> {
         let mut left_out = 0;
         let regions = (0..).zip(&part.names.regions);
@@ -326,8 +326,8 @@ impl Whole<'_> {
         own
     }
 
-    /// Deducts the texts of a region with a long form from the budget. Many regions may share a
-    /// form or a name, but each stores its own text.
+    /// Deducts the texts of a region with a long form from the budget. Returns `false` if the budget is used up. Many
+    /// regions may share a form or a name, but each region stores a copy of the text.
     fn has_room(&mut self, number: u32, name: &str, form: &str) -> bool {
         let again = if self.formed.contains(&number) {
             name.len()
@@ -342,7 +342,7 @@ impl Whole<'_> {
         true
     }
 
-    /// Defines the attributes for the arguments of a part.
+    /// Defines attributes for the additional arguments of a part.
     fn attributes(&mut self, part: &Part) {
         for name in part.arguments.names() {
             if self.attributes.iter().all(|it| it.0 != name) {
@@ -354,7 +354,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Returns the kinds of instants of a part, by the numbers of their texts.
+    /// Returns the event kinds of the instants of a part, by the numbers of their texts.
     fn kinds(&mut self, part: &Part) -> HashMap<u32, KindId> {
         let mut own = HashMap::new();
         for instant in part.rows.iter().flat_map(|row| &row.instants) {
@@ -395,7 +395,7 @@ fn take(row: &mut Row) -> Row {
     }
 }
 
-/// Returns the flow points that may bind to calls of a row, by row.
+/// Returns for each row the flow points that may bind to calls of the row.
 fn flow_points(part: &Part) -> HashMap<u32, Vec<u32>> {
     let mut points: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut threads: HashMap<_, u32> = HashMap::new();

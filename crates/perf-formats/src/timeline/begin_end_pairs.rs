@@ -1,4 +1,4 @@
-//! Pairing of begin and end events, which become calls.
+//! [`pair`]: pairs begin and end events into calls.
 
 use super::names::Names;
 use super::row::{Call, Edge, Mark, Row, RowKey};
@@ -18,11 +18,11 @@ pub(super) struct Odd {
 /// Row index and mark.
 type Loose = (usize, Mark);
 
-/// Pairs the begins and ends of all rows to calls on the row of the begin.
+/// Pairs the begins and ends of all rows into calls on the row of the begin.
 ///
-/// An end with a name ends the last open call of that name; an end without a name ends the last
-/// open call. On asynchronous rows, an end without a matching begin is compared with those of other
-/// processes, because ids are global unless the tag is local to a process.
+/// An end with a name ends the last open call of that name. An end without a name ends the last open call. On
+/// asynchronous rows, begins and ends that remain unpaired are paired across processes, because ids are global unless
+/// the tag is local to a process. A begin without an end is ended at the last event of its row.
 pub(super) fn pair(rows: &mut [Row], names: &Names) -> Odd {
     let mut odd = Odd::default();
     let (mut across, mut unpaired) = (Vec::new(), Vec::new());
@@ -107,13 +107,12 @@ fn by_tag(
     }
 }
 
-/// Open calls, the innermost last. Each step takes amortised constant time.
+/// Stack of open calls, innermost last. Each operation takes amortised constant time.
 #[derive(Debug, Default)]
 struct Open {
-    /// Begins with the numbers of their names; `None` for a closed one.
+    /// Begins with the numbers of their names; `None` for a call that is closed.
     begins: Vec<Option<(Loose, u32)>>,
-    /// Indices of the begins of a name. Entries may be outdated: closed, or reused by another
-    /// begin.
+    /// Indices into `begins` by name. An index may be outdated: its call is closed, or another begin has reused it.
     by_name: HashMap<u32, Vec<usize>>,
 }
 
@@ -124,7 +123,7 @@ impl Open {
         self.begins.push(Some((begin, name)));
     }
 
-    /// Returns the begin for an end, and `true` if it was the innermost one.
+    /// Returns the begin for an end, and `true` if it is the innermost open call. `None` if no call matches.
     fn end(&mut self, name: Option<u32>) -> Option<(Loose, bool)> {
         while let Some(None) = self.begins.last() {
             self.begins.pop();

@@ -1,4 +1,4 @@
-//! Assignment of ranks to files, and alignment of their clocks.
+//! [`align`]: assigns ranks to the parts of a recording and aligns their clocks.
 
 use super::part::Part;
 use super::rules;
@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Maximum distance of the first events of files with a common clock, in nanoseconds.
+/// Maximum time between the first events of files with a common clock, in nanoseconds.
 const APART: i128 = 10_000_000_000;
 
-/// Returns the rank in a file name: the number after `rank`, or else after `worker` or `proc`.
+/// Returns the rank in a file name: the number after `rank`, otherwise after `worker`, otherwise after `proc`. `None`
+/// if there is no such number.
 pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let after = |at: usize| {
@@ -25,7 +26,7 @@ pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     ["rank", "worker", "proc"].into_iter().find_map(number)
 }
 
-/// Nanoseconds from 1970 to 2001. Later times are evidently counted from 1970.
+/// Nanoseconds from 1970 to 2001. Larger times must be counted from 1970.
 pub(super) const YEAR_2001: i128 = 1_000_000_000_000_000_000;
 
 /// Assigns a rank to each part if there are several, sorts them by rank, and compares their clocks.
@@ -64,14 +65,14 @@ fn give_ranks(parts: &mut [Part]) {
     }
 }
 
-/// Counts the files whose clock evidently differs from that of the others. A file without a base
-/// time, if others have one, is shifted to begin with them.
+/// Reports the files whose clock evidently differs from the clock of the other files. A file without a base time is
+/// shifted to begin with the earliest file that has one, unless its times are counted from 1970.
 fn compare_clocks(parts: &mut [Part]) {
     let hosts: BTreeSet<_> = parts.iter().filter_map(|part| part.host.clone()).collect();
     let with_base = parts.iter().filter(|part| part.base.is_some());
     let known = with_base.filter_map(begin).min();
     let is_odd = |part: &Part| match known {
-        // Older files count from 1970 without a base.
+        // Older files have no base time and count from 1970.
         Some(_) => part.base.is_none() && begin(part).is_none_or(|begin| begin < YEAR_2001),
         // A clock without a base is local to its host.
         None => hosts.len() > 1,
@@ -95,7 +96,7 @@ fn compare_clocks(parts: &mut [Part]) {
     }
 }
 
-/// Returns the time of the first event on the common clock.
+/// Returns the time of the first event on the common clock in nanoseconds; `None` if there are no events.
 pub(super) fn begin(part: &Part) -> Option<i128> {
     Some(i128::from(part.first?) + i128::from(part.base.unwrap_or(0)))
 }

@@ -1,4 +1,4 @@
-//! Values of counters.
+//! [`Counters`]: samples of the counters of one file.
 
 use super::row::Sym;
 use perf_core::{Metric, MetricId, MetricMode, MetricSet, MetricSetId, Value, ValueType};
@@ -13,7 +13,7 @@ struct Sample {
     at: i64,
     /// Metric set of the sample.
     set: u32,
-    /// Index of its first value; the set determines their number.
+    /// Index of the first value of the sample. The metric set determines the number of values.
     values: usize,
 }
 
@@ -24,9 +24,9 @@ pub(super) struct Counters {
     names: Vec<String>,
     /// Counters by name.
     ids: HashMap<String, u32>,
-    /// Members of the sets.
+    /// Members of the metric sets.
     sets: Vec<Vec<u32>>,
-    /// Sets by their members.
+    /// Metric sets by their members.
     set_ids: HashMap<Vec<u32>, u32>,
     /// Samples in the order of the file.
     samples: Vec<Sample>,
@@ -41,13 +41,12 @@ pub(super) struct Counters {
 pub(super) struct Room {
     /// Maximum number of names.
     pub(super) names: u32,
-    /// Maximum total length in bytes.
+    /// Maximum total length of all names in bytes.
     pub(super) text: u64,
 }
 
 impl Counters {
-    /// Adds values. Returns the number of values that were dropped because the limits allow no
-    /// further names.
+    /// Adds a sample. Returns the number of values that were dropped because the limits allow no further names.
     pub(super) fn add(
         &mut self,
         process: Sym,
@@ -95,7 +94,7 @@ impl Counters {
         (before - self.samples.len()) as u64
     }
 
-    /// Returns the number of a name, which is assigned on first use.
+    /// Returns the number of a name, which is assigned on first use. `None` if the limits allow no further names.
     fn id(&mut self, name: &str, room: Room) -> Option<u32> {
         if let Some(id) = self.ids.get(name) {
             return Some(*id);
@@ -111,8 +110,8 @@ impl Counters {
         Some(id)
     }
 
-    /// Defines the metrics and sets after existing ones. Returns the value types and the index of
-    /// the first set.
+    /// Appends the metrics and metric sets to existing ones. Returns the value type of each metric and the index of the
+    /// first new set.
     pub(super) fn define(
         &self,
         metrics: &mut Vec<Metric>,
@@ -171,12 +170,13 @@ impl Counters {
 
     /// Returns the approximate memory of the values and names in bytes.
     pub(super) fn memory(&self) -> usize {
-        // Names are stored twice, and a few bytes of a file can require many of them.
+        // Names count because they are stored twice and few bytes of a file can compose many long names.
         let names = usize::try_from(2 * self.text).unwrap_or(usize::MAX);
         (size_of_val(&*self.samples) + size_of_val(&*self.values)).saturating_add(names)
     }
 
-    /// Returns the samples of a process by time, with the bits of their values.
+    /// Returns the samples of a process in order of time, each with its metric set and the bits of its values. Requires
+    /// [`sort`](Self::sort).
     pub(super) fn of(
         &self,
         process: Sym,

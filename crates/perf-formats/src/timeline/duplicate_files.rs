@@ -1,4 +1,4 @@
-//! Detection of files that were given twice.
+//! Removal of parts whose events are identical to those of a part from another file.
 
 use super::part::Part;
 use super::row::Row;
@@ -7,11 +7,10 @@ use perf_core::{Diagnostics, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Removes each part with the events of an earlier one from another file, unless it declares
-/// another rank. Both cases are counted.
+/// Removes each part whose events equal those of an earlier part from another file. If the two parts declare different
+/// ranks, both are kept. Both cases are reported.
 ///
-/// Times are compared with nanosecond resolution, so that the events of two ranks are not mistaken
-/// for the same.
+/// Times are compared with nanosecond resolution, so that events of two ranks are not mistaken for identical ones.
 pub(super) fn remove(parts: &mut Vec<Part>, found: &mut Diagnostics) {
     let mut known: HashMap<(Option<i64>, usize), Vec<usize>> = HashMap::new();
     let mut kept: Vec<Part> = Vec::with_capacity(parts.len());

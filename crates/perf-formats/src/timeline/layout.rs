@@ -1,4 +1,4 @@
-//! Layout of the calls of a row as columns of events: nested on lanes, or overlapping on a stream.
+//! Layout of the calls of a row as events: nested on lanes for a thread, overlapping for a stream.
 
 use super::arguments::{Argument, Arguments};
 use super::names::PAST_LIMIT;
@@ -17,12 +17,12 @@ const LANES: usize = 256;
 pub(super) const CORRELATION: AttributeId = AttributeId(0);
 pub(super) const BYTES: AttributeId = AttributeId(1);
 
-/// Conversion of times, regions and names of a file to those of the trace.
+/// Writer of events, which converts times, regions and names of a file to those of the trace.
 #[derive(Debug)]
 pub(super) struct Scribe<'a> {
     /// Offset from the times of the file to ticks.
     pub(super) shift: i128,
-    /// Window of events to keep; `None` for all of time.
+    /// Time window of the events to keep; `None` to keep all events.
     pub(super) window: Option<TimeRange>,
     /// Region of each region number of the file.
     pub(super) regions: &'a [RegionId],
@@ -34,16 +34,16 @@ pub(super) struct Scribe<'a> {
     pub(super) arguments: &'a Arguments,
     /// Attributes for the arguments.
     pub(super) attributes: &'a [(Argument, AttributeId)],
-    /// Communicators of the groups of ranks.
+    /// Communicator of each group of ranks.
     pub(super) groups: &'a [CommId],
 }
 
-/// Lane and index of an event; [`u32::MAX`] for one outside the window.
+/// Position of an event: its lane and index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     /// Lane of the event.
     pub(super) lane: u32,
-    /// Index of the event on its lane.
+    /// Index of the event on its lane; [`u32::MAX`] if the event is outside the window.
     index: u32,
 }
 
@@ -75,10 +75,10 @@ pub(super) struct Layout {
     pub(super) trimmed: u64,
 }
 
-/// The number that OTF2 has for references to communicators.
+/// OTF2's code of the type of references to communicators.
 const COMM_TYPE: u8 = 17;
 
-/// Returns the number that OTF2 has for integers of 64 bits.
+/// Returns OTF2's code of the type of signed or unsigned integers of 64 bits.
 fn integer_type(is_negative: bool) -> u8 {
     if is_negative { 8 } else { 4 }
 }
@@ -138,7 +138,7 @@ impl Scribe<'_> {
 
     /// Lays out the calls of a thread, each on the first lane on which it nests.
     ///
-    /// Calls are sorted by begin, the longer first, and equal ones by their order in the file.
+    /// Calls are sorted by begin, longer calls first. Equal calls keep their order in the file.
     pub(super) fn nest(&self, calls: &mut [Call], instants: &mut [Instant]) -> Result<Layout> {
         calls.sort_by_key(|call| (call.start, Reverse(call.end)));
         instants.sort_by_key(|instant| instant.at);
@@ -225,8 +225,8 @@ impl Scribe<'_> {
         Ok(layout)
     }
 
-    /// Emits the instants before `until`. Instants at the time of an enter or leave are inside the
-    /// call.
+    /// Writes the instants before `until`. Callers choose `until` so that instants at the time of an enter or leave are
+    /// inside the call.
     fn notes<'i>(
         &self,
         notes: &mut std::iter::Peekable<impl Iterator<Item = &'i Instant>>,
@@ -247,10 +247,9 @@ impl Scribe<'_> {
         self.push(events, note.at, event, note.extra)
     }
 
-    /// Lays out the activities of a stream at their own begins and ends, with their overlaps.
+    /// Lays out the activities of a stream, which may overlap, on a single lane.
     ///
-    /// Activities are sorted by begin, the shorter first, and equal ones by their order in the
-    /// file.
+    /// Activities are sorted by begin, shorter activities first. Equal activities keep their order in the file.
     pub(super) fn stream(&self, calls: &mut [Call], copies: &mut Copies<'_>) -> Result<Layout> {
         calls.sort_by_key(|call| (call.start, call.end));
         let mut layout = Layout::default();
@@ -284,23 +283,23 @@ impl Scribe<'_> {
 struct Lane {
     /// Events of the lane.
     events: Events,
-    /// End and region of the open calls, the outermost first.
+    /// End and region of the open calls, outermost first.
     open: Vec<(i64, RegionId)>,
 }
 
-/// Additional regions with the same name, for activities inside another activity of that name. With
-/// them, the first enter of each region belongs to its first leave.
+/// Additional regions with the same name, for activities that lie inside another activity of that name. They make the
+/// pairing of enters and leaves unambiguous: the first enter of each region belongs to its first leave.
 #[derive(Debug)]
 pub(super) struct Copies<'a> {
     /// Regions of the trace.
     pub(super) regions: &'a mut Vec<Region>,
-    /// Copies of regions by number.
+    /// Copies by original region and number of the copy.
     pub(super) known: &'a mut HashMap<(RegionId, usize), RegionId>,
-    /// Remaining budget in bytes for texts of regions beyond those of the files.
+    /// Remaining budget in bytes for copies of texts of regions.
     pub(super) room: &'a mut u64,
-    /// Number of copies that share a name because the budget is used up.
+    /// Number of copies that got a shared name because the budget is used up.
     pub(super) left_out: &'a mut u64,
-    /// Last end of each copy on this stream; those of one region are in descending order.
+    /// Last end of each copy of a region on this stream, in descending order.
     pub(super) ends: HashMap<RegionId, Vec<i64>>,
 }
 
@@ -330,8 +329,8 @@ impl Copies<'_> {
         Ok(id)
     }
 
-    /// Returns a copy of a region. The name may be long, and there may be as many copies as
-    /// activities.
+    /// Returns a copy of a region. Names may be long and there may be as many copies as activities, so that a copy
+    /// beyond the budget gets a shared name.
     fn copy(&mut self, region: RegionId) -> Region {
         let Some(region) = self.regions.get(region.index()) else {
             return Region::default();

@@ -1,17 +1,17 @@
-//! Links between launches and activities, and flows.
+//! Creation of links between launches and device activities, and along flows.
 
 use super::row::{Extra, Flow, FlowEnd, Role, Tag};
 use perf_core::{EventId, Events, Link, LinkKind, Location, LocationGroupId, LocationId, Ticks};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-/// A call as seen by flows: begin, end and position, ordered by begin.
+/// Call to which a flow point may bind: begin and end in nanoseconds, and position if the call is in the trace.
 pub(super) type Seen = (i64, i64, Option<EventId>);
 
-/// Binds each flow point to a call of one row, sorted by begin.
+/// Binds each flow point to a call of one row. `calls` must be sorted by begin.
 ///
-/// A call that begins exactly at the time of the point is preferred to one that encloses it, on any
-/// row. Of several enclosing calls, the one that begins last is selected.
+/// A call on any row that begins exactly at the time of the point is preferred to a call that encloses the point. Of
+/// several enclosing calls, the call that begins last is selected.
 pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
     let at = |point: &u32| flows.get(*point as usize).map_or(i64::MAX, |flow| flow.at);
     let mut points = points.to_vec();
@@ -73,7 +73,7 @@ pub(super) struct Found {
     pub(super) links: Vec<Link>,
     /// Number of activities without a launch.
     pub(super) unlinked: u64,
-    /// Number of activities whose id several processes use.
+    /// Number of activities whose correlation id several processes use.
     pub(super) shared: u64,
     /// Number of flow points without a partner.
     pub(super) loose: u64,
@@ -88,11 +88,11 @@ pub(super) fn link(extras: &[Extra], flows: &mut [Flow], spots: Spots<'_>) -> Fo
     found
 }
 
-/// A correlation id and the process of the call, then the call.
+/// Correlation id, process and position of a launching call.
 type Launch = ((u64, bool), Option<LocationGroupId>, EventId);
 
-/// Links launches. Of several calls of a process with the same id, the first is used: a call of the
-/// runtime, not the call of the driver inside it. Different processes have separate ids.
+/// Links launches with their activities. Of several calls of a process with the same id, the first is used, which is a
+/// call of the runtime instead of the call of the driver inside it. Different processes have separate ids.
 fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     let launch = |extra: &Extra| {
         let (id, place) = (extra.correlation()?, extra.place()?);
@@ -115,11 +115,11 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
             to,
         });
     };
-    // The process that drives each device, derived from activities whose id only one process uses.
+    // Number of activities of each device by launching process, from activities whose id only one process uses.
     let mut drivers: HashMap<_, HashMap<_, u64>> = HashMap::new();
     let mut shared = Vec::new();
     for extra in extras.iter().filter(|extra| extra.role == Role::Work) {
-        // Outside the window, or on an unselected location.
+        // The activity is outside the window or on an unselected location.
         let Some(to) = extra.place() else {
             continue;
         };
@@ -134,7 +134,7 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
         }
     }
     found.shared = shared.len() as u64;
-    // The process that launched most of its activities.
+    // A device is driven by the process that launched most of its activities.
     let drivers: HashMap<_, _> = drivers
         .into_iter()
         .filter_map(|(device, of)| {
@@ -160,7 +160,7 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     }
 }
 
-/// Returns the calls with one id by time; of several at the same time, the last one.
+/// Returns the times and positions of calls with the same id, in order of time.
 fn times(several: &[Launch], spots: Spots<'_>) -> Vec<(Option<Ticks>, EventId)> {
     let mut times: Vec<_> = several
         .iter()
@@ -170,7 +170,7 @@ fn times(several: &[Launch], spots: Spots<'_>) -> Vec<(Option<Ticks>, EventId)> 
     times
 }
 
-/// Returns the last call that is not later than `time`.
+/// Returns the last call that is not later than `time`; `None` if all are later.
 fn before(times: &[(Option<Ticks>, EventId)], time: Option<Ticks>) -> Option<EventId> {
     let count = times.partition_point(|(own, _)| *own <= time);
     Some(times.get(count.checked_sub(1)?)?.1)

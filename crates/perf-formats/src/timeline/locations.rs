@@ -1,4 +1,4 @@
-//! Assignment of locations and groups to rows.
+//! Construction of the system tree: locations and groups for rows.
 
 use super::part::Part;
 use super::row::{RowKey, Sym};
@@ -73,8 +73,8 @@ pub(super) fn in_order(part: &Part) -> Vec<u32> {
 }
 
 impl Places {
-    /// Creates the groups of a part: its processes, and its devices with the process that drives
-    /// them. `prefix` distinguishes parts.
+    /// Creates the groups of a part: its processes, and its devices with the process that drives them. Names begin with
+    /// `prefix`, which distinguishes parts.
     pub(super) fn groups(&mut self, part: &Part, rows: &[u32], prefix: &str) -> Groups {
         let mut groups = Groups::default();
         let node = part.host.as_deref().map(|host| self.node(host));
@@ -99,8 +99,8 @@ impl Places {
                             properties: with(&properties, "process", part.word(process)).into(),
                         })
                     });
-                    // The process with runtime calls drives the devices; without such calls, the
-                    // one with most calls.
+                    // The process with most runtime calls drives the devices; without such calls, the
+                    // process with most calls.
                     let weight = row.calls.len();
                     let launches = row.calls.iter().filter(|call| call.extra > 0).count();
                     let weight = weight.saturating_add(launches.saturating_mul(1 << 32));
@@ -246,7 +246,7 @@ impl Places {
     }
 }
 
-/// Maximum length in bytes of the thread name on additional lanes, which may be numerous.
+/// Maximum length in bytes of the thread name on additional lanes. Limits memory, because lanes may be numerous.
 const LANE_NAME: usize = 256;
 
 fn short(name: &str) -> &str {
@@ -257,7 +257,7 @@ fn short(name: &str) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Returns `true` for a row with a title, such as `XLA Ops`, instead of a number.
+/// Returns `true` if a stream has a title, such as `XLA Ops`, instead of a number.
 fn is_title(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
 }

@@ -5,14 +5,13 @@ use perf_core::{Limits, Place};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Memory budget of all parts of a recording, in one or several files. Files are read in parallel.
-/// If the budget is exceeded, the read fails for any number of threads, but the reported file may
-/// vary.
+/// Memory budget of all parts of a recording in one or several files. Files are read in parallel. The
+/// number of threads does not decide if reading exceeds the budget, but it may decide which file the error names.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget {
     /// Limits on resources.
     limits: Limits,
-    /// Bytes allocated by the parts of all clones.
+    /// Bytes allocated through this budget and all its clones.
     taken: Arc<AtomicU64>,
 }
 
@@ -28,7 +27,7 @@ impl MemoryBudget {
         &self.limits
     }
 
-    /// Allocates `more` bytes of the budget for `what`.
+    /// Counts `more` bytes for `what` against the budget.
     ///
     /// # Errors
     ///

@@ -1,17 +1,14 @@
-//! Conversion of rows of intervals, in any order, to a [`Trace`](perf_core::Trace), shared by the
-//! readers of GPU recordings.
+//! Conversion of unordered intervals to a [`Trace`](perf_core::Trace), shared by the readers of GPU recordings.
 //!
-//! A [`Part`] contains the data of one file, or one rank. [`assemble`] combines parts:
+//! A [`Part`] contains the data of one file or of one process in it, row by row. [`assemble`] combines parts:
 //!
-//! * The activities of a device stream are on a location of their own, with rank, device, context
-//!   and stream as key. They may overlap. An activity that lies inside another of the same region
-//!   gets a second region with that name, so that [`intervals`](perf_core::intervals()) returns the
-//!   correct durations.
-//! * Calls of a thread nest. A call that overlaps another without nesting is moved to a further
-//!   lane: a location next to that of the thread, so that [`replay`](perf_core::replay()) needs no
-//!   repairs.
-//! * A launch and its activity share a correlation id within a rank, and become a
-//!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept separate.
+//! * The activities of each device stream are on a separate location, identified by rank, device, context and stream.
+//!   Activities may overlap. An activity that lies inside another one of the same region gets a second region with the
+//!   same name, so that [`intervals`](perf_core::intervals()) returns the correct durations.
+//! * Calls of a thread nest. A call that overlaps another call without nesting is moved to an additional lane, which is
+//!   a location next to that of the thread, so that [`replay`](perf_core::replay()) needs no repairs.
+//! * A launch and its activity have the same correlation id within a rank and become a [`Link`](perf_core::Link). Ids
+//!   that several processes of a rank use are kept separate.
 
 use perf_core::Limits;
 
@@ -48,8 +45,8 @@ pub(crate) use row::{Extra, Role, RowKey, Sym};
 pub(crate) use row::{FlowEnd, Tag};
 pub(crate) use several_files::{longest, open_file, open_files};
 
-/// Returns the maximum number of bytes of composed texts: 256 strings of maximum length. A file
-/// that repeats one text often would otherwise need far more memory than it has bytes.
+/// Returns the maximum number of bytes of composed texts, which is 256 strings of maximum length. Without this limit, a
+/// file that repeats one text often could require far more memory than its size.
 pub(crate) fn most_text(limits: &Limits) -> u64 {
     u64::from(limits.string) * 256
 }

@@ -1,4 +1,4 @@
-//! Table of texts: names of calls, and short words that identify locations.
+//! [`Names`]: names of calls and their regions in one file, and [`Texts`]: names of all parts.
 
 use perf_core::{Paradigm, Region, RegionRole};
 use std::collections::HashMap;
@@ -61,10 +61,10 @@ impl Hash for Same {
     }
 }
 
-/// Texts of all parts by number. A text that parts share is hashed only once.
+/// Numbers of the texts of all parts. A text that parts share is hashed only once.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// Numbers by address of the text.
+    /// Numbers by address of the text, to avoid hashing the text.
     same: HashMap<Same, u32>,
     /// Numbers by text.
     by_text: HashMap<Arc<str>, u32>,
@@ -82,7 +82,7 @@ impl Texts {
     }
 }
 
-/// Name of all regions beyond the limit on names.
+/// Shared name of all regions beyond the limit on names.
 pub(super) const PAST_LIMIT: &str = "(names past the limit)";
 
 const NONE: u32 = u32::MAX;
@@ -90,7 +90,7 @@ const NONE: u32 = u32::MAX;
 /// Names of calls: texts by number, and the regions of each text.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Numbers by the raw bytes of the file, with escapes.
+    /// Numbers by the raw bytes in the file, including escapes.
     raw: HashMap<Box<[u8]>, u32>,
     /// Numbers by text.
     by_text: HashMap<Arc<str>, u32>,
@@ -106,13 +106,13 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Returns the number of a known text.
+    /// Returns the number of a text by its raw bytes; `None` if the text is new.
     #[inline]
     pub(crate) fn known(&self, raw: &[u8]) -> Option<u32> {
         self.raw.get(raw).copied()
     }
 
-    /// Adds a text, which is `raw` in the file, and returns its number.
+    /// Adds a text whose bytes in the file are `raw`, and returns its number.
     pub(crate) fn add(&mut self, raw: &[u8], text: String) -> u32 {
         let id = self.text(text);
         self.raw.insert(raw.into(), id);
@@ -156,7 +156,7 @@ impl Names {
         self.texts.len()
     }
 
-    /// Returns the text of a number.
+    /// Returns the text of a number; empty if there is no such number.
     pub(crate) fn get(&self, id: u32) -> Arc<str> {
         let known = self.texts.get(id as usize);
         known.map_or_else(Arc::default, |(text, _)| Arc::clone(text))

@@ -1,18 +1,18 @@
-//! Detection of implausible times: unset values and damage.
+//! Removal of events with implausible times, which were never set or are damaged.
 //!
-//! Events of these files are not ordered, so that the neighbours of an event in the file do not
-//! reveal a damaged time. A single such time would, however, determine the span of the whole
-//! recording. A recording may begin at time 0 of its own clock, and may be idle for days. Therefore
-//! only the following are outliers:
+//! Events of these files are not ordered, so that the neighbours of an event in the file do not reveal a damaged time.
+//! A single damaged time, however, would determine the span of the whole recording. A recording may begin at time 0 of
+//! its clock, and may be idle for days. Therefore only the following events are outliers:
 //!
-//! * an end after [`LAST`], 146 years after the origin of the clock, if the median begin is before
-//!   it;
-//! * a begin at time 0 or earlier on a clock with an origin outside of the recording, such as 1970
-//!   or the boot time, if the median begin is more than an hour later;
-//! * among at least [`FEW`] events, one that is further from the middle 90 % than [`FAR`] and than
-//!   a thousand times their extent;
-//! * one of at most [`LONE`] events before or after all others, further from them than [`DAY`] and
-//!   than [`LENGTHS`] times the length of the recording without it.
+//! * an event that ends after [`LAST`], 146 years after the origin of the clock, if the median begin is not after it;
+//! * an event that begins at time 0 or earlier, if the median begin is more than an hour after time 0 and the origin of
+//!   the clock, such as 1970 or the boot time, is outside of the recording;
+//! * among at least [`FEW`] events, an event whose distance from the middle 90 % is more than [`FAR`] and more than
+//!   [`EXTENTS`] times their extent;
+//! * one of at most [`LONE`] events before or after all others, if its distance from the others is more than [`DAY`]
+//!   and more than [`LENGTHS`] times the length of the recording without outliers.
+//!
+//! A recording of at most an hour has no outliers.
 
 use super::clock::YEAR_2001;
 use super::part::Part;
@@ -23,13 +23,13 @@ use std::sync::Arc;
 /// Latest plausible time in nanoseconds. It is 2116 on a clock that counts from 1970.
 const LAST: i64 = 1 << 62;
 
-/// Shortest distance from time 0 to the median begin that makes a begin at 0 implausible: an hour in nanoseconds.
+/// Shortest distance from time 0 to the median begin at which a begin at 0 is implausible: an hour in nanoseconds.
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Shortest distance of a lone outlier: a day in nanoseconds.
+/// Minimum distance of a lone outlier from all others: a day in nanoseconds.
 const DAY: i128 = 24 * HOUR as i128;
 
-/// Shortest distance of any number of outliers: 30 days in nanoseconds.
+/// Minimum distance of an outlier from the middle events: 30 days in nanoseconds.
 const FAR: i128 = 30 * DAY;
 
 /// Minimum distance of an outlier from the middle events, as a multiple of their extent.
@@ -41,14 +41,14 @@ const FEW: usize = 20;
 /// Maximum number of lone outliers before all other events, and after them.
 const LONE: usize = 2;
 
-/// Minimum number of events with which a lone outlier is compared.
+/// Minimum number of events of a part for the test for lone outliers.
 const OTHERS: usize = 16;
 
-/// Minimum distance of a lone outlier from all others, as a multiple of the length of the recording
-/// without it.
+/// Minimum distance of a lone outlier from all others, as a multiple of the length of the recording without the most
+/// extreme events.
 const LENGTHS: i128 = 16;
 
-/// Returns `true` for a call whose own times are suspicious.
+/// Returns `true` if the times of a call are suspicious by themselves.
 pub(super) fn is_suspect(start: i64, end: i64) -> bool {
     start <= 0 || end > LAST
 }
@@ -119,7 +119,7 @@ impl Extremes {
         }
     }
 
-    /// Returns the range of all events but the most extreme, and the distance of a lone outlier from it.
+    /// Returns the range of all events but the most extreme ones; `None` if there are too few events.
     fn others(&self) -> Option<Others> {
         let (first, last) = (*self.first.get(LONE)?, *self.last.get(LONE)?);
         let (first, last) = (i128::from(first), i128::from(last));
@@ -135,13 +135,13 @@ struct Others {
     first: i128,
     /// End of the range.
     last: i128,
-    /// Distance of a lone outlier in nanoseconds.
+    /// Distance from the range, in nanoseconds, beyond which an event is a lone outlier.
     far: i128,
 }
 
 impl Others {
-    /// Returns `true` if an event ends far before the others begin, or far after the last of them
-    /// ends. A call that began long before and encloses others is not an outlier.
+    /// Returns `true` if an event ends far before the range begins or far after the range ends. A call that begins long
+    /// before the range and encloses other events is not an outlier.
     fn is_far_from(self, end: i64) -> bool {
         let end = i128::from(end);
         self.first - end > self.far || end - self.last > self.far

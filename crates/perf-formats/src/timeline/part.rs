@@ -1,4 +1,4 @@
-//! [`Part`]: the contents of one file, row by row.
+//! [`Part`]: events and names of one file, row by row.
 
 #[cfg(feature = "chrome")]
 use super::arguments::Argument;
@@ -36,7 +36,7 @@ pub(super) struct Process {
 pub(crate) struct Part {
     /// Name of the file.
     pub(crate) file: Arc<str>,
-    /// Index of its file among the opened ones: a file may contain several processes.
+    /// Index of the file among the opened files. Parts from the same file have the same index.
     pub(super) source: usize,
     /// Rank, if known.
     pub(crate) rank: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Part {
     pub(crate) device_kind: String,
     /// `true` for a process without device activities in a file where another process has some.
     pub(crate) is_helper: bool,
-    /// Name for the second number of a stream.
+    /// Word for the second number that identifies a stream, such as `context`.
     pub(crate) context_word: &'static str,
     /// Properties of the recording.
     pub(crate) properties: Vec<(String, String)>,
@@ -80,13 +80,13 @@ pub(crate) struct Part {
     pub(super) threads: HashMap<(Sym, Sym), String>,
     /// Rows of activities by the process and thread to which the file assigns them.
     pub(super) shown: HashMap<(Sym, Sym), Vec<u32>>,
-    /// Earliest time.
+    /// Earliest time in nanoseconds; `None` without events.
     pub(super) first: Option<i64>,
     /// Number of calls of each category on rows other than streams.
     categories: HashMap<(u32, Sym), u64>,
     /// Row, category and number of calls that are not in `categories` yet.
     category: Option<(u32, Sym, u64)>,
-    /// Place of the first call with a suspicious time; see [`outliers`](super::outliers).
+    /// Byte offset and number of the first event with a suspicious time; see [`outliers`](super::outliers).
     pub(super) suspect: Option<(u64, u64)>,
     /// Row numbers by key.
     keys: HashMap<RowKey, u32>,
@@ -98,12 +98,11 @@ pub(crate) struct Part {
     group_numbers: HashMap<Vec<u8>, u32>,
     /// Shared memory budget.
     budget: MemoryBudget,
-    /// Memory of the events of all rows in bytes, summed incrementally because there may be many
-    /// rows.
+    /// Memory of the events of all rows in bytes. It is summed incrementally because there may be many rows.
     kept: u64,
     /// Bytes allocated from the budget.
     taken: u64,
-    /// Byte and number of the current event.
+    /// Byte offset and number of the current event.
     here: Option<(u64, u64)>,
 }
 
@@ -173,7 +172,7 @@ impl Part {
             .record(format!("event {index}"))
     }
 
-    /// Counts a deviation in an array of events.
+    /// Reports a deviation in an array of events, and checks the memory budget after each window of the text.
     ///
     /// # Errors
     ///
@@ -294,7 +293,7 @@ impl Part {
         self.names.text(PAST_LIMIT.into())
     }
 
-    /// Replaces the text of a name by one that may be shared.
+    /// Replaces the text of a name.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, name: u32, text: Arc<str>) {
         let text = if self.is_too_long(&text) {
@@ -305,7 +304,7 @@ impl Part {
         self.names.rename(name, text);
     }
 
-    /// Returns `true`, and counts it, if a text that is set later is too long.
+    /// Returns `true` and reports it if a text is too long.
     #[cfg(feature = "rocprof")]
     fn is_too_long(&mut self, text: &str) -> bool {
         let is_long = text.len() > self.budget.limits().string as usize;
@@ -314,8 +313,8 @@ impl Part {
         is_long
     }
 
-    /// Returns the number of a name that parts share. If it is too long or there are too many,
-    /// returns its replacement as an error.
+    /// Returns the number of a name that parts share. If the name is too long or there are too many names, returns the
+    /// number of its replacement as an error.
     #[cfg(feature = "nsys")]
     pub(crate) fn shared_name(&mut self, text: &Arc<str>, place: Place) -> Result<u32, u32> {
         if text.len() > self.budget.limits().string as usize {
@@ -432,7 +431,7 @@ impl Part {
         extra.arguments = self.arguments.add(extra.arguments, name, number);
     }
 
-    /// Stores the extra data of a call, if there are any.
+    /// Stores the extra data of a call. Returns their index plus 1, or 0 if there are none.
     #[inline]
     pub(crate) fn extra(&mut self, extra: Extra) -> u32 {
         if extra.is_nothing() {
@@ -521,7 +520,7 @@ impl Part {
         }
     }
 
-    /// Adds a begin or an end with the tag `of`.
+    /// Adds a begin or an end with the tag `of`, by which it is paired.
     pub(crate) fn mark(&mut self, row: u32, at: i64, edge: Edge, of: Tag) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
@@ -551,8 +550,8 @@ impl Part {
         }
     }
 
-    /// Returns the maximum number of bytes of composed texts: a few bytes of a file can require
-    /// many.
+    /// Returns the maximum number of bytes of composed texts. The limit is needed because few bytes of a file can
+    /// require long texts.
     pub(crate) fn most_text(&self) -> u64 {
         super::most_text(self.budget.limits())
     }
@@ -574,7 +573,7 @@ impl Part {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
     }
 
-    /// Pairs the begins and ends of all rows to calls.
+    /// Pairs the begins and ends of all rows into calls, and reports unpaired ones.
     pub(super) fn pair_marks(&mut self) {
         let found = begin_end_pairs::pair(&mut self.rows, &self.names);
         let place = || Place::file(Arc::clone(&self.file));

@@ -1,4 +1,4 @@
-//! [`RankGroups`]: groups of ranks as communicators.
+//! [`RankGroups`]: defines communicators for the process groups of collectives.
 
 use super::part::Part;
 use perf_core::{CommId, Communicator, Location, LocationId, Members};
@@ -8,12 +8,12 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct RankGroups {
     known: HashMap<(String, String), CommId>,
-    /// Ranks of each communicator that has some, in its order.
+    /// Ranks of each communicator with a complete list, in the order of the list.
     ranks: Vec<(CommId, Vec<u64>)>,
 }
 
 impl RankGroups {
-    /// Returns the communicators of the groups of a part, which are added where no other part has them.
+    /// Returns the communicator of each group of a part. Groups that no other part has are added to `comms`.
     pub(super) fn of(&mut self, comms: &mut Vec<Communicator>, part: &Part) -> Vec<CommId> {
         let of = |group: &(String, String)| {
             if let Some(known) = self.known.get(group) {
@@ -26,7 +26,7 @@ impl RankGroups {
             });
             let ranks = group.1.trim().trim_start_matches('[').trim_end_matches(']');
             let ranks = ranks.split(',').map(|rank| rank.trim().parse().ok());
-            // Long lists are shortened by their writer.
+            // Writers shorten long lists, which then do not parse; the members remain unknown.
             if let Some(ranks) = ranks.collect::<Option<Vec<u64>>>() {
                 self.ranks.push((id, ranks));
             }
@@ -36,7 +36,7 @@ impl RankGroups {
         part.groups.iter().map(of).collect()
     }
 
-    /// Finds the members of the communicators: the first location of each rank.
+    /// Sets the members of the communicators. The member for a rank is the first location of the rank.
     pub(super) fn find_members(self, comms: &mut [Communicator], locations: &[Location]) {
         let mut first: HashMap<u64, LocationId> = HashMap::new();
         for (id, location) in (0..).map(LocationId).zip(locations) {

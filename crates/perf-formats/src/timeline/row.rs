@@ -1,4 +1,4 @@
-//! Rows and their contents.
+//! [`Row`]: calls and instants of one thread, device stream or counter group.
 
 use perf_core::EventId;
 
@@ -46,7 +46,7 @@ pub(super) struct Call {
 pub(super) struct Instant {
     /// Time in nanoseconds.
     pub(super) at: i64,
-    /// Number of its text.
+    /// Number of the text of the instant.
     pub(super) name: u32,
     /// Index of its [`Extra`] plus 1; 0 without one.
     pub(super) extra: u32,
@@ -118,15 +118,15 @@ pub(crate) struct Extra {
     bytes: u64,
     /// Position in the trace, [`NOWHERE`] until it is known.
     place: EventId,
-    /// Bits for the numbers that are present, and for those that are negative.
+    /// Bit 0: there is a correlation id; bit 1: it is negative. Bits 2 and 3: the same for the number of bytes.
     flags: u8,
     /// Role of the call.
     pub(super) role: Role,
-    /// List of its [`Arguments`](super::arguments::Arguments), 0 for none.
+    /// List in [`Arguments`](super::arguments::Arguments) with the arguments of the call; 0 for none.
     pub(super) arguments: u32,
 }
 
-/// A number as bits, and `true` if it is negative.
+/// Bits of a number, and `true` if the number is negative.
 pub(crate) type Number = (u64, bool);
 
 /// Marks an unknown position.
@@ -213,7 +213,7 @@ pub(super) struct Flow {
     pub(super) process: Sym,
     /// Thread of the point.
     pub(super) thread: Sym,
-    /// Bound call, [`NOWHERE`] until it is known.
+    /// Call to which the point is bound; [`NOWHERE`] until it is known.
     place: EventId,
     /// Kind of the point.
     pub(super) end: FlowEnd,
@@ -240,12 +240,12 @@ impl Flow {
         (self.category, self.id)
     }
 
-    /// Returns the bound call.
+    /// Returns the call to which the point is bound, if any.
     pub(super) fn place(&self) -> Option<EventId> {
         Some(self.place).filter(|place| *place != NOWHERE)
     }
 
-    /// Binds the point to a call, unless it is bound to a better one that begins at its time.
+    /// Binds the point to a call if it is not bound yet, or if only this call begins at the time of the point.
     pub(super) fn lead(&mut self, place: EventId, is_exact: bool) {
         if self.place == NOWHERE || (is_exact && !self.is_exact) {
             (self.place, self.is_exact) = (place, is_exact);

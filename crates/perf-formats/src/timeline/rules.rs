@@ -1,4 +1,4 @@
-//! Rules that apply to all GPU recordings.
+//! Rules for the repairs and losses that the readers of all GPU recordings report.
 
 use perf_core::{Rule, Weight};
 

@@ -1,4 +1,4 @@
-//! Opening of several files, one for each rank, as one recording, for all GPU formats.
+//! Opening of one or several files, one for each rank, as one recording, for all GPU formats.
 
 use super::{MemoryBudget, Part, assemble, rank_of};
 use crate::read_context::ReadContext;
@@ -6,7 +6,7 @@ use crate::{Content, Error, Recording, Result};
 use perf_core::parallel::Threads;
 use std::path::Path;
 
-/// Reads files in parallel and combines them.
+/// Reads files in parallel and combines them into one recording.
 pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &ReadContext,
@@ -58,8 +58,8 @@ fn assembled(parts: Vec<Part>, options: &ReadContext, format: &'static str) -> R
     Ok(Recording::new(Content::Trace(trace), format, found))
 }
 
-/// Marks helper processes: a process without device activities next to one with some is not a rank,
-/// but a launcher or monitor.
+/// Marks helper processes. If a process of the file has device activities, a process without them is not a rank but a
+/// helper, such as a launcher or monitor.
 fn set_helpers(parts: &mut [Part]) {
     if parts.iter().any(Part::has_work) {
         for part in parts {
@@ -68,7 +68,7 @@ fn set_helpers(parts: &mut [Part]) {
     }
 }
 
-/// Returns the maximum length of an event of a text in bytes: a few strings of maximum length.
+/// Returns the maximum length of the text of an event in bytes: four strings of maximum length, at least 4 KiB.
 pub(crate) fn longest(options: &ReadContext) -> usize {
     (options.get_limits().string as usize)
         .saturating_mul(4)

@@ -1,10 +1,9 @@
-//! Devices identified by the names of their rows, the form that XLA's profiler writes.
+//! Detection of devices by the names of processes and threads, as XLA's profiler writes them.
 //!
-//! A process `/device:GPU:0` or `/device:TPU:0` is a device, and its threads are the lines of its
-//! plane. Activities have no category there. They are on the lines `Stream #16(Kernel)`. A device
-//! without such lines, such as a TPU, has them on `XLA Ops`. All other lines, such as `Steps`, `XLA
-//! Modules` and `Framework Ops - from #16`, are derived from the activities and cover the same time
-//! again.
+//! A process `/device:GPU:0` or `/device:TPU:0` is a device, and its threads are the lines of its plane. Activities
+//! have no category in these files. They are on lines such as `Stream #16(Kernel)`, or on `XLA Ops` if the device has
+//! no such lines, like a TPU. All other lines, such as `Steps`, `XLA Modules` and `Framework Ops - from #16`, are
+//! derived from the activities and cover the same time again.
 
 use super::names::Kind;
 use super::part::Part;
@@ -49,7 +48,7 @@ fn line(thread: &str) -> Line<'_> {
     }
 }
 
-/// Converts the threads of device processes to streams, and to rows next to these.
+/// Converts the threads of device processes to streams, and their derived lines to rows next to the streams.
 pub(super) fn find(part: &mut Part) {
     let named = part.processes.iter();
     let devices: BTreeMap<Sym, (String, String)> = named
@@ -127,7 +126,7 @@ pub(super) fn find(part: &mut Part) {
     }
 }
 
-/// Adds a row under its key, appending to an existing one. Returns its number.
+/// Adds a row, or appends its contents to the existing row with the same key. Returns the number of the row.
 fn place(part: &mut Part, row: Row) -> u32 {
     let number = part.row(row.key);
     if let Some(to) = part.rows.get_mut(number as usize) {
@@ -138,7 +137,7 @@ fn place(part: &mut Part, row: Row) -> u32 {
     number
 }
 
-/// Marks the calls of a stream as activities.
+/// Marks the calls of a stream as device activities. All except copies become kernels.
 fn work(part: &mut Part, row: &mut Row) {
     for call in &mut row.calls {
         let text = part.names.text_of(call.region);
@@ -154,8 +153,8 @@ fn work(part: &mut Part, row: &mut Row) {
     }
 }
 
-/// Marks the calls of a thread with an id as launches. A call that requests a copy is not itself a
-/// copy.
+/// Marks the calls of a thread that have a correlation id as launches. A call that requests a copy becomes a call on
+/// the host, because it is not itself a copy.
 fn host(part: &mut Part, row: &mut Row) {
     for call in &mut row.calls {
         let known = part.names.regions.get(call.region as usize);

@@ -60,7 +60,6 @@ fn by_name(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
 #[test]
 fn cloverleaf_is_what_its_database_says() {
     let Some((folder, facts)) = gpu::facts() else {
-        println!("skipped: corpus absent");
         return;
     };
     let facts = facts

@@ -1,4 +1,5 @@
-//! Program with the parameter server and its page, and simulated ranks.
+//! Program `perfkit-live`: runs the parameter server with its page, replays a database, or
+//! simulates ranks.
 
 use perf_live::program::{self, Outcome, ServeOptions, SimulateOptions};
 use perf_live::simulate::Load;

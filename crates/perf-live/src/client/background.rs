@@ -1,4 +1,5 @@
-//! [`Background`]: communication with the server in the background.
+//! [`Background`]: exchange with the server in a separate thread, so that the program need not
+//! wait.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};
@@ -7,12 +8,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Exchange in a separate thread: deltas are queued, views are collected when they arrive, and the
-/// program continues.
+/// Exchange in a separate thread, so that the program need not wait. Deltas are queued, and views
+/// are collected when they arrive.
 ///
-/// A delta that fails is sent again until it succeeds. The failure is the error of the next
-/// [`send`](Exchange::send), which then accepts no delta. [`finish`](Self::finish) waits for the
-/// queue.
+/// A delta that fails is sent again until it succeeds. The next [`send`](Exchange::send) returns
+/// the error and does not accept its delta. [`finish`](Self::finish) waits until the queue is
+/// empty.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -39,18 +40,18 @@ pub struct Background {
 struct Inner {
     /// Deltas to be sent; the first is in flight.
     waiting: VecDeque<Delta>,
-    /// Latest view that was not collected yet.
+    /// Latest view, if it has not been collected yet.
     view: Option<View>,
-    /// Last error.
+    /// Last error, if it has not been reported yet.
     error: Option<Error>,
     /// `true` once the exchange is closed.
     is_closed: bool,
 }
 
-/// Pause between two attempts, in addition to those of the exchange itself.
+/// Pause between two attempts, in addition to the pauses of the exchange itself.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Largest number of waiting deltas; a client has no more in flight.
+/// Largest number of waiting deltas. A client never has more deltas in flight.
 const MOST: usize = 64;
 
 fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
@@ -93,8 +94,8 @@ impl Background {
     }
 }
 
-/// Sends waiting deltas in order. A failed delta stays in front; only one of another session is
-/// returned to the client, which must rebuild it.
+/// Sends waiting deltas in order. A failed delta stays in front. If it belongs to another session,
+/// the queue is cleared instead, because the client must rebuild its deltas.
 fn run(mut exchange: impl Exchange, shared: &(Mutex<Inner>, Condvar)) {
     let (inner, news) = shared;
     let mut inner = lock(inner);
@@ -159,7 +160,7 @@ impl Drop for Background {
         lock(&self.shared.0).is_closed = true;
         self.shared.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // Waiting deltas are still sent; a failure cannot be reported any more.
+            // Waiting deltas are still sent. A failure can no longer be reported.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that are repeated until they are answered or time out.
+//! HTTP requests to the server, repeated until they are answered or time out.
 
 use super::link::Target;
 use crate::{Error, Result};
@@ -14,9 +14,10 @@ pub(super) struct Http {
     url: String,
     /// Authorization header.
     authorization: String,
-    /// Time limit for a request with its repetitions.
+    /// Time limit for a request including its repetitions.
     patience: Duration,
-    /// Seed that differs between clients, so that they do not repeat at the same time.
+    /// Seed of random pauses. It differs between clients, so that they do not repeat requests at
+    /// the same time.
     seed: u64,
 }
 
@@ -26,7 +27,7 @@ pub(super) type Answered = (u16, Vec<u8>);
 /// Largest answer in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Largest part of an error message in bytes.
+/// Longest part of an answer in bytes that becomes an error message.
 const WORDS: usize = 400;
 
 /// First and longest pause before a request is repeated.
@@ -54,7 +55,8 @@ impl Http {
         }
     }
 
-    /// Sends a message until the answer is other than a request to retry.
+    /// Sends a message and repeats it while the server is unreachable or asks for a repetition
+    /// (status 503).
     pub(super) fn post(&self, path: &str, message: &[u8]) -> Result<Answered> {
         let begin = Instant::now();
         let mut wait = WAITS[0];
@@ -81,7 +83,8 @@ impl Http {
         0.5 + (mixed >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    /// Sends a request once; returns the status, the requested delay if any, and the body.
+    /// Sends a request once. Returns the status, the delay that the server requests, if any, and
+    /// the body.
     fn once(&self, path: &str, message: &[u8]) -> Result<(u16, Option<Duration>, Vec<u8>)> {
         let failed = |error: ureq::Error| Error::Unreachable {
             url: self.url.clone(),
@@ -101,7 +104,7 @@ impl Http {
         Ok((status, after, body.map_err(failed)?))
     }
 
-    /// Builds an error from a status and the text of the server.
+    /// Builds an error from the status and the body of an answer.
     pub(super) fn refused(&self, status: u16, body: &[u8]) -> Error {
         let words = String::from_utf8_lossy(body.get(..WORDS).unwrap_or(body));
         Error::Refused {

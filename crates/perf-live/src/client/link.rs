@@ -1,4 +1,4 @@
-//! [`Link`]: a client of a server, which is an exchange and a store for a monitor.
+//! [`Link`]: client of a parameter server, which provides an exchange and a store for a monitor.
 
 use super::http::Http;
 use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};
@@ -19,11 +19,11 @@ pub struct Target {
     pub(crate) url: String,
     /// Token of writers.
     pub(crate) token: String,
-    /// Time limit.
+    /// Time during which a message is repeated.
     pub(crate) patience: Duration,
 }
 
-/// Omits the token.
+/// Writes the target without its token.
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = f.debug_struct("Target");
@@ -43,7 +43,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`] for another kind of address.
+    /// Returns [`Error::Parameter`] if the address does not have this form.
     pub fn new(url: &str) -> Result<Self> {
         let host = url
             .strip_prefix("http://")
@@ -66,14 +66,14 @@ impl Target {
         })
     }
 
-    /// Sets the token of writers. No default.
+    /// Sets the token of writers. Default: empty.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
     }
 
     /// Sets the time during which a message is repeated while the server is busy or unreachable.
-    /// Default: 30 s. The knowledge is then kept and sent with the next message.
+    /// Default: 30 s. After this time the knowledge is kept and sent with the next message.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
@@ -116,11 +116,11 @@ impl Who {
     }
 }
 
-/// Client of a server. Clones are the same client.
+/// Client of a server. Clones share the connection and the identity.
 ///
-/// Each link is a new client: a restarted program opens another link, and the data of the earlier
-/// one is kept. A reader of a stream that may be read again opens it [as](Self::open_as) the client
-/// of that stream.
+/// Each link is a new client. A restarted program opens another link, and the server keeps the data
+/// of the earlier link. A reader of streams that may be read again opens the link
+/// [as](Self::open_as) the client of these streams.
 ///
 /// ```no_run
 /// use perf_live::client::{Link, Target, Who};
@@ -142,24 +142,25 @@ struct Shared {
     hello: Hello,
     /// Largest message in bytes.
     most: usize,
-    /// Last delta that the server had when the link was opened, and the steps of ranks in it.
+    /// Number of the last delta that the server had when the link was opened, and the last merged
+    /// steps of its ranks.
     merged: (u64, Vec<Position>),
     /// Session, and number of the latest view.
     last: Mutex<(u64, u64)>,
     /// State of the record bundles.
     records: Mutex<Records>,
-    /// Last number of a model.
+    /// Number of the last model.
     models: AtomicU64,
     /// Number of entries that the server permanently rejected.
     lost: AtomicU64,
 }
 
-/// Bundles of all stores of a client, which the server counts by client.
+/// Bundles of records of all stores of a client. The server numbers bundles by client.
 #[derive(Debug, Default)]
 struct Records {
     /// Number of the last bundle.
     last: u64,
-    /// Bundle in flight: it is repeated unchanged before any other, so that it counts once.
+    /// Bundle in flight. It is repeated unchanged before any other bundle, so that it counts once.
     sending: Option<(u64, Vec<String>)>,
 }
 
@@ -167,15 +168,16 @@ impl Link {
     /// Registers with a server.
     ///
     /// # Errors
-    /// Returns [`Error::Unreachable`] if it does not answer in time, or [`Error::Refused`] if it
-    /// rejects the client.
+    /// Returns [`Error::Unreachable`] if the server does not answer in time, or [`Error::Refused`]
+    /// if it rejects the client.
     pub fn open(target: &Target, who: Who) -> Result<Self> {
         Self::open_as(target, who, fresh())
     }
 
-    /// Registers like [`open`](Self::open), with a unique client number, such as [`stream_client`]
-    /// of the streams that it reads. A known client is resumed: its record bundles are numbered on
-    /// from there, and [`client_of`](Self::client_of) does not send merged steps again.
+    /// Registers like [`open`](Self::open), with the given client number, which must be unique. An
+    /// example is the [`stream_client`] of the streams that a program reads. If the server knows
+    /// the client, the client is resumed: the numbers of its record bundles continue, and
+    /// [`client_of`](Self::client_of) does not send merged steps again.
     ///
     /// # Errors
     /// Returns the errors of `open`.
@@ -229,15 +231,16 @@ impl Link {
         self.last().0
     }
 
-    /// Returns a client for a [`Monitor`](perf_anomaly::Monitor), which resumes an earlier one of
+    /// Returns a client for a [`Monitor`](perf_anomaly::Monitor). It resumes an earlier client with
     /// this number, see [`Client::resume`].
     pub fn client_of<E: Exchange>(&self, exchange: E) -> Client<E> {
         let (sequence, positions) = &self.0.merged;
         Client::new(self.client(), exchange).resume(*sequence, positions)
     }
 
-    /// Returns the exchange of deltas and views for a [`Client`](perf_anomaly::server::Client).
-    /// Each delta waits for its answer, except in a [`Background`](super::Background).
+    /// Returns the exchange of deltas and views for a [`Client`].
+    /// Each delta waits for its answer, unless the exchange runs in a
+    /// [`Background`](super::Background).
     pub fn exchange(&self) -> Requests {
         Requests {
             link: self.clone(),
@@ -247,7 +250,7 @@ impl Link {
     }
 
     /// Returns the store of records for a [`Recorder`](perf_anomaly::provenance::Recorder). There
-    /// may be several, each for a recorder of its own.
+    /// may be several stores, each for a separate recorder.
     pub fn store(&self) -> Kept {
         Kept {
             link: self.clone(),
@@ -258,8 +261,8 @@ impl Link {
         }
     }
 
-    /// Returns the number of lost entries of all [stores](Self::store) of this client, which the
-    /// server permanently rejected.
+    /// Returns the number of entries that are lost because the server permanently rejected them,
+    /// over all [stores](Self::store) of this client.
     pub fn lost(&self) -> u64 {
         self.0.lost.load(Ordering::Relaxed)
     }
@@ -293,12 +296,13 @@ impl Link {
     }
 }
 
-/// The keys of hash maps are random, so each start of a program has another number.
+/// Returns a random client number. It uses the random keys of hash maps, which differ at each start
+/// of a program.
 pub(crate) fn fresh() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }
 
-/// Returns the number of the client that reads some streams on a host. It is the same at each
+/// Returns the client number of a reader of `streams` on a host. The number is the same at each
 /// start, so that an interrupted reader is resumed. `run` distinguishes runs that use the same
 /// streams; it may be empty.
 ///
@@ -309,7 +313,8 @@ pub(crate) fn fresh() -> u64 {
 /// assert_ne!(client, stream_client("n13", "", &["/scratch/run/rank-0.tsv"]));
 /// ```
 pub fn stream_client(host: &str, run: &str, streams: &[&str]) -> u64 {
-    // FNV-1a of 64 bits, which is stable across versions; the final mixing separates similar texts.
+    // The hash is FNV-1a of 64 bits, which is stable across versions. The final mixing separates
+    // similar texts.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for text in [host, run].iter().chain(streams) {
         for byte in text.bytes().chain([0xff]) {
@@ -333,15 +338,15 @@ fn exchange(error: Error) -> AnomalyError {
 pub struct Requests {
     /// Link to the server.
     link: Link,
-    /// Latest view that was not received yet.
+    /// Latest view, if [`receive`](Exchange::receive) has not returned it yet.
     view: Option<View>,
-    /// Requested view.
+    /// View that deltas declare as known; `None` for the last received view.
     asks: Option<u64>,
 }
 
 impl Requests {
-    /// Sets the view that the next deltas declare as known, see [`Push::view`]. Default: the last
-    /// one received.
+    /// Sets the view that the next deltas declare as known, see [`Push::view`]. Default (`None`):
+    /// the last received view.
     pub fn ask(&mut self, view: impl Into<Option<u64>>) {
         self.asks = view.into();
     }
@@ -369,9 +374,10 @@ impl Exchange for Requests {
     }
 }
 
-/// Store on the server, which has the entries on its disk when [`commit`](Store::commit) returns. A
-/// permanently rejected entry is an error of `commit` once, and [counted](Link::lost). Entries
-/// cannot be read back, unless another store is [attached](Self::beside).
+/// Store on the server. The entries are on the disk of the server when [`commit`](Store::commit)
+/// returns. If the server permanently rejects entries, `commit` returns an error once, and the
+/// entries are [counted](Link::lost). Entries cannot be read back unless another store is
+/// [attached](Self::beside).
 #[derive(Debug)]
 pub struct Kept {
     /// Link to the server.
@@ -380,31 +386,32 @@ pub struct Kept {
     lines: Vec<String>,
     /// Size of the waiting entries in bytes.
     bytes: usize,
-    /// Numbers of models on the server, if another store of the client uses theirs.
+    /// Numbers of models on the server, by their ids. They can differ from the ids, because other
+    /// stores of the client also number models.
     models: HashMap<u64, u64>,
     /// Attached store, which answers queries.
     beside: Option<Box<dyn Store>>,
 }
 
-/// Size of a bundle of entries in bytes.
+/// Largest size of a bundle of entries in bytes.
 const BUNDLE: usize = 1 << 20;
 
-/// Status codes of permanent rejection: the server authenticated the client, but the message is
-/// invalid or too large.
+/// Status codes of permanent rejection. With these codes the server authenticated the client, but
+/// the message is invalid or too large.
 const FOR_GOOD: [u16; 3] = [400, 413, 422];
 
-/// Largest size in bytes of entries that wait for an unreachable server.
+/// Upper bound on the size in bytes of entries that wait for an unreachable server.
 const WAITING: usize = 64 << 20;
 
 impl Kept {
-    /// Writes all entries to another store too, which answers queries. Revisions apply to that
-    /// store only.
+    /// Attaches another store. All entries are also written to this store, which answers queries.
+    /// Revisions apply to this store only.
     pub fn beside(mut self, store: Box<dyn Store>) -> Self {
         self.beside = Some(store);
         self
     }
 
-    /// Returns the next bundle of waiting entries.
+    /// Removes and returns the next bundle of waiting entries, or `None` if there are no entries.
     fn bundle(&mut self) -> Option<Vec<String>> {
         let mut bytes = 0;
         let fits = |line: &&String| {
@@ -420,7 +427,7 @@ impl Kept {
         Some(lines)
     }
 
-    /// Returns an entry in the form for the server.
+    /// Returns an entry as text for the server, with the number of its model on the server.
     fn line(&mut self, entry: &Entry) -> String {
         match entry {
             Entry::Model(model) => {
@@ -446,11 +453,11 @@ impl Kept {
         entry.to_string()
     }
 
-    /// Sends all waiting entries. Permanently rejected ones are counted and dropped.
+    /// Sends all waiting entries. Permanently rejected entries are counted and dropped.
     fn send(&mut self) -> AnomalyResult<()> {
         let shared = Arc::clone(&self.link.0);
-        // No other store of the client may send until this is answered, because bundles are
-        // ordered.
+        // Bundles are numbered in order, so no other store of the client may send until this bundle
+        // is answered.
         let records = shared.records.lock();
         let mut records = records.unwrap_or_else(PoisonError::into_inner);
         let mut refused: Option<(usize, String)> = None;
@@ -476,7 +483,7 @@ impl Kept {
         let Some((lost, why)) = refused else {
             return outcome;
         };
-        // The remaining entries are reported when they are tried again.
+        // An error of the remaining entries is reported when they are sent again.
         shared.lost.fetch_add(lost as u64, Ordering::Relaxed);
         let what = format!("entries that are lost: {lost}: {why}");
         Err(AnomalyError::Exchange(what))

@@ -1,4 +1,5 @@
-//! Client of a rank: [`Link`] connects to a server, and provides an exchange and a store.
+//! Client of a rank: [`Link`] connects to a server and provides an exchange of models and a store
+//! of records.
 //!
 //! ```no_run
 //! use perf_anomaly::provenance::Recorder;

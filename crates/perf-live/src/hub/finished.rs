@@ -1,4 +1,4 @@
-//! [`Finished`]: a finished run, from its database.
+//! [`Finished`]: read-only state of a finished run, loaded from its database.
 
 use super::overview::Overview;
 use super::params::{CheckedHubParams, HubParams};
@@ -9,11 +9,11 @@ use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Finished run: the state of a [`Hub`](super::Hub) at its end, read-only.
+/// Finished run. It has the state of a [`Hub`](super::Hub) at its end and cannot be changed.
 ///
 /// A database written by a [`Recorder`](perf_anomaly::provenance::Recorder) without a server is
-/// supported too. Calls that were not recorded are then unknown, and counts are those of the
-/// recorded anomalies.
+/// supported too. Such a database does not contain calls that were not recorded, so counts are
+/// numbers of recorded anomalies.
 ///
 /// ```
 /// use perf_live::hub::{Finished, Hub, Message};
@@ -45,8 +45,8 @@ impl Finished {
     /// Opens a database.
     ///
     /// # Errors
-    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be read, and the errors of its
-    /// contents.
+    /// Returns [`Error::Store`](crate::Error::Store) if the database cannot be read, and the errors
+    /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = Reader::open(path.as_ref())?;
         let (overview, functions) = if reader.is_plain() {

@@ -1,4 +1,4 @@
-//! [`Message`] and [`Told`]: input and output of a hub, and its counters.
+//! [`Message`], [`Told`] and [`Counts`]: messages to a hub, its answers, and its counters.
 
 use crate::Result;
 use crate::wire::{Answer, Hello, Push, Welcome};
@@ -20,7 +20,7 @@ use perf_anomaly::server::{Position, View};
 pub enum Message {
     /// Identity of the client.
     Hello(Hello),
-    /// New knowledge and records, with the encoded delta.
+    /// New knowledge and records, and the encoded delta.
     Push(Box<Push>, Vec<u8>),
 }
 
@@ -55,15 +55,15 @@ impl Message {
 pub struct Told {
     /// Session of the server.
     pub session: u64,
-    /// Last stored delta of the client.
+    /// Number of the last stored delta of the client.
     pub delta: u64,
-    /// Last stored bundle of records of the client.
+    /// Number of the last stored bundle of records of the client.
     pub records: u64,
     /// Number of the latest view.
     pub number: u64,
     /// Latest view, if the client requested it.
     pub view: Option<View>,
-    /// Last merged steps of its ranks, for the answer to a hello.
+    /// Last merged steps of the ranks of the client, for the answer to a hello.
     pub positions: Vec<Position>,
 }
 
@@ -98,24 +98,24 @@ pub struct Counts {
     pub hellos: u64,
     /// Number of accepted deltas.
     pub deltas: u64,
-    /// Number of deltas and bundles that had been accepted before.
+    /// Number of deltas and bundles that were sent again although they had been accepted.
     pub repeated: u64,
     /// Number of rejected messages.
     pub refused: u64,
     /// Number of accepted bundles of records.
     pub bundles: u64,
-    /// Number of records in them.
+    /// Number of records in the accepted bundles.
     pub records: u64,
     /// Number of views sent.
     pub views: u64,
     /// Number of transactions.
     pub batches: u64,
-    /// Time in transactions, in microseconds.
+    /// Total time of transactions, in microseconds.
     pub storing: u64,
     /// Number of failed transactions.
     pub failures: u64,
-    /// Number of messages that were not stored because of that. Their clients are asked to send
-    /// them again.
+    /// Number of messages that were not stored because a transaction failed. The clients are asked
+    /// to send them again.
     pub unstored: u64,
     /// Size of the logged deltas in bytes.
     pub logged: u64,

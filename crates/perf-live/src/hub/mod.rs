@@ -1,12 +1,13 @@
-//! [`Hub`]: the server without HTTP. It receives messages, returns answers, and stores everything
-//! in a database.
+//! [`Hub`]: the parameter server without HTTP. It receives messages, returns answers, and stores
+//! all data in a database.
 //!
-//! A separate thread, the state thread, takes all waiting messages, applies them to the state, stores
-//! them in one transaction and then answers them: acknowledged data is on the disk. Meanwhile the
-//! next messages accumulate. If several arrived together it waits 2 ms for more, because a
-//! transaction with many messages takes little longer than one with a single message; a single
-//! message is processed at once. If storing fails, no message of the batch is acknowledged, and the
-//! state is reloaded from the database.
+//! A separate thread, the state thread, takes all waiting messages, applies them to the state,
+//! stores them in one transaction and then answers them. Acknowledged data is therefore on the
+//! disk. Meanwhile the next messages accumulate. If a batch had several messages, the thread waits
+//! 2 ms for more before the next batch, because a transaction with many messages takes little
+//! longer than a transaction with a single message. After a batch with a single message it does not
+//! wait. If storing fails, no message of the batch is acknowledged, and the state is reloaded from
+//! the database.
 
 mod finished;
 mod message;
@@ -43,7 +44,8 @@ struct Request {
     reply: Reply,
 }
 
-/// Server. Clones share it; it ends with [`close`](Self::close) or the last of them.
+/// Parameter server. Clones share the server. It ends when it is [closed](Self::close) or when the
+/// last clone is dropped.
 ///
 /// ```
 /// use perf_live::hub::{Hub, Message};
@@ -98,7 +100,8 @@ impl std::fmt::Debug for Request {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // After a panic the state equals the database, or is reloaded from it.
+    // A poisoned lock is harmless: after a panic the state equals the database or is reloaded from
+    // it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -108,12 +111,12 @@ impl Hub {
         HubParams::default()
     }
 
-    /// Opens a server with a database, which is created if it does not exist. The state of an
-    /// earlier run is continued.
+    /// Opens a server with a database, which is created if it does not exist. The server continues
+    /// with the state of an earlier run.
     ///
     /// # Errors
-    /// Returns [`Error::Store`] if another server uses the database, or it belongs to another
-    /// application, and the errors of its contents.
+    /// Returns [`Error::Store`] if another server uses the database or if it belongs to another
+    /// application, and the errors of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let mut writer = Writer::open(path.as_ref())?;
         let (state, logged) = State::load(&params.0, &mut writer)?;
@@ -144,8 +147,8 @@ impl Hub {
         })))
     }
 
-    /// Queues a message of `bytes` bytes. `reply` is called once it is stored or rejected, and
-    /// should return quickly.
+    /// Queues a message of `bytes` bytes. `reply` is called once the message is stored or rejected,
+    /// and should return quickly.
     ///
     /// # Errors
     /// Returns [`Error::Busy`] if the queue is full, or [`Error::Closed`] if the server is closed.
@@ -159,8 +162,8 @@ impl Hub {
         self.0.queue.push(Request { message, reply }, bytes)
     }
 
-    /// Registers a callback for the time after each batch was answered, to wake all waiting tasks
-    /// at once. It returns `true` to be called again.
+    /// Registers a callback that is called after each batch was answered, to wake all waiting tasks
+    /// at once. The callback returns `true` to be called again.
     pub(crate) fn after_batch(&self, hook: impl Fn() -> bool + Send + 'static) {
         lock(&self.0.stored).push(Hook(Box::new(hook)));
     }
@@ -189,7 +192,7 @@ impl Hub {
         self.0.functions.get(make)
     }
 
-    /// Returns the steps of a rank in memory, starting at `from`.
+    /// Returns the steps of a rank that are in memory, starting at step `from`.
     pub fn steps(&self, program: u32, rank: u32, from: u64) -> Vec<StepStats> {
         let state = lock(&self.0.state);
         let steps = state.server.steps(program, rank);
@@ -206,7 +209,7 @@ impl Hub {
         lock(&self.0.state).counts
     }
 
-    /// Returns the number of waiting messages, and their size in bytes.
+    /// Returns the number of waiting messages and their total size in bytes.
     pub fn waiting(&self) -> (usize, usize) {
         self.0.queue.size()
     }
@@ -216,11 +219,11 @@ impl Hub {
         &self.0.path
     }
 
-    /// Rejects further messages, and returns when the waiting ones are stored.
+    /// Rejects further messages, and returns when the waiting messages are stored.
     pub fn close(&self) {
         self.0.queue.close();
         if let Some(state_thread) = lock(&self.0.state_thread).take() {
-            // Its result was already part of an answer.
+            // Errors of the thread were already part of the answers.
             let _ = state_thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! [`Overview`]: summary of all programs and ranks.
+//! [`Overview`]: summary of all programs and ranks, and [`Cached`], a cache for such summaries.
 
 use super::lock;
 use super::state::State;
@@ -17,19 +17,20 @@ pub struct Overview {
     pub revision: u64,
     /// Totals over all calls.
     pub total: Loss,
-    /// Summary of each rank, by program and rank.
+    /// Summary of each rank, sorted by program and rank.
     pub ranks: Vec<RankSummary>,
     /// Summary of each program.
     pub programs: Vec<ProgramSummary>,
-    /// Number of clients; each start of a program is a new one.
+    /// Number of clients. Each start of a program is a new client.
     pub clients: usize,
     /// Number of records dropped because there were too many or they were too old, see
     /// [`HubParams::keep_bytes`](super::HubParams::keep_bytes).
     pub dropped: u64,
-    /// Reason why the database cannot be written; `None` while it can. Messages of clients are then
-    /// rejected, and sent again.
+    /// Reason why the database cannot be written; `None` if it can be written. While it cannot be
+    /// written, messages are rejected and clients send them again.
     pub failure: Option<String>,
-    /// Number of messages since the start of the server that were not stored because of that.
+    /// Number of messages since the start of the server that were not stored because the database
+    /// could not be written.
     pub unstored: u64,
 }
 
@@ -47,9 +48,9 @@ pub struct ProgramSummary {
     pub active: usize,
     /// Number of clients.
     pub clients: usize,
-    /// Last step.
+    /// Last step of the program.
     pub step: u64,
-    /// Totals over all its calls.
+    /// Totals over all calls of the program.
     pub loss: Loss,
 }
 
@@ -84,7 +85,8 @@ impl Overview {
         overview
     }
 
-    /// Creates an overview without programs.
+    /// Creates an overview from the summaries of ranks. Its programs have no names, clients and
+    /// steps.
     pub(super) fn of_ranks(mut ranks: Vec<RankSummary>) -> Self {
         ranks.sort_by_key(|one| (one.program, one.rank));
         let mut overview = Overview::default();
@@ -107,7 +109,8 @@ impl Overview {
         overview
     }
 
-    /// Returns the ranks in descending order of a statistic; ties by program and rank.
+    /// Returns the ranks in descending order of a statistic. Equal values are sorted by program and
+    /// rank.
     pub fn ranked(&self, by: Ranking) -> Vec<&RankSummary> {
         let ranks = self.ranks.iter();
         let mut all: Vec<_> = ranks.map(|one| (one.statistic(by), one)).collect();
@@ -126,11 +129,11 @@ impl<T> Default for Cached<T> {
     }
 }
 
-/// Largest age of the value.
+/// Largest age of a cached value.
 const FRESH: Duration = Duration::from_millis(200);
 
 impl<T> Cached<T> {
-    /// Returns the cached value, or computes a new one if it is too old.
+    /// Returns the cached value, or computes a new value if the cached value is too old.
     pub(super) fn get(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut inner = lock(&self.0);
         if let Some((at, known)) = &*inner

@@ -1,11 +1,11 @@
-//! [`HubParams`]: limits of a server.
+//! [`HubParams`]: limits and intervals of a parameter server.
 
 use crate::Result;
 use crate::error::within;
 use perf_anomaly::server::{CheckedServerParams, Server};
 use std::time::Duration;
 
-/// Limits of a server: see [`Hub::params`](super::Hub::params).
+/// Limits and intervals of a server. [`Hub::params`](super::Hub::params) returns the defaults.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -16,29 +16,29 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubParams {
-    /// Number of waiting messages.
+    /// Largest number of waiting messages.
     pub(super) queue: usize,
-    /// Size of waiting messages in bytes.
+    /// Largest size of waiting messages in bytes.
     pub(super) bytes: usize,
-    /// Number of messages in a batch.
+    /// Largest number of messages in a batch.
     pub(super) batch: usize,
-    /// Size of the log in bytes.
+    /// Size of the log in bytes after which the complete state is stored.
     pub(super) log: u64,
-    /// Number of clients and ranks.
+    /// Largest number of clients and of ranks.
     pub(super) clients: usize,
-    /// Number of functions.
+    /// Largest number of functions.
     pub(super) names: usize,
     /// Number of steps of each rank in memory.
     pub(super) history: usize,
-    /// Number of deltas between views.
+    /// Number of deltas between views; `None` for the number of clients.
     pub(super) publish: Option<u64>,
     /// `true` if models do not change.
     pub(super) frozen: bool,
-    /// Silence after which a client is forgotten.
+    /// Time without a message after which a client is forgotten.
     pub(super) forget: Duration,
-    /// Size of records in bytes.
+    /// Largest size of records in bytes; `None` for no limit.
     pub(super) keep_bytes: Option<u64>,
-    /// Number of steps with records.
+    /// Number of last steps with records; `None` for all steps.
     pub(super) keep_steps: Option<u64>,
 }
 
@@ -62,35 +62,35 @@ impl Default for HubParams {
 }
 
 impl HubParams {
-    /// Sets the number of messages that may wait. Default: 16,384. Clients of further ones are
-    /// asked to send them again.
+    /// Sets the number of messages that may wait, in `1..=2^24`. Default: 16,384. Clients are asked
+    /// to send further messages again.
     pub fn queue(mut self, messages: usize) -> Self {
         self.queue = messages;
         self
     }
 
-    /// Sets the size of messages that may wait, in bytes. Default: 64 MiB.
+    /// Sets the size of messages that may wait, in bytes, in `2^16..=2^40`. Default: 64 MiB.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// Sets the number of messages in a transaction. Default: 2,048.
+    /// Sets the largest number of messages in a transaction, in `1..=2^24`. Default: 2,048.
     pub fn batch(mut self, messages: usize) -> Self {
         self.batch = messages;
         self
     }
 
     /// Sets the size of logged deltas, in bytes, after which the complete state is stored. Default:
-    /// 64 MiB; more if the state itself is larger. A restarted server reads the state and the
-    /// deltas since.
+    /// 64 MiB. If the state is large, the size is at least twice the size of the state. A restarted
+    /// server reads the state and the deltas that were logged since.
     pub fn log(mut self, bytes: u64) -> Self {
         self.log = bytes;
         self
     }
 
-    /// Sets the largest number of clients, where each start of a program is a new one, and of
-    /// ranks. Default: 131,072.
+    /// Sets the largest number of clients and of ranks, in `1..=2^24`. Default: 131,072. Each start
+    /// of a program is a new client.
     pub fn clients(mut self, clients: usize) -> Self {
         self.clients = clients;
         self
@@ -105,7 +105,7 @@ impl HubParams {
 
     /// Sets the number of steps of each rank in memory, see
     /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The
-    /// database has all steps with an anomaly.
+    /// database contains all steps with an anomaly.
     pub fn history(mut self, steps: usize) -> Self {
         self.history = steps;
         self
@@ -119,30 +119,31 @@ impl HubParams {
         self
     }
 
-    /// Keeps models unchanged. Default: false.
+    /// Sets whether models stay unchanged. Default: false.
     pub fn frozen(mut self, is_frozen: bool) -> Self {
         self.frozen = is_frozen;
         self
     }
 
-    /// Sets the silence after which clients are forgotten. Default: one day; at least a second.
-    /// Their data is kept. If such a client repeats its last message afterwards, the message counts
-    /// twice.
+    /// Sets the time without a message after which a client is forgotten, at least 1 s. Default:
+    /// one day. The data of forgotten clients is kept. If a forgotten client repeats its last
+    /// message, the message counts twice.
     pub fn forget(mut self, after: Duration) -> Self {
         self.forget = after;
         self
     }
 
-    /// Sets the size limit for records of calls in the database, in bytes. Default: unlimited. Of
-    /// the older half the least severe records are dropped first, a tenth of the limit at a time;
-    /// they are [counted](super::Overview::dropped). The freed space in the file is reused.
+    /// Sets the size limit for records of calls in the database, in bytes. Default: unlimited. If
+    /// the limit is exceeded, the least severe records of the older half are dropped, a tenth of
+    /// the limit at a time. Dropped records are [counted](super::Overview::dropped). The freed
+    /// space in the file is reused.
     pub fn keep_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.keep_bytes = bytes.into();
         self
     }
 
-    /// Keeps records and steps of ranks only for the last steps of each program. Default: all
-    /// steps. They are dropped a tenth of that number at a time.
+    /// Keeps records and steps of ranks only for the last `steps` steps of each program. Default:
+    /// all steps. Older steps are dropped a tenth of this number at a time.
     pub fn keep_steps(mut self, steps: impl Into<Option<u64>>) -> Self {
         self.keep_steps = steps.into();
         self

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Requested delay of a message that does not fit.
+/// Delay after which a message that does not fit should be sent again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Queue of elements with their sizes in bytes.
@@ -45,12 +45,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Locks the queue; no holder of the lock can panic in between.
+    /// Locks the queue. A poisoned lock is harmless, because no holder of the lock can panic.
     fn inner(&self) -> MutexGuard<'_, Inner<T>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an element at the end. A single element may have any size.
+    /// Adds an element at the end. An element of any size fits in an empty queue.
     pub(super) fn push(&self, one: T, bytes: usize) -> Result<()> {
         let mut inner = self.inner();
         if inner.is_closed {
@@ -70,8 +70,8 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Takes at most `most` elements from the front; waits for one. `None` if the queue is closed
-    /// and empty.
+    /// Takes at most `most` elements from the front, and waits if the queue is empty. Returns
+    /// `None` if the queue is closed and empty.
     pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
         let mut inner = self.inner();
         while inner.waiting.is_empty() {
@@ -90,13 +90,13 @@ impl<T> Queue<T> {
         Some(taken.into_iter().map(|(one, _)| one).collect())
     }
 
-    /// Returns the number of elements, and their total size in bytes.
+    /// Returns the number of elements and their total size in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         let inner = self.inner();
         (inner.waiting.len(), inner.bytes)
     }
 
-    /// Rejects further elements; waiting ones can still be taken.
+    /// Rejects further elements. Waiting elements can still be taken.
     pub(super) fn close(&self) {
         self.inner().is_closed = true;
         self.news.notify_all();

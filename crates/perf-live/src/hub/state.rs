@@ -1,4 +1,4 @@
-//! [`State`]: state of the server, and the effect of messages on it.
+//! [`State`]: state of the parameter server, and the effect of messages on the state.
 
 use super::params::HubParams;
 use super::{Counts, Message, Told};
@@ -25,7 +25,7 @@ pub(super) struct State {
     pub(super) revision: u64,
     /// Counters.
     pub(super) counts: Counts,
-    /// Reason why the database cannot be written.
+    /// Reason why the database cannot be written; `None` if it can be written.
     pub(super) failure: Option<String>,
     /// Number of records dropped because there were too many or they were too old.
     pub(super) dropped: u64,
@@ -33,7 +33,7 @@ pub(super) struct State {
     session: u64,
     /// Largest number of clients.
     most_clients: usize,
-    /// Start of the server, which is the time of contact of clients that have sent no message
+    /// Start of the server. It is the time of last contact of clients that have not sent a message
     /// since.
     began: Instant,
 }
@@ -43,9 +43,11 @@ pub(super) struct State {
 pub(super) struct Known {
     /// Stored state of the client.
     pub(super) stored: Client,
-    /// Time of its last message.
+    /// Time of the last message; `None` if the client has not sent a message since the start of the
+    /// server.
     pub(super) seen: Option<Instant>,
-    /// `true` if it said hello again, so that its records may already be stored.
+    /// `true` if the client sent a second hello. The records that it sends may then already be
+    /// stored.
     is_resumed: bool,
 }
 
@@ -76,7 +78,7 @@ impl Batch {
 }
 
 impl State {
-    /// Loads the state from a database; also returns the size of its log in bytes.
+    /// Loads the state from a database. Also returns the size of the log in bytes.
     pub(super) fn load(params: &HubParams, writer: &mut Writer) -> Result<(Self, u64)> {
         let stored = writer.load()?;
         let logged = stored.log;
@@ -86,12 +88,13 @@ impl State {
         state
             .server
             .retain_clients(|client| clients.contains_key(&client));
-        // The earlier server may have published more views than the deltas of the log yield now.
+        // The earlier server may have published more views than replaying the log does, so their
+        // numbers must not be used again.
         state.server.go_on_from(fresh());
         Ok((state, logged))
     }
 
-    /// Creates the state from the stored one, without the log.
+    /// Creates the state from the stored state, without the log.
     pub(super) fn new(params: &HubParams, stored: Stored) -> Result<Self> {
         let checked = params.server(stored.session)?;
         let server = match &stored.state {
@@ -139,7 +142,7 @@ impl State {
         }
     }
 
-    /// Applies a message. Its changes must not be visible to others before they are stored.
+    /// Applies a message. The changes must not be visible to other threads before they are stored.
     pub(super) fn take(
         &mut self,
         message: Message,
@@ -153,7 +156,7 @@ impl State {
         }
     }
 
-    /// Returns the client with a number, after adding it if it is new.
+    /// Returns the client with a number, after adding it if it is new, and `true` if it is new.
     fn client(&mut self, number: u64) -> Result<(&mut Known, bool)> {
         let count = self.clients.len();
         match self.clients.entry(number) {
@@ -282,7 +285,7 @@ impl State {
         writer.bundle(client, bundle.sequence)
     }
 
-    /// Forgets clients that have been silent for some time. Their counts are kept.
+    /// Forgets clients that have been silent for at least `after`. Their counts are kept.
     pub(super) fn forget(&mut self, after: Duration, writer: &mut Writer) -> Result<()> {
         let now = Instant::now();
         let began = self.began;

@@ -1,4 +1,4 @@
-//! [`StateThread`]: the thread that changes the state and writes the database.
+//! [`StateThread`]: thread that applies messages to the state and writes the database.
 
 use super::params::HubParams;
 use super::queue::Queue;
@@ -25,19 +25,19 @@ pub(super) struct StateThread {
     logged: u64,
     /// Size in bytes of the stored state.
     state_bytes: u64,
-    /// `true` if the state may contain changes that the database lacks.
+    /// `true` if the state may contain changes that the database does not contain.
     is_lost: bool,
     /// Time of the last check for silent clients.
     looked: Instant,
 }
 
-/// Interval of the attempts to use a failed database again.
+/// Delay after which clients repeat messages that could not be stored.
 const RECOVERY: Duration = Duration::from_secs(1);
 
-/// Time for which more messages are collected if several arrived together.
+/// Time for which more messages are collected after a batch with several messages.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Smallest interval of the checks for silent clients.
+/// Largest interval between the checks for silent clients.
 const LOOK: Duration = Duration::from_secs(60);
 
 impl StateThread {
@@ -90,7 +90,8 @@ impl StateThread {
         }
     }
 
-    /// Applies messages and stores them together. After an error none of them has an effect.
+    /// Applies messages and stores them together. If an error is returned, none of the messages has
+    /// an effect.
     fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
         let began = Instant::now();
         let state = Arc::clone(&self.state);
@@ -136,14 +137,14 @@ impl StateThread {
         state.counts.failures += 1;
         state.failure = Some(why.to_string());
         state.revision += 1;
-        // The state is reloaded, even if this fails.
+        // The state is reloaded later, even if the rollback fails.
         let _ = self.writer.roll_back();
     }
 
     fn reload(&mut self, state: &mut State) -> Result<()> {
         let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
         stored.counts = state.counts;
-        // Kept until a batch succeeds.
+        // The failure is kept until a batch succeeds.
         stored.failure = state.failure.take();
         *state = stored;
         self.logged = logged;
@@ -158,7 +159,7 @@ impl StateThread {
         }
         let state = Arc::clone(&self.state);
         let mut state = lock(&state);
-        // It is tried again later.
+        // After an error this is tried again later.
         if let Err(error) = self.tidied(&mut state) {
             self.lose(&mut state, &error);
         }
@@ -200,7 +201,7 @@ impl StateThread {
                 self.logged = 0;
                 self.state_bytes = bytes.len() as u64;
             }
-            // The log is unchanged.
+            // The log is unchanged, so no data is lost.
             Err(error) => self.lose(&mut state, &error),
         }
     }

@@ -1,4 +1,4 @@
-//! The page: a self-contained document that sends requests only to its server.
+//! Page of the server: a self-contained document that sends requests only to its server.
 
 use perf_view::Page;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -14,8 +14,8 @@ const SCRIPTS: [&str; 6] = [
     include_str!("main.js"),
 ];
 
-/// Returns the page and its content security policy: only its own script and style are allowed, by
-/// a random nonce, and connections only to its own server.
+/// Returns the page and its content security policy. The policy allows only the script and the
+/// style of the page, by a random nonce, and connections only to the server of the page.
 pub(crate) fn page(is_live: bool) -> (String, String) {
     let nonce = format!("{:016x}{:016x}", random(), random());
     let title = if is_live {
@@ -39,12 +39,12 @@ pub(crate) fn page(is_live: bool) -> (String, String) {
     (html, policy)
 }
 
-/// Returns a random number, from the keys of hash maps.
+/// Returns a random number from the random keys of hash maps.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Returns the colours of ranks as variables.
+/// Returns the colours of ranks as variables of the style sheet.
 fn rank_colours() -> String {
     let series = (0..12).map(|at| format!("--rank{at}:{};", perf_view::numbered(at)));
     format!(":root{{{}}}\n", series.collect::<String>())

@@ -1,4 +1,4 @@
-//! Load generator: a recording played to a server by simulated ranks.
+//! Load generator: simulated ranks that play a recording to a server.
 
 use super::{Outcome, VARIABLE, read_token};
 use crate::client::Target;
@@ -13,17 +13,17 @@ pub struct SimulateOptions {
     pub recording: PathBuf,
     /// File with the token of writers.
     pub token_file: Option<PathBuf>,
-    /// Steps of the recording.
+    /// Number of steps of the recording.
     pub steps: u64,
-    /// Ranks, updates and connections.
+    /// Numbers of ranks, updates and connections.
     pub load: Load,
 }
 
 /// Plays a recording to a server with many simulated ranks, and writes statistics of the run.
 ///
 /// # Errors
-/// Returns an error if the recording cannot be read, the server does not answer, or it does not
-/// have each update exactly once.
+/// Returns an error if the recording cannot be read, if the server does not answer, or if it has
+/// not stored each update exactly once.
 pub fn simulate(url: &str, options: &SimulateOptions, out: &mut dyn Write) -> Outcome {
     let token =
         match (std::env::var(VARIABLE), &options.token_file) {

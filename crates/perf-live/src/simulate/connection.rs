@@ -1,4 +1,5 @@
-//! [`Connection`]: a connection with non-blocking requests.
+//! [`Connection`]: HTTP connection with non-blocking requests, for many simulated ranks in one
+//! thread.
 
 use crate::client::Target;
 use crate::{Error, Result};
@@ -6,8 +7,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// Persistent connection with one request at a time. Failed requests are sent again: the server
-/// recognises repeated messages by their numbers.
+/// Persistent connection with one request at a time. Failed requests are sent again, because the
+/// server recognises repeated messages by their numbers.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// Server.
@@ -18,13 +19,13 @@ pub(super) struct Connection {
     stream: Option<TcpStream>,
     /// Bytes of the request.
     request: Vec<u8>,
-    /// Number of bytes sent.
+    /// Number of bytes of the request that are sent.
     sent: usize,
     /// Bytes of the answer so far.
     answer: Vec<u8>,
     /// Begin of the request.
     began: Instant,
-    /// Time before which no bytes are sent.
+    /// Time until which the connection pauses; `None` if it does not pause.
     pause: Option<Instant>,
 }
 
@@ -34,7 +35,7 @@ pub(super) type Answered = (u16, Vec<u8>);
 /// Pause before a failed request is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Interval of the checks for an answer.
+/// Interval between two checks for an answer.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Largest answer in bytes.
@@ -43,11 +44,11 @@ const MOST: usize = 1 << 30;
 /// Number of bytes read at once.
 const CHUNK: usize = 2 << 10;
 
-/// Largest head of an answer in bytes.
+/// Largest size of the head of an answer in bytes.
 const HEAD: usize = 16 << 10;
 
 impl Connection {
-    /// Creates a pipe, which connects at its first request.
+    /// Creates a connection, which is opened at the first request.
     pub(super) fn new(target: &Target) -> Result<Self> {
         let host = target.url.trim_start_matches("http://");
         let with_port = match host.rsplit_once(':') {
@@ -83,7 +84,7 @@ impl Connection {
         self.answer.clear();
         self.sent = 0;
         self.began = Instant::now();
-        // Unsent bytes are sent at the next check.
+        // Bytes that could not be sent are sent by the next `poll`, which also reports errors.
         let _ = self.send();
     }
 
@@ -92,7 +93,7 @@ impl Connection {
         &self.target.url
     }
 
-    /// Continues until the answer is complete.
+    /// Continues the request until the answer is complete.
     ///
     /// # Errors
     /// Returns the errors of [`poll`](Self::poll).
@@ -105,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Continues, and returns the answer once it is complete.
+    /// Continues the request. Returns the answer if it is complete, otherwise `None`.
     ///
     /// # Errors
     /// Returns [`Error::Unreachable`] after the time limit, or for an invalid answer.
@@ -139,7 +140,7 @@ impl Connection {
         Ok(None)
     }
 
-    /// Sends the remaining bytes; returns `true` if all are sent.
+    /// Sends the remaining bytes of the request. Returns `true` if all bytes are sent.
     fn send(&mut self) -> std::io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
@@ -218,7 +219,7 @@ struct Head {
     is_last: bool,
 }
 
-/// Parses the head of an answer once it is complete.
+/// Parses the head of an answer. Returns `None` if it is not complete yet.
 fn head(bytes: &[u8]) -> std::io::Result<Option<Head>> {
     let odd = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what);
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {

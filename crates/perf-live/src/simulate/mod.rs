@@ -1,8 +1,8 @@
-//! Simulation of any number of ranks from a recording of a few, to test the load on a server.
+//! Load test for a server: any number of simulated ranks that play a recording of a few ranks.
 //!
-//! A [`Tape`] holds the messages of each rank of a recording, step by step. [`run`] lets any number
-//! of ranks play it, each as a separate client, over few connections, and counts sent and
-//! acknowledged data for comparison with the server.
+//! A [`Tape`] contains the messages of each rank of a recording, step by step. [`run()`] lets any
+//! number of ranks play the tape. Each rank is a separate client, and the ranks share few
+//! connections. Sent and acknowledged data is counted and compared with the data of the server.
 
 mod connection;
 mod players;

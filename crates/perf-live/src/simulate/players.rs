@@ -1,4 +1,4 @@
-//! [`Players`]: simulated ranks that share a thread and some connections.
+//! [`Players`]: simulated ranks that share one thread and some connections.
 
 use super::connection::{Answered, Connection};
 use super::run::{Figures, Load};
@@ -10,8 +10,8 @@ use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Simulated ranks of a thread. Each always uses the same connection, so that its messages stay in
-/// order.
+/// Simulated ranks of one thread. A rank always uses the same connection, so that its messages stay
+/// in order.
 #[derive(Debug)]
 pub(super) struct Players {
     /// Ranks.
@@ -25,9 +25,9 @@ pub(super) struct Players {
 struct Player {
     /// Rank.
     rank: u32,
-    /// Number of its client.
+    /// Client number of the rank.
     client: u64,
-    /// Last bundle of records.
+    /// Number of the last bundle of records.
     bundle: u64,
 }
 
@@ -43,15 +43,15 @@ struct Lane {
 /// Request in flight.
 #[derive(Debug)]
 struct Asked {
-    /// Number of the delta that the answer must contain.
+    /// Number of the delta that the answer must contain, if a delta was sent.
     delta: Option<u64>,
-    /// Number of the bundle that the answer must contain.
+    /// Number of the bundle that the answer must contain, if a bundle was sent.
     bundle: Option<u64>,
     /// Time of the request.
     at: Instant,
-    /// Next message, with its number and number of entries.
+    /// Next message of the rank with its bundle number and number of entries, if there is one.
     then: Option<(Vec<u8>, u64, u64)>,
-    /// Number of entries.
+    /// Number of entries in the request.
     entries: u64,
 }
 
@@ -101,11 +101,12 @@ impl Players {
         Ok(Players { ranks, lanes })
     }
 
-    /// Plays the tape: each rank sends its updates at their times, once its last one was answered.
+    /// Plays the tape. Each rank sends its updates at their times, but not before its previous
+    /// update was answered.
     pub(super) fn play(mut self, tape: &Tape, load: &Load, begin: Instant) -> Result<Figures> {
         let mut figures = Figures::default();
         let mut turn = UpdateMessages::new(tape, load.program);
-        // Busy connections, the longest first.
+        // Busy connections. The connection that has been busy longest comes first.
         let mut busy: VecDeque<usize> = VecDeque::new();
         let total = load.updates.saturating_mul(self.ranks.len() as u64);
         let (mut next, mut naps) = (0, 0_u64);
@@ -118,7 +119,8 @@ impl Players {
                 next += 1;
                 is_idle = false;
             }
-            // Answers arrive about in order; checking all connections would take most of the time.
+            // Only the first connection is checked: answers arrive about in order, and checking all
+            // connections would take most of the time.
             if let Some(lane) = busy.front().copied() {
                 let heard = self.listen(lane, &mut figures)?;
                 if !matches!(heard, Heard::Nothing) {
@@ -132,7 +134,8 @@ impl Players {
             if is_idle {
                 std::thread::sleep(self.pause(next, total, load, begin));
                 naps += 1;
-                // A repeated request delays those behind it only briefly.
+                // A request that is being repeated must not delay the connections behind it for
+                // long.
                 if naps % TURNS == 0
                     && let Some(first) = busy.pop_front()
                 {
@@ -157,7 +160,7 @@ impl Players {
             return NAP;
         }
         let until = self.due(next, load).saturating_sub(begin.elapsed());
-        // A late update waits for its connection.
+        // A late update waits until its connection is free.
         if until.is_zero() { NAP } else { until.min(NAP) }
     }
 
@@ -213,7 +216,8 @@ impl Players {
         Ok(Some(place))
     }
 
-    /// Checks if a connection has its answer.
+    /// Checks whether a connection has received its answer, and sends the next message of the rank
+    /// if there is one.
     fn listen(&mut self, lane: usize, figures: &mut Figures) -> Result<Heard> {
         let Some(Lane { pipe, asked }) = self.lanes.get_mut(lane) else {
             return Ok(Heard::All);
@@ -227,7 +231,7 @@ impl Players {
         let body = accepted(pipe, answered)?;
         figures.received += body.len() as u64;
         let answer = Answer::decode(&body)?;
-        // The server has it, or it was not sent.
+        // `true` if the server has stored each part of the message that was sent.
         let is_there = done.delta.is_none_or(|number| answer.delta == number)
             && done.bundle.is_none_or(|number| answer.records == number);
         figures.missing += u64::from(!is_there);
@@ -253,7 +257,7 @@ impl Players {
     }
 }
 
-/// Result of a check.
+/// Result of a check for an answer.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
     /// There is no answer yet.
@@ -264,7 +268,7 @@ enum Heard {
     All,
 }
 
-/// Returns the body of a successful answer.
+/// Returns the body of a successful answer, or [`Error::Refused`] for another status.
 pub(super) fn accepted(pipe: &Connection, (status, body): Answered) -> Result<Vec<u8>> {
     match status {
         200 => Ok(body),

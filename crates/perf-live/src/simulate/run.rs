@@ -1,4 +1,4 @@
-//! [`run`]: many ranks over few connections.
+//! [`run`]: load test in which many simulated ranks play a tape over few connections.
 
 use super::connection::Connection;
 use super::players::{Players, accepted};
@@ -18,14 +18,14 @@ pub struct Load {
     pub period: Duration,
     /// Total number of connections.
     pub connections: usize,
-    /// Number of threads that serve them.
+    /// Number of threads that serve the connections.
     pub threads: usize,
     /// Number of updates of a rank between requests for the view; 0 for none.
     pub views: u64,
-    /// Program of the ranks, which must not be used otherwise, so that the server's counts can be
-    /// compared.
+    /// Number of the program of the ranks. No other client may use it, so that the counts of the
+    /// server can be compared.
     pub program: u32,
-    /// `true` if they send records of anomalies too.
+    /// `true` if the ranks also send records of anomalies.
     pub records: bool,
 }
 
@@ -48,19 +48,20 @@ impl Default for Load {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Number of acknowledged updates, which are stored.
+    /// Number of acknowledged updates. Acknowledged updates are stored.
     pub updates: u64,
-    /// Number of calls in them.
+    /// Number of calls in the updates.
     pub calls: u64,
-    /// Number of anomalies in them.
+    /// Number of anomalies in the updates.
     pub anomalies: u64,
-    /// Lost time in them, in nanoseconds.
+    /// Time lost in the updates, in nanoseconds.
     pub time: i64,
     /// Number of acknowledged records.
     pub records: u64,
     /// Number of answers that did not acknowledge the message.
     pub missing: u64,
-    /// Increase of the server's counts for the program: calls, anomalies, lost time.
+    /// Increase of the counts of the server for the program: calls, anomalies, and time lost in
+    /// nanoseconds.
     pub stored: (u64, u64, i64),
     /// Longest delay of the begin of an update.
     pub lag: Duration,
@@ -79,7 +80,8 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Returns a quantile of the response times, in microseconds.
+    /// Returns the quantile `share`, in `0.0..=1.0`, of the response times in microseconds, or 0
+    /// without updates.
     pub fn latency(&self, share: f64) -> u32 {
         let at = (share * self.latencies.len() as f64) as usize;
         let last = self.latencies.len().saturating_sub(1);
@@ -89,8 +91,8 @@ impl Figures {
             .unwrap_or_default()
     }
 
-    /// Returns `true` if the server has each update once: the increase of its counts equals the
-    /// sent data.
+    /// Returns `true` if the server has stored each update once, that is, if the increase of its
+    /// counts equals the sent data.
     pub fn is_accounted(&self) -> bool {
         self.missing == 0 && self.stored == (self.calls, self.anomalies, self.time)
     }
@@ -111,7 +113,8 @@ impl Figures {
     }
 }
 
-/// Lets ranks play a tape, repeating it if necessary, and then compares the counts of the server.
+/// Lets ranks play a tape and then reads the counts of the server. The tape is repeated if it is
+/// shorter than the load.
 ///
 /// ```
 /// use perf_live::client::Target;
@@ -143,7 +146,7 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     let connections = load.connections.clamp(threads, MOST) / threads;
     let before = stored(target, load.program)?;
     let shares = (0..threads).map(|at| (at as u32..load.ranks).step_by(threads));
-    // All are registered before the first update.
+    // All ranks are registered before the first update.
     let players = each(shares, |ranks| {
         Players::open(target, load.program, ranks, connections)
     });
@@ -157,7 +160,7 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     }
     figures.latencies.sort_unstable();
     figures.seconds = seconds;
-    // The server's answers may be 200 ms old.
+    // The answers of the server may be 200 ms old.
     std::thread::sleep(SETTLE);
     let after = stored(target, load.program)?;
     figures.stored = (
@@ -171,10 +174,10 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
 /// Largest number of connections.
 const MOST: usize = 16_384;
 
-/// Largest age of the server's answers, with a margin.
+/// Largest age of the answers of the server, with a margin.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Returns calls, anomalies and lost time of a program on the server.
+/// Returns the calls, anomalies and time lost (in nanoseconds) of a program on the server.
 fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
     let mut pipe = Connection::new(target)?;
     pipe.ask("GET", "/api/run", b"");

@@ -1,4 +1,4 @@
-//! [`Tape`]: messages of the ranks of a recording to a server.
+//! [`Tape`]: messages that the ranks of a recording would send to a server, step by step.
 
 use crate::client::{Link, Target, Who};
 use crate::{Error, Result};
@@ -34,12 +34,13 @@ pub(super) struct Told {
 
 impl Tape {
     /// Replays a recording in `steps` steps, each rank with a separate detector, and stores the
-    /// messages for the server of a target, which learns the names of their functions.
+    /// messages for the server of `target`. The server learns the names of the functions.
     ///
     /// # Errors
     /// Returns an error if the server cannot be reached, or the recording has no rank.
     pub fn record(view: TraceView<'_>, steps: u64, target: &Target) -> Result<Self> {
-        // Once to collect the names, and again with the numbers that the server assigns.
+        // The recording is replayed twice: first to collect the names, then with the numbers that
+        // the server assigns to them.
         let first = play(view, steps, None)?;
         let mut names: Vec<FunctionName> = Vec::new();
         for told in first.ranks.iter().flatten() {
@@ -85,7 +86,7 @@ impl Heard {
     }
 }
 
-/// Exchange that stores deltas, and returns the names known to a server.
+/// Exchange that stores deltas and returns a view with the names that the server knows.
 #[derive(Debug)]
 struct Writing {
     /// Collected messages.
@@ -186,7 +187,7 @@ struct Split {
     known: Option<View>,
     /// Monitor and collected messages of each rank.
     ranks: BTreeMap<(u32, u32), (Monitor, Heard)>,
-    /// Rank of each stream, and its number there.
+    /// Rank of each stream, and the number of the stream in the monitor of that rank.
     streams: Vec<((u32, u32), StreamId)>,
     /// Regions registered before a rank existed.
     regions: Vec<(u32, String)>,

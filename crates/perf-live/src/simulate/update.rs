@@ -1,4 +1,4 @@
-//! [`UpdateMessages`]: messages of ranks that play a tape.
+//! [`UpdateMessages`]: encoded messages of simulated ranks that play a tape.
 
 use super::tape::{Tape, Told};
 use crate::wire::Push;
@@ -7,8 +7,8 @@ use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, StepStats};
 use perf_core::Nanos;
 
-/// Messages of the ranks of the tape in an update, for all simulated ranks: the parts that differ
-/// between ranks are inserted for each, the rest is encoded once.
+/// Messages of the ranks of the tape in an update, for all simulated ranks. The parts that differ
+/// between ranks are inserted for each rank; the rest is encoded once.
 #[derive(Debug)]
 pub(super) struct UpdateMessages {
     /// Program.
@@ -24,9 +24,10 @@ pub(super) struct UpdateMessage {
     delta: Vec<u8>,
     /// Delta that contains only the steps.
     steps: Delta,
-    /// Offset of the number of steps in its bytes.
+    /// Offset of the number of steps in the encoded `steps`.
     at: usize,
-    /// Lines of entries, each in the two parts around the number of its rank.
+    /// Lines of entries. Each line is split into the parts before and after the number of its rank;
+    /// `None` for a line without a rank.
     lines: Vec<(String, Option<String>)>,
     /// Number of calls.
     pub(super) calls: u64,
@@ -36,7 +37,7 @@ pub(super) struct UpdateMessage {
     pub(super) time: i64,
 }
 
-/// Position of the client number in an encoded delta: after a magic number, a version and a
+/// Position of the client number in an encoded delta. It follows a magic number, a version and a
 /// session.
 const CLIENT: std::ops::Range<usize> = 14..22;
 
@@ -46,7 +47,7 @@ impl UpdateMessages {
         UpdateMessages { program, told }
     }
 
-    /// Returns the message of a rank in an update.
+    /// Returns the message of a simulated rank in an update, or `None` if the tape has no message.
     pub(super) fn message(
         &mut self,
         tape: &Tape,
@@ -100,7 +101,7 @@ impl UpdateMessage {
         message
     }
 
-    /// Builds the message of a client with its delta; `view` is that of [`Push::view`].
+    /// Builds the message of a client with its delta. `view` has the meaning of [`Push::view`].
     pub(super) fn push(&mut self, rank: u32, client: u64, view: u64) -> Vec<u8> {
         self.steps
             .steps
@@ -138,8 +139,8 @@ impl UpdateMessage {
 /// Size of the number of steps in bytes.
 const NUMBER: usize = 4;
 
-/// Splits a line around the number of its rank, if it has one. No text in the line can contain the
-/// field name, because quotes in texts are escaped.
+/// Splits the line of an entry around the number of its rank, if it has one. No text in the line
+/// can contain the field name, because quotes in texts are escaped.
 fn split(entry: &Entry) -> (String, Option<String>) {
     const NAME: &str = ",\"rank\":";
     let line = entry.to_string();
@@ -155,7 +156,8 @@ fn split(entry: &Entry) -> (String, Option<String>) {
     (before.to_string(), Some(after.to_string()))
 }
 
-/// Returns the message of a rank of the tape in an update, in its first or a later repetition.
+/// Returns the message of a rank of the tape in an update. In repetitions of the tape, steps and
+/// times are later.
 fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
     let rank = tape.ranks.get(rank)?;
     let length = (rank.len() as u64).max(1);
@@ -170,7 +172,7 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
         (step.start, step.end) = (later(step.start), later(step.end));
     }
     if round > 0 {
-        // Entries known before are not sent again.
+        // Streams and models were sent in the first round, so only calls are sent.
         told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
     }
     for entry in &mut told.entries {

@@ -1,4 +1,4 @@
-//! Database of a server: clients, models and all records, in one SQLite file.
+//! Database of a server: clients, models, state and all records in one SQLite file.
 
 mod query;
 mod reader;

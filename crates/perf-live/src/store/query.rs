@@ -1,4 +1,4 @@
-//! Queries on a database: selection, order and axes of records.
+//! Building blocks of queries on a database: selection, order and axes of records.
 
 use super::schema::bound;
 use rusqlite::types::Value;
@@ -14,10 +14,10 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Json>>,
 }
 
-/// Selection of records. Fields that are not set match everything.
+/// Selection of records. A field that is `None` matches all records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Filter {
-    /// Anomaly or normal execution.
+    /// Kind of record: anomaly or normal call.
     pub(crate) kind: Option<&'static str>,
     /// Label.
     pub(crate) label: Option<&'static str>,
@@ -97,7 +97,7 @@ impl Order {
     }
 }
 
-/// Quantity for an axis of the samples of a function: name and SQL expression.
+/// Quantity for an axis of the samples of a function, with its name and SQL expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis(&'static str, &'static str);
 
@@ -124,12 +124,12 @@ impl Axis {
         ),
     ];
 
-    /// Returns the axis of a name.
+    /// Returns the axis with a name, or `None` if there is no such axis.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|axis| axis.0 == name)
     }
 
-    /// Returns its SQL expression.
+    /// Returns the SQL expression of the axis.
     pub(super) fn sql(self) -> &'static str {
         self.1
     }

@@ -20,9 +20,9 @@ pub(crate) struct Reader {
     path: PathBuf,
     /// Connection.
     database: Connection,
-    /// `true` if it has no tables of a server.
+    /// `true` if the database has no tables of a server, so that a recorder wrote it.
     is_plain: bool,
-    /// `true` if it has the table of model positions.
+    /// `true` if the database has the table of model positions.
     has_bodies: bool,
 }
 
@@ -40,7 +40,8 @@ const RECORDED: &str =
 impl Reader {
     /// Opens an existing database.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // Otherwise the first query would fail with an obscure message.
+        // Without this check the first query would fail with an obscure message if the file does
+        // not exist.
         std::fs::metadata(path).map_err(|error| failed(path, error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = |uri: Option<String>| -> rusqlite::Result<(Connection, i64, [bool; 2])> {
@@ -81,7 +82,7 @@ impl Reader {
         })
     }
 
-    /// Returns `true` if no server wrote it.
+    /// Returns `true` if no server wrote the database.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -90,12 +91,12 @@ impl Reader {
         outcome.map_err(|error| failed(&self.path, error))
     }
 
-    /// Loads everything except the log.
+    /// Loads all stored data except the log.
     pub(crate) fn load(&self) -> Result<Stored> {
         self.fail(writer::load(&self.database))
     }
 
-    /// Calls back with each logged delta, in order.
+    /// Calls `take` with each logged delta, in order.
     pub(crate) fn each_logged(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
         self.fail(writer::each_logged(&self.database, &mut take))
     }
@@ -110,7 +111,7 @@ impl Reader {
         })())
     }
 
-    /// Returns steps of some ranks that had an anomaly, by rank and step.
+    /// Returns at most `most` steps with anomalies of some ranks, sorted by rank and step.
     pub(crate) fn steps(
         &self,
         ranks: &[(u32, u32)],
@@ -141,7 +142,8 @@ impl Reader {
         })
     }
 
-    /// Returns steps of programs in order; the last ones if there are too many.
+    /// Returns the totals of steps of programs in order. If there are more than `most` steps, the
+    /// last steps are returned.
     pub(crate) fn totals(
         &self,
         program: Option<u32>,
@@ -223,7 +225,7 @@ impl Reader {
         })
     }
 
-    /// Returns the stored line of an entry.
+    /// Returns the stored line of an entry, or `None` if there is no such entry.
     pub(crate) fn entry(&self, id: i64) -> Result<Option<String>> {
         let sql = "select body from entry where id = ?";
         self.fail(
@@ -233,8 +235,8 @@ impl Reader {
         )
     }
 
-    /// Returns the line of the model that a record refers to: the last one of that number before
-    /// it.
+    /// Returns the line of the model that a record refers to. This is the last model with the
+    /// number `number` before the record.
     pub(crate) fn model(&self, number: u64, record: i64) -> Result<Option<String>> {
         let from = if self.has_bodies { "live_body" } else { MODELS };
         let sql = format!(
@@ -249,7 +251,7 @@ impl Reader {
         self.fail(ask())
     }
 
-    /// Calls back with the steps with recorded anomalies.
+    /// Calls `take` with each step of a rank with recorded anomalies.
     pub(crate) fn each_recorded_step(&self, mut take: impl FnMut(StepStats)) -> Result<()> {
         self.fail((|| {
             let mut statement = self
@@ -299,8 +301,9 @@ impl Reader {
     }
 }
 
-/// Checks that queries only take time for rows, even for an untrusted database: a view in place of
-/// a table may never terminate, nor may a trigger. Returns the name of such an object.
+/// Checks that an untrusted database cannot make queries run for an unlimited time. A view in place
+/// of a table or a trigger may never terminate. Returns the name of such an object, if there is
+/// one.
 fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.execute_batch(
         "pragma trusted_schema = off; pragma cell_size_check = on; pragma mmap_size = 0;",
@@ -311,8 +314,8 @@ fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// Returns the address of a database that is not being written and has no separate log. In a
-/// read-only folder, a database in log mode can only be read in this way.
+/// Returns the URI of a database that is not being written and has no separate log, otherwise
+/// `None`. In a read-only folder, a database in log mode can only be read in this way.
 fn unchanging(path: &Path) -> Option<String> {
     let mut log = path.as_os_str().to_os_string();
     log.push("-wal");

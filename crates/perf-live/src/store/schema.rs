@@ -1,14 +1,15 @@
-//! Tables in addition to those of the provenance store.
+//! SQL schema of the tables of a server, which are in the same database as the tables of the
+//! provenance store.
 
-/// Version of the tables. Version 1 had no `live_body`: positions of models were dropped with the
-/// clients.
+/// Version of the tables. Version 1 had no `live_body`, so the positions of models were dropped
+/// with the clients.
 pub(super) const VERSION: i64 = 2;
 
 /// Tables of a server in the same database, so that one transaction contains a whole batch of
 /// messages.
 ///
 /// * `live_client`: registered clients, with their last delta and bundle of records. The delta is
-///   that of the last stored state; later ones are in the log.
+///   the last delta in the stored state; later deltas are in the log.
 /// * `live_model`: numbers of the models of clients in the store, and their positions.
 /// * `live_body`: permanent positions of the models by number, because records refer to them even
 ///   after their client was forgotten. Numbers that an earlier version assigned twice have two
@@ -41,8 +42,8 @@ create table if not exists live_total (
   primary key (program, step)) without rowid;
 ";
 
-/// Numbers and positions of all models, found by their lines. Calls, which are far more numerous,
-/// are excluded by kind, and all other lines are JSON.
+/// Query for the numbers and positions of all models, which finds models by their lines. Calls,
+/// which are far more numerous, are excluded by kind, and all other lines are JSON.
 pub(super) const MODELS: &str = "(select json_extract(body, '$.id') number, id entry from entry
     where case when id in (select id from call) or not json_valid(body) then 0
         else json_extract(body, '$.type') = 'model' and json_type(body, '$.id') = 'integer' end)";

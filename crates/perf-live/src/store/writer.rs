@@ -1,4 +1,4 @@
-//! [`Writer`]: the writer of the database.
+//! [`Writer`]: stores clients, deltas, state and records of a server in its database.
 
 use super::failed;
 use super::schema::{MODELS, TABLES, VERSION, bits, bound};
@@ -19,13 +19,13 @@ pub(crate) struct Writer {
     path: PathBuf,
     /// Store of the entries.
     store: Sqlite,
-    /// Last number of a model.
+    /// Number of the last model.
     models: u64,
     /// Size of the records of calls in bytes.
     kept: u64,
-    /// For each program, the step before which all records were dropped.
+    /// Step of each program before which all records were dropped.
     from: BTreeMap<u32, u64>,
-    /// Lock, released when this is dropped or the process ends.
+    /// Lock file. The lock is released when the writer is dropped or the process ends.
     _lock: File,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Client {
     pub(crate) program: u32,
     /// Rank.
     pub(crate) rank: u32,
-    /// Last delta.
+    /// Number of the last delta.
     pub(crate) delta: u64,
-    /// Last bundle of records.
+    /// Number of the last bundle of records.
     pub(crate) records: u64,
 }
 
@@ -60,9 +60,9 @@ pub(crate) struct Total {
 pub(crate) struct Stored {
     /// Session of the database.
     pub(crate) session: u64,
-    /// Last stored state.
+    /// Last stored state, encoded; `None` if no state was stored yet.
     pub(crate) state: Option<Vec<u8>>,
-    /// Size of the later deltas in bytes.
+    /// Size in bytes of the deltas that were logged after the state was stored.
     pub(crate) log: u64,
     /// Clients by number.
     pub(crate) clients: Vec<(u64, Client)>,
@@ -74,7 +74,7 @@ pub(crate) struct Stored {
     pub(crate) dropped: u64,
 }
 
-/// Upper bound on model numbers; larger ones in a database are invalid.
+/// Upper bound on model numbers. Larger numbers in a database are invalid.
 const NUMBERS: i64 = 1 << 53;
 
 /// Size of a part of the state in bytes.
@@ -87,7 +87,7 @@ impl Writer {
         if !std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
             Sqlite::create(path)?;
         }
-        // Fails for a database of another application.
+        // This returns an error for a database of another application.
         let store = Sqlite::open(path)?;
         drop(store);
         prepare(path).map_err(|error| failed(path, error))?;
@@ -112,7 +112,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Loads everything except the log.
+    /// Loads all stored data except the log.
     pub(crate) fn load(&mut self) -> Result<Stored> {
         let stored = self.store.within(load);
         let models = self.store.within(|database| {
@@ -131,7 +131,7 @@ impl Writer {
         Ok(stored?)
     }
 
-    /// Calls back with each logged delta, in order.
+    /// Calls `take` with each logged delta, in order.
     pub(crate) fn each_logged(&mut self, mut take: impl FnMut(&[u8])) -> Result<()> {
         let walked = self
             .store
@@ -185,7 +185,7 @@ impl Writer {
         Ok(found?)
     }
 
-    /// Stores an entry of a client. Its models get the numbers of this store.
+    /// Stores an entry of a client. Models get the numbers of this store.
     pub(crate) fn entry(&mut self, client: u64, mut entry: Entry) -> Result<()> {
         match &mut entry {
             Entry::Model(model) => {
@@ -219,14 +219,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Drops the last numbers of a client. Those of its models are kept in case it returns.
+    /// Drops the last numbers of a client. The numbers of its models are kept in case the client
+    /// returns.
     pub(crate) fn forget(&mut self, client: u64) -> Result<()> {
         self.run("delete from live_client where client = ?", [bits(client)])
     }
 
-    /// Drops records of calls if their size exceeds `most` bytes: of the older half first those of
-    /// normal calls, then the least severe ones, until a tenth of the limit is free. Returns their
-    /// number.
+    /// Drops records of calls if their size exceeds `most` bytes. Of the older half of the records,
+    /// normal calls are dropped first, then the least severe anomalies, until a tenth of the limit
+    /// is free. Returns the number of dropped records.
     pub(crate) fn drop_beyond(&mut self, most: u64) -> Result<u64> {
         if self.kept <= most {
             return Ok(0);
@@ -253,8 +254,9 @@ impl Writer {
         self.dropped(going.len() as u64)
     }
 
-    /// Drops records and steps of ranks before the last `most` steps of their program, once there
-    /// is a tenth more of them. Returns the number of records.
+    /// Drops records and steps of ranks that are older than the last `most` steps of their program,
+    /// as soon as more than `most / 10` further steps are too old. Returns the number of dropped
+    /// records.
     pub(crate) fn drop_older(&mut self, last: &BTreeMap<u32, u64>, most: u64) -> Result<u64> {
         let mut dropped = 0;
         for (program, last) in last {
@@ -286,7 +288,7 @@ impl Writer {
         self.dropped(dropped)
     }
 
-    /// Removes records, after the rows that refer to their entries.
+    /// Removes records. The rows that refer to their entries are removed first.
     fn remove(&mut self, records: &[i64]) -> Result<()> {
         for id in records {
             self.run("delete from call where id = ?", [id])?;
@@ -311,7 +313,7 @@ impl Writer {
         self.run(sql, params![bits(sequence), bits(client)])
     }
 
-    /// Stores a step of a rank that had an anomaly, or a further part of one.
+    /// Stores a step of a rank that had an anomaly, or adds a further part of the step.
     pub(crate) fn step(&mut self, step: &StepStats) -> Result<()> {
         let loss = &step.loss;
         let sql = "insert into live_step values (?, ?, ?, ?, ?, ?, ?, ?)
@@ -379,7 +381,7 @@ impl Writer {
     }
 }
 
-/// Two writers of a database would not see each other's clients.
+/// Locks the database. Two writers of a database would not see the clients of the other writer.
 fn lock(path: &Path) -> Result<File> {
     let mut name = path.as_os_str().to_os_string();
     name.push(".lock");
@@ -395,8 +397,8 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Enables write-ahead logging, so that the database can be read meanwhile, and creates the tables.
-/// Tables of an earlier version are upgraded.
+/// Enables write-ahead logging, so that the database can be read while it is written, and creates
+/// the tables. Tables of an earlier version are upgraded.
 fn prepare(path: &Path) -> rusqlite::Result<()> {
     let database = Connection::open(path)?;
     database.query_row("pragma journal_mode = wal", [], |_| Ok(()))?;
@@ -405,7 +407,7 @@ fn prepare(path: &Path) -> rusqlite::Result<()> {
     let sql = "select value from live_fact where name = 'schema'";
     let version = database.query_row(sql, [], |row| row.get::<_, i64>(0));
     if version.optional()?.is_none_or(|version| version == 1) {
-        // Numbers continue after all that records refer to, including those of a recorder.
+        // New numbers must follow all numbers that records refer to, including those of a recorder.
         let sql =
             format!("insert into live_body select * from {MODELS} where number between 1 and ?");
         database.execute(&sql, [NUMBERS])?;
@@ -417,7 +419,7 @@ fn prepare(path: &Path) -> rusqlite::Result<()> {
     database.execute_batch("commit")
 }
 
-/// Loads everything except the log.
+/// Loads all stored data except the log.
 pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
     let sql = "select value from live_fact where name = 'session'";
     let session = database.query_row(sql, [], |row| row.get::<_, i64>(0))?;
@@ -466,8 +468,8 @@ pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
     Ok(stored)
 }
 
-/// Returns a number that no earlier start had: nanoseconds since 1970, which suffice for five
-/// centuries.
+/// Returns a number that no earlier start of the server had. It is the number of nanoseconds since
+/// 1970, which fits in 64 bits for five centuries.
 pub(crate) fn fresh() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_nanos() as u64).max(1)
@@ -479,7 +481,7 @@ pub(crate) fn append_block(to: &mut Vec<u8>, delta: &[u8]) {
     to.extend_from_slice(delta);
 }
 
-/// Calls back with each logged delta, in order.
+/// Calls `take` with each logged delta, in order.
 pub(super) fn each_logged(
     database: &Connection,
     take: &mut impl FnMut(&[u8]),
@@ -492,7 +494,7 @@ pub(super) fn each_logged(
     Ok(())
 }
 
-/// Calls back with each delta of a block. A truncated delta is dropped.
+/// Calls `take` with each delta of a block. A truncated delta is dropped.
 fn each_block(mut body: &[u8], take: &mut impl FnMut(&[u8])) {
     while let Some((length, rest)) = body.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;

@@ -1,9 +1,11 @@
-//! Access checks for reading and writing.
+//! Access checks of requests: the token of writers, and the host names under which pages may be
+//! requested.
 
 use axum::http::{HeaderMap, header};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Compares two texts in a time independent of the position of their difference.
+/// Returns `true` if two texts are equal. The time does not depend on the position of the first
+/// difference.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     std::hint::black_box(differ) == 0 && one.len() == other.len()
@@ -16,8 +18,9 @@ pub(super) fn may_write(headers: &HeaderMap, token: &str) -> bool {
     given.is_some_and(|given| is_equal(given, token.as_bytes()))
 }
 
-/// Returns `true` if the host of a request is an address, `localhost`, or a configured name. A page
-/// of another site whose name was made to resolve to this server sends that name (DNS rebinding).
+/// Returns `true` if the host of a request is an address, `localhost`, or a configured name. This
+/// protects against DNS rebinding: if the name of another site is made to resolve to this server,
+/// pages of that site send that name.
 pub(super) fn is_meant(headers: &HeaderMap, names: &[String]) -> bool {
     let Some(host) = headers
         .get(header::HOST)

@@ -1,4 +1,4 @@
-//! [`Answers`]: transfer of the state thread's answers, one batch at a time.
+//! [`Answers`]: transfer of answers from the state thread to the connections, one batch at a time.
 
 use crate::Result;
 use crate::hub::Told;
@@ -8,8 +8,8 @@ use tokio::sync::{Notify, oneshot};
 /// Task that waits for an answer.
 pub(super) type Waiting = oneshot::Sender<Result<Told>>;
 
-/// Answers on their way from the state thread to the connections. Sending each separately would
-/// wake the other thread each time, so they are sent in batches.
+/// Answers on their way from the state thread to the connections. Sending each answer separately
+/// would wake the other thread each time, so answers are sent in batches.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     /// Answers of the current batch.
@@ -19,7 +19,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Locks the answers; no holder of the lock can panic in between.
+    /// Locks the answers. A poisoned lock is harmless, because no holder of the lock can panic.
     fn all(&self) -> MutexGuard<'_, Vec<(Waiting, Result<Told>)>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -36,7 +36,7 @@ impl Answers {
         }
     }
 
-    /// Delivers answers to the waiting tasks, without end.
+    /// Delivers answers to the waiting tasks. This function never returns.
     pub(super) async fn carry(&self) {
         loop {
             self.news.notified().await;

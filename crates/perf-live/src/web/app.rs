@@ -1,4 +1,5 @@
-//! [`App`]: state shared by all requests.
+//! [`App`]: state that all HTTP requests share (data source, counters, limits), and the checks and headers of all
+//! requests.
 
 use super::READERS;
 use super::access::is_meant;
@@ -22,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Source {
-    /// Server that accepts messages.
+    /// Running server that accepts messages.
     Live(Hub),
     /// Database of a finished run.
     Finished(Finished),
@@ -68,21 +69,21 @@ impl Source {
 pub(super) struct App {
     /// Source of the data.
     pub(super) source: Source,
-    /// Parameters.
+    /// Validated parameters of the HTTP interface.
     pub(super) params: WebParams,
-    /// Places for pages that receive events.
+    /// Permits for open pages that receive events.
     pub(super) pages: Arc<Semaphore>,
     /// Counters of requests.
     pub(super) seen: Seen,
-    /// Answers of the state thread.
+    /// Answers that the thread with the state has produced and the connections have not yet sent.
     pub(super) answers: Arc<Answers>,
-    /// Memory for bodies.
+    /// Free memory for bodies, in bytes.
     bodies: Arc<Semaphore>,
-    /// Places for connections.
+    /// Free places for connections.
     connections: Arc<Semaphore>,
-    /// Places for queries, waiting ones included.
+    /// Free places for queries, including waiting queries.
     questions: Semaphore,
-    /// Places for threads that run queries.
+    /// Free places for threads that run queries.
     readers_free: Arc<Semaphore>,
     /// Idle connections to the database.
     readers: Mutex<Vec<Reader>>,
@@ -91,25 +92,25 @@ pub(super) struct App {
 /// Counters of requests.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Number of messages.
+    /// Number of messages that were read and decoded.
     pub(super) messages: AtomicU64,
-    /// Size of the messages in bytes.
+    /// Total size of these messages in bytes.
     pub(super) bytes: AtomicU64,
-    /// Number of messages without the token.
+    /// Number of messages without the token or with a wrong token.
     pub(super) strangers: AtomicU64,
     /// Number of messages that could not be parsed.
     pub(super) malformed: AtomicU64,
-    /// Number of messages beyond a limit.
+    /// Number of messages that were rejected because the server was busy.
     pub(super) busy: AtomicU64,
-    /// Number of messages that came too slowly.
+    /// Number of messages that did not arrive in time.
     pub(super) slow: AtomicU64,
-    /// Number of connections beyond the limit.
+    /// Number of connections that were closed at once because too many were open.
     pub(super) connections: AtomicU64,
-    /// Number of queries beyond the limit.
+    /// Number of queries that were rejected because too many were waiting.
     pub(super) questions: AtomicU64,
 }
 
-/// Largest number of simultaneous queries, most of which wait.
+/// Largest number of simultaneous queries. At most [`READERS`] of them run; the others wait.
 const QUESTIONS: usize = 1024;
 
 /// Increments a counter.
@@ -133,7 +134,7 @@ impl App {
         }
     }
 
-    /// Returns a place for a connection, if one is free.
+    /// Returns a place for a connection, or `None` if no place is free.
     pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
         let place = Arc::clone(&self.connections).try_acquire_owned().ok();
         if place.is_none() {
@@ -142,20 +143,21 @@ impl App {
         place
     }
 
-    /// Reserves memory for `bytes` bytes, if available.
+    /// Reserves memory for `bytes` bytes. Returns `None` if it is not available.
     pub(super) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let bytes = u32::try_from(bytes).ok()?;
         Arc::clone(&self.bodies).try_acquire_many_owned(bytes).ok()
     }
 
-    /// Returns the number of open connections, and of reserved bytes.
+    /// Returns the number of open connections and the number of reserved bytes.
     pub(super) fn load(&self) -> (usize, usize) {
         let connections = self.params.connections - self.connections.available_permits();
         let bytes = self.params.bodies.min(Semaphore::MAX_PERMITS);
         (connections, bytes - self.bodies.available_permits())
     }
 
-    /// Runs a query on the database.
+    /// Runs a query on the database with an idle connection, or with a new one. The connection is
+    /// kept if the query succeeds.
     pub(super) fn read<T>(&self, ask: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
         let free = |all: &Mutex<Vec<Reader>>| {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,8 +174,8 @@ impl App {
     }
 }
 
-/// Runs blocking work in a separate thread, when its turn comes. Work of an abandoned request is
-/// not started.
+/// Runs blocking work in a separate thread as soon as one of [`READERS`] places is free. If the
+/// request is abandoned before that, the work is not started.
 pub(super) async fn aside<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -182,14 +184,14 @@ pub(super) async fn aside<T: Send + 'static>(
     let turn = free.map_err(|_| Error::Closed)?;
     let outcome = tokio::task::spawn_blocking(move || {
         let outcome = work();
-        // Not before the end, even if the request was abandoned.
+        // The place is released only when the work has ended, even if the request was abandoned.
         drop(turn);
         outcome
     });
     outcome.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Runs the work of a query [`aside`], unless too many wait.
+/// Runs the work of a query [`aside`]. Returns [`Error::Busy`] if too many queries wait.
 pub(super) async fn answered<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -202,7 +204,8 @@ pub(super) async fn answered<T: Send + 'static>(
     aside(app, work).await
 }
 
-/// Rejects requests for another server, and adds security headers to answers.
+/// Rejects requests that are meant for another server, and adds security headers to all other
+/// answers.
 pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if let Some(refused) = turned_away(&app, request.headers()) {
         return refused;
@@ -210,7 +213,7 @@ pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next:
     mark(next.run(request).await)
 }
 
-/// Returns the answer to a request for another server.
+/// Returns the answer to a request that is meant for another server, otherwise `None`.
 pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
     let refuse = || {
         let what = "the host name of the request is not that of the server; allow it with the option `--host`";
@@ -233,7 +236,7 @@ fn mark(mut response: Response) -> Response {
     response
 }
 
-/// Adds the requested delay to an answer.
+/// Adds the header `Retry-After` to an answer, in whole seconds and at least 1.
 pub(super) fn come_again(response: &mut Response, after: Duration) {
     let seconds = HeaderValue::from(after.as_secs().max(1));
     response.headers_mut().insert(header::RETRY_AFTER, seconds);
@@ -256,7 +259,7 @@ mod tests {
     use std::future::Future;
     use std::sync::mpsc::channel;
 
-    /// While all threads are busy, a limited number of queries wait; an abandoned one frees its
+    /// While all threads are busy, a limited number of queries wait. An abandoned query frees its
     /// place and is not executed.
     #[test]
     fn waiting_queries_are_limited() {
@@ -275,7 +278,7 @@ mod tests {
         let ask = || {
             let (held, done) = (Arc::clone(&held), Arc::clone(&done));
             Box::pin(answered(&app, move || {
-                // It ends when the other side is gone.
+                // This returns when the sender is dropped.
                 let _ = held.lock().map(|held| held.recv());
                 count(&done);
                 Ok(())
@@ -292,7 +295,7 @@ mod tests {
             .await;
             assert!(matches!(ask().await, Err(Error::Busy { .. })));
             assert_eq!(app.seen.questions.load(Ordering::Relaxed), 1);
-            // All but some of those that were started are abandoned.
+            // All queries except some of the started ones are abandoned.
             all.truncate(READERS / 2);
             let last = ask();
             drop(go);

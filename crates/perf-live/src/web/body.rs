@@ -1,4 +1,5 @@
-//! Bodies that hold reserved memory until they are sent.
+//! Bodies of HTTP answers: one that holds reserved memory until it is sent, and one that is sent in
+//! parts.
 
 use axum::body::{Body, Bytes};
 use http_body::Frame;
@@ -13,7 +14,7 @@ use tokio::sync::mpsc::Receiver;
 pub(super) struct Held {
     /// Bytes to send.
     bytes: Option<Bytes>,
-    /// Reserved memory.
+    /// Reserved memory; `None` if nothing was reserved.
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -46,7 +47,7 @@ impl http_body::Body for Held {
     }
 }
 
-/// Body that another task sends in parts.
+/// Body whose parts are sent by another task.
 #[derive(Debug)]
 pub(super) struct Streamed(pub(super) Receiver<Bytes>);
 

@@ -1,4 +1,4 @@
-//! Messages of clients.
+//! Handlers of the messages of clients: hello and push.
 
 use super::access::may_write;
 use super::app::{App, Source, come_again, count, refusal};
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Handles the identity of a client.
+/// Handles a hello, which contains the identity of a client.
 pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
     let most = app.params.body as u64;
     match message(&app, request, Message::hello).await {
@@ -27,7 +27,7 @@ pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Resp
     }
 }
 
-/// Handles new knowledge and records of a client.
+/// Handles a push, which contains new knowledge and records of a client.
 pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
     match message(&app, request, Message::push).await {
         Ok(told) => answer(&app, told),
@@ -35,7 +35,8 @@ pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Respo
     }
 }
 
-/// Reads a message, queues it, and returns its answer.
+/// Reads a message, passes it to the state thread and returns the answer. Errors are returned as
+/// complete responses.
 async fn message(
     app: &App,
     request: Request,
@@ -65,7 +66,8 @@ async fn wait(app: &App, hub: &Hub, message: Message, size: usize) -> Result<Tol
     receiver.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Reads the body of a request of a writer, if memory is available.
+/// Reads the body of a request if the request has the token of writers, a valid length, and memory
+/// is available.
 async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
     let headers = request.headers();
     if !may_write(headers, &app.params.token) {
@@ -119,14 +121,14 @@ fn length(headers: &HeaderMap) -> Option<usize> {
         .ok()
 }
 
-/// Closes the connection, so that the rest of a body is not read.
+/// Marks the response so that the connection is closed and the rest of a body is not read.
 fn close(mut response: Response) -> Response {
     let value = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, value);
     response
 }
 
-/// Returns a request to send the message again.
+/// Returns the response 503, which asks the client to send the message again after a delay.
 fn again(after: Duration) -> Response {
     let mut response = refusal(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -155,8 +157,8 @@ fn refused(app: &App, error: &Error) -> Response {
     }
 }
 
-/// Returns an answer with the view, if memory is available; without it the client requests the view
-/// again with its next message.
+/// Returns an answer with the view if memory is available. Otherwise the answer has no view and
+/// view number 0, so that the client requests the view again with its next message.
 fn answer(app: &App, mut told: Told) -> Response {
     let mut answer = Told {
         view: None,

@@ -1,4 +1,4 @@
-//! [`Dispatcher`]: entry point of requests.
+//! [`Dispatcher`]: entry point of requests, which selects their handler.
 
 use super::app::{App, turned_away};
 use super::client_messages;
@@ -15,8 +15,9 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Dispatches requests. Messages of ranks go directly to their handler because of their number; all
-/// others go through the router, which also knows that handler.
+/// Dispatches requests. Push messages of ranks are frequent, so they bypass the router and go
+/// directly to their handler. All other requests go through the router, which also has a route to
+/// this handler.
 #[derive(Clone, Debug)]
 pub(super) struct Dispatcher {
     /// Shared state.

@@ -23,20 +23,22 @@ use tokio::time::MissedTickBehavior;
 struct Wanted {
     /// Ranking to report.
     ranked: Ranked,
-    /// Ranks, and the last step of each that was sent.
+    /// Chosen ranks as `(program, rank)`, with the last step that was sent for each.
     ranks: Vec<((u32, u32), u64)>,
-    /// Last event.
+    /// State at the last event; `None` before the first event.
     last: Option<Last>,
 }
 
-/// Last event: the revision of the state, and the numbers of active clients.
+/// State at the last event: the revision of the state, and the number of active clients of each
+/// program.
 #[derive(Clone, Debug, PartialEq)]
 struct Last(u64, Vec<usize>);
 
-/// Longest time without an event, because proxies may close silent connections.
+/// Time after which a comment is sent if there was no event, because proxies may close silent
+/// connections.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// Returns the stream of events.
+/// Returns the stream of events for a page.
 pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let wanted = match wanted(query.as_deref()) {
         Ok(wanted) => wanted,
@@ -48,7 +50,7 @@ pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             "too many pages are open; close one of them and try again",
         );
     };
-    // One message waits for a slow page; later changes are part of the next one.
+    // At most one message waits for a slow page. Later changes are part of the next message.
     let (sender, receiver) = channel(1);
     tokio::spawn(tell(app, wanted, sender, place));
     let mut response = Response::new(Body::new(Streamed(receiver)));
@@ -69,7 +71,7 @@ fn wanted(query: Option<&str>) -> Asked<Wanted> {
     })
 }
 
-/// Sends changes to a page until it is gone.
+/// Sends changes to a page until the page closes the connection.
 async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSemaphorePermit) {
     let mut tick = tokio::time::interval(app.params.tick);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -105,8 +107,8 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
     }
 }
 
-/// Program, rank, step, calls that are too slow and too fast, time lost, start and end of a step of
-/// a rank.
+/// Step of a rank: program, rank, step, number of calls that were too slow, number of calls that
+/// were too fast, time lost, start, and end.
 type Step = (u32, u32, u64, u64, u64, Nanos, Nanos, Nanos);
 
 #[derive(Serialize)]
@@ -114,13 +116,14 @@ struct News<'a> {
     /// State of all programs.
     #[serde(flatten)]
     state: StateData<'a>,
-    /// Ranking.
+    /// Ranking of the ranks.
     ranking: RankingData,
-    /// Steps of the chosen ranks.
+    /// New steps with anomalies of the chosen ranks.
     steps: Vec<Step>,
 }
 
-/// Returns the changes as JSON; `None` if there are none.
+/// Returns the state, the ranking and the new steps as JSON, or `None` if nothing has changed since
+/// the last event.
 fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     let overview = app.source.overview();
     let active = overview.programs.iter().map(|one| one.active).collect();
@@ -137,7 +140,8 @@ fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     json(&news)
 }
 
-/// Returns new steps of the chosen ranks, and the last one again, since it may have grown.
+/// Returns the new steps with anomalies of the chosen ranks. The last step of the previous event is
+/// included again, because calls may have been added to it. The result is empty for a finished run.
 fn steps(app: &App, overview: &Overview, wanted: &mut Wanted) -> Vec<Step> {
     let Source::Live(hub) = &app.source else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus.
+//! Metrics of the server for Prometheus.
 
 use super::app::{App, Source, answered, refusal};
 use crate::hub::{Counts, Overview};
@@ -9,7 +9,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Returns all metrics in the text format.
+/// Returns all metrics in the text format of Prometheus.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let own = Arc::clone(&app);
@@ -19,7 +19,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// Text under construction.
+/// Builder of the text with the metrics.
 #[derive(Default)]
 struct Numbers(String);
 

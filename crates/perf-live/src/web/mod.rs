@@ -1,5 +1,5 @@
-//! [`Service`]: HTTP interface of a server: messages of clients, the page, its queries and its
-//! events. [`Offline`] is the same without a network.
+//! HTTP interface of a server: messages of clients, the page, and the queries and events of the
+//! page. [`Service`] offers it on the network, and [`Offline`] without a network.
 
 mod access;
 mod answers;
@@ -36,7 +36,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 
-/// Server on the network, in a separate thread. It ends when this is dropped.
+/// Server on the network, which runs in a separate thread and ends when this is dropped.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -53,18 +53,19 @@ use tokio::sync::oneshot;
 /// ```
 #[derive(Debug)]
 pub struct Service {
-    /// Address.
+    /// Address on which the server listens.
     address: SocketAddr,
-    /// Signal to stop.
+    /// The server stops when this sender is dropped.
     stop: Option<oneshot::Sender<()>>,
-    /// The thread.
+    /// Thread of the server.
     thread: Option<JoinHandle<()>>,
 }
 
-/// Number of connections that may wait to be accepted, because many ranks start at once.
+/// Number of connections that may wait to be accepted. It is large because many ranks start at
+/// once.
 const BACKLOG: u32 = 4096;
 
-/// Number of threads that query the database.
+/// Largest number of threads that query the database.
 const READERS: usize = 8;
 
 impl Service {
@@ -73,10 +74,11 @@ impl Service {
         WebParams::default()
     }
 
-    /// Starts listening.
+    /// Starts a server for a running or a finished run.
     ///
     /// # Errors
-    /// Returns [`Error::Listen`] if that fails.
+    /// Returns [`Error::Listen`] if the server cannot listen on the address, or if the system
+    /// cannot create a thread or runtime.
     pub fn start(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
         let wanted = params.0.address;
         let source = source.into();
@@ -87,7 +89,7 @@ impl Service {
             let app = Arc::new(App::new(source, params.0));
             carry(&app);
             tokio::spawn(accept(listener, app));
-            // A dropped sender means the same.
+            // No message is sent. This waits until the sender is dropped.
             Ok((address, async { drop(stopped.await) }))
         };
         let (address, thread) = beside("web", begin).map_err(|error| Error::Listen {
@@ -101,12 +103,13 @@ impl Service {
         })
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the server listens, with the actual port if the parameters have
+    /// port 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Blocks as long as it runs.
+    /// Blocks the calling thread as long as the server runs.
     pub fn wait(mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -118,15 +121,15 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A failure cannot be reported any more.
+            // A panic of the thread cannot be reported any more.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs a server in a separate thread until the future that `begin` returns is ready. The caller
-/// may itself be in a runtime, in which another one must not block or be dropped, so the runtime
-/// stays in the thread. Returns the result of `begin`.
+/// Runs a server in a separate thread until the future that `begin` returns is ready. Returns the
+/// result of `begin` and the thread. The caller may itself be in a runtime, where another runtime
+/// must not block or be dropped. Therefore the new runtime stays in the thread.
 fn beside<T: Send + 'static, F: Future<Output = ()>>(
     name: &str,
     begin: impl FnOnce() -> std::io::Result<(T, F)> + Send + 'static,
@@ -139,7 +142,7 @@ fn beside<T: Send + 'static, F: Future<Output = ()>>(
             drop(inside);
             Ok((runtime, begun))
         });
-        // The caller waits for this.
+        // Sending cannot fail, because the caller waits for the result.
         match begun {
             Ok((runtime, (known, until))) => {
                 let _ = tell.send(Ok(known));
@@ -160,7 +163,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     runtime.max_blocking_threads(READERS).build()
 }
 
-/// Delivers the state thread's answers to the tasks of this runtime.
+/// Delivers answers of the state thread to the tasks of this runtime.
 fn carry(app: &App) {
     if let Source::Live(hub) = &app.source {
         let answers = Arc::downgrade(&app.answers);
@@ -180,12 +183,12 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves each connection in a separate task.
+/// Accepts connections and serves each of them in a separate task.
 async fn accept(listener: TcpListener, app: Arc<App>) {
     let front = Dispatcher::new(Arc::clone(&app), router(Arc::clone(&app)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many open files; some will be closed soon.
+            // The usual reason is too many open files, some of which will be closed soon.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -217,7 +220,7 @@ fn connection(
             .header_read_timeout(head)
             .max_buf_size(HEAD)
             .serve_connection(SendTimeout::new(TokioIo::new(stream), patience), front);
-        // A connection error only concerns its peer.
+        // A connection error concerns only the peer.
         let _ = served.await;
     }
 }

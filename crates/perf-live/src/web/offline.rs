@@ -1,4 +1,4 @@
-//! [`Offline`]: a server without a network.
+//! [`Offline`]: HTTP interface of a server without a network.
 
 use super::{CheckedWebParams, Source, app::App, beside, carry, router};
 use crate::{Error, Result};
@@ -14,9 +14,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// Server without a network, in a separate thread: for tests, and for programs with an HTTP server
-/// of their own. It blocks the calling thread until the answer is complete; asynchronous programs
-/// must treat it like file access.
+/// Server without a network, which runs in a separate thread. It is meant for tests and for
+/// programs that have their own HTTP server. [`answer`](Self::answer) blocks the calling thread
+/// until the answer is complete, so asynchronous programs must treat it like file access.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -36,33 +36,33 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// ```
 #[derive(Debug)]
 pub struct Offline {
-    /// Sender of requests, dropped first so that the thread ends.
+    /// Sender of requests. It is dropped before the thread is joined, so that the thread ends.
     requests: Option<UnboundedSender<Asked>>,
-    /// The thread.
+    /// Thread of the server.
     thread: Option<JoinHandle<()>>,
 }
 
-/// Request, and receiver of the answer.
+/// Request, and the channel for the answer.
 type Asked = (Request<Body>, SyncSender<Reply>);
 
 /// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// HTTP status.
+    /// HTTP status code.
     pub status: u16,
     /// Names and values of the headers.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// Body.
+    /// Complete body.
     pub body: Vec<u8>,
 }
 
-/// Events have no end, so an answer consists of this number of them.
+/// Number of messages in an answer to a request for events, which have no end.
 const MESSAGES: usize = 2;
 
 impl Offline {
-    /// Creates a server of a running or a finished run. Address and timeouts of connections are
-    /// ignored.
+    /// Creates a server for a running or a finished run. The address, the limit on connections and
+    /// the timeouts of connections are ignored.
     ///
     /// # Errors
     /// Returns [`Error::Listen`] if the system cannot create a thread or runtime.
@@ -81,7 +81,7 @@ impl Offline {
                             Ok(response) => reply(response).await,
                             Err(never) => match never {},
                         };
-                        // The caller waits for it.
+                        // Sending cannot fail, because the caller waits for the reply.
                         let _ = to.send(reply);
                     });
                 }
@@ -98,10 +98,10 @@ impl Offline {
         })
     }
 
-    /// Answers a request, given by its method, its path with the query string, its headers, and its
-    /// body, whose length is added unless a header states it. Invalid HTTP is answered with `400`,
-    /// and a failed thread with `503`. For [events](super::Service), which have no end, the first
-    /// two messages are returned.
+    /// Answers a request, which is given by its method, its path with the query string, its headers
+    /// and its body. The header `Content-Length` is added if it is missing and the body is not
+    /// empty. The status is `400` for invalid HTTP and `503` if the thread has failed. Events have
+    /// no end, so only the first two messages of `/events` are returned.
     pub fn answer(
         &self,
         method: &str,
@@ -127,7 +127,7 @@ impl Offline {
         };
         let (to, reply) = sync_channel(1);
         if let Some(requests) = &self.requests {
-            // If it is not received, there is no answer.
+            // If the thread has ended, `recv` below fails.
             let _ = requests.send((request, to));
         }
         reply.recv().unwrap_or_else(|_| refused(503))
@@ -138,7 +138,7 @@ impl Drop for Offline {
     fn drop(&mut self) {
         self.requests.take();
         if let Some(thread) = self.thread.take() {
-            // A failure cannot be reported any more.
+            // A panic of the thread cannot be reported any more.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The page and its queries, answered in JSON.
+//! Handlers of the page and of its queries, which are answered in JSON.
 
 use super::app::{App, Source, answered, come_again, refusal};
 use super::query_string::{Asked, Fields};
@@ -24,7 +24,7 @@ const USUAL: usize = 1_000;
 /// Largest number of ranks in a query.
 pub(super) const RANKS: usize = 64;
 
-/// Returns the page.
+/// Returns the page as HTML.
 pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     let (html, policy) = page::page(matches!(app.source, Source::Live(_)));
     let mut response = html.into_response();
@@ -37,12 +37,12 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     response
 }
 
-/// Answers requests for all other paths.
+/// Answers requests for unknown paths with 404.
 pub(super) async fn nothing() -> Response {
     refusal(StatusCode::NOT_FOUND, "no such address")
 }
 
-/// Returns an answer in JSON.
+/// Returns a response with a text in JSON.
 fn given(text: String) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (kind, text).into_response()
@@ -59,7 +59,7 @@ fn wrong(status: StatusCode, what: &str) -> Response {
     (status, given(text)).into_response()
 }
 
-/// Parses a query, and answers it in a separate thread.
+/// Parses a query with `ask` and answers it with `find` in a separate thread.
 async fn answer<Q: Send + 'static>(
     app: Arc<App>,
     query: Option<String>,
@@ -89,7 +89,7 @@ async fn answer<Q: Send + 'static>(
     }
 }
 
-/// Writes an answer as JSON.
+/// Returns an answer as JSON; never `None`.
 pub(super) fn json(answer: &impl Serialize) -> Result<Option<String>> {
     let text = serde_json::to_string(answer);
     let text = text.map_err(|error| Error::Json {
@@ -103,13 +103,13 @@ pub(super) fn json(answer: &impl Serialize) -> Result<Option<String>> {
 pub(super) struct LossData {
     /// Number of calls.
     calls: u64,
-    /// Calls that were too slow.
+    /// Number of calls that were too slow.
     slow: u64,
-    /// Calls that were too fast.
+    /// Number of calls that were too fast.
     fast: u64,
-    /// Calls beyond experience.
+    /// Number of calls beyond experience.
     beyond_experience: u64,
-    /// Calls without enough data.
+    /// Number of calls without enough data.
     not_enough_data: u64,
     /// Time lost.
     time: Nanos,
@@ -230,7 +230,7 @@ impl From<&RankSummary> for RankData {
     }
 }
 
-/// Returns 200 as long as the database can be written.
+/// Returns 200 as long as the database can be written, otherwise 503 with the reason.
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     match &app.source.overview().failure {
         None => given(r#"{"store":"ok"}"#.into()),
@@ -247,7 +247,7 @@ pub(super) struct StateData<'a> {
     total: LossData,
     /// Number of clients.
     clients: usize,
-    /// Reason why the database cannot be written.
+    /// Reason why the database cannot be written; `None` if it can be written.
     failure: Option<&'a str>,
     /// Number of messages that were not stored.
     unstored: u64,
@@ -270,15 +270,15 @@ impl<'a> StateData<'a> {
 
 #[derive(Serialize)]
 struct Run<'a> {
-    /// `true` for a running server.
+    /// `true` for a running server, `false` for a finished run.
     live: bool,
-    /// Name of the database file.
+    /// Name of the database file without directories.
     name: Option<&'a str>,
     /// Number of ranks.
     ranks: usize,
     /// Number of dropped records.
     dropped: u64,
-    /// Axes for samples.
+    /// Names of the axes for samples.
     axes: Vec<&'static str>,
     /// State of all programs.
     #[serde(flatten)]
@@ -311,20 +311,20 @@ pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) 
     .await
 }
 
-/// Selection of ranks and a statistic.
+/// Query for a ranking: the statistic, and the selection of ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranked {
-    /// Statistic with its name.
+    /// Statistic and its name.
     by: (&'static str, Ranking),
-    /// Number of first ranks.
+    /// Number of ranks from the start of the ranking.
     top: usize,
-    /// Number of last ranks.
+    /// Number of ranks from the end of the ranking.
     bottom: usize,
-    /// Program; `None` for all.
+    /// Program; `None` for all programs.
     program: Option<u32>,
 }
 
-/// First and last ranks.
+/// First and last ranks of a ranking.
 #[derive(Debug, Serialize)]
 pub(super) struct RankingData {
     /// Name of the statistic.
@@ -358,7 +358,7 @@ impl Ranked {
         })
     }
 
-    /// Returns the first and the last ranks.
+    /// Returns the first and the last ranks. No rank is in both lists.
     pub(super) fn of(&self, overview: &Overview) -> RankingData {
         let mut all = overview.ranked(self.by.1);
         all.retain(|one| self.program.is_none_or(|program| program == one.program));
@@ -375,7 +375,7 @@ impl Ranked {
     }
 }
 
-/// Returns ranks ordered by a statistic of their anomalies per step.
+/// Returns ranks ordered by a statistic of their anomalies per step, or by time lost.
 pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(app, query, Ranked::asked, |app, asked| {
         json(&asked.of(&app.source.overview()))
@@ -383,7 +383,7 @@ pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQue
     .await
 }
 
-/// Returns steps of some ranks that had anomalies.
+/// Returns steps with anomalies of the chosen ranks.
 pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -395,7 +395,7 @@ pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery
     .await
 }
 
-/// Returns steps of programs.
+/// Returns the totals of steps of one program or of all programs.
 pub(super) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -421,19 +421,19 @@ struct FunctionData<'a> {
     function: &'a str,
     /// Totals over its calls.
     loss: LossData,
-    /// Exclusive run times.
+    /// Exclusive run times in nanoseconds.
     exclusive: MomentsData,
-    /// Inclusive run times.
+    /// Inclusive run times in nanoseconds.
     inclusive: MomentsData,
     /// Scores of the anomalies.
     score: MomentsData,
-    /// Severities of the anomalies.
+    /// Severities of the anomalies in nanoseconds.
     severity: MomentsData,
-    /// First and last step with an anomaly.
+    /// First and last step with an anomaly; `None` without anomalies.
     steps: Option<(u64, u64)>,
 }
 
-/// Returns the statistics of each function.
+/// Returns the statistics of functions of one program or of all programs.
 pub(super) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -528,7 +528,7 @@ pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQue
     .await
 }
 
-/// Returns a recorded call, and the model that judged it.
+/// Returns a recorded call and the model with which the call was classified.
 pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let id: Option<i64> = fields.get("id")?;

@@ -18,29 +18,29 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebParams {
-    /// Address.
+    /// Address to listen on.
     pub(super) address: SocketAddr,
-    /// Token of writers.
+    /// Token that clients must send to write.
     pub(super) token: String,
-    /// Host names.
+    /// Additional host names.
     pub(super) hosts: Vec<String>,
     /// Largest message in bytes.
     pub(super) body: usize,
-    /// Total size of messages and views in bytes.
+    /// Largest total size of messages and views in transit, in bytes.
     pub(super) bodies: usize,
-    /// Number of connections.
+    /// Largest number of connections.
     pub(super) connections: usize,
     /// Timeout for the head of a request.
     pub(super) head: Duration,
     /// Timeout for a body or a blocked connection.
     pub(super) patience: Duration,
-    /// Interval of events.
+    /// Shortest interval between events.
     pub(super) tick: Duration,
-    /// Number of pages with events.
+    /// Largest number of pages that receive events.
     pub(super) pages: usize,
 }
 
-/// Omits the token.
+/// The output omits the token and the limits.
 impl std::fmt::Debug for WebParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = f.debug_struct("WebParams");
@@ -66,7 +66,7 @@ impl Default for WebParams {
     }
 }
 
-/// Upper bound on timeouts, because clocks have a limited range.
+/// Upper bound on times, because clocks have a limited range.
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl WebParams {
@@ -77,8 +77,8 @@ impl WebParams {
         self
     }
 
-    /// Sets the token of writers: at least 16 visible ASCII characters. No default. Readers need
-    /// none.
+    /// Sets the token that clients must send to write. It needs at least 16 visible ASCII
+    /// characters and has no default. Readers need no token.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
@@ -92,35 +92,37 @@ impl WebParams {
         self
     }
 
-    /// Sets the largest message in bytes. Default: 8 MiB.
+    /// Sets the size of the largest message in bytes. Default: 8 MiB; at least 1 KiB, at most 1
+    /// GiB.
     pub fn body(mut self, bytes: usize) -> Self {
         self.body = bytes;
         self
     }
 
     /// Sets the largest total size of all messages and views in transit, in bytes. Default: 128
-    /// MiB.
+    /// MiB; at least [`body`](Self::body), at most 1 TiB.
     pub fn bodies(mut self, bytes: usize) -> Self {
         self.bodies = bytes;
         self
     }
 
-    /// Sets the largest number of connections; further ones are closed at once. Default: 16,384.
+    /// Sets the largest number of connections. Further connections are closed at once. Default:
+    /// 16,384; at least 1, at most 2^20.
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// Sets the timeout for the head of a request, including the wait for it. Default: 15 s. A
-    /// connection that is silent for longer is closed; clients open another one. At least 10 ms, at
-    /// most one day.
+    /// Sets the timeout for the head of a request, including the wait for the request. A connection
+    /// that is silent for longer is closed; clients then open another connection. Default: 15 s; at
+    /// least 10 ms, at most one day.
     pub fn head(mut self, time: Duration) -> Self {
         self.head = time;
         self
     }
 
-    /// Sets the timeout for receiving a body, and for a peer that accepts no data. Default: 30 s;
-    /// at least 10 ms, at most one day.
+    /// Sets the timeout for receiving a body, and for sending to a peer that accepts no data.
+    /// Default: 30 s; at least 10 ms, at most one day.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
@@ -178,6 +180,6 @@ impl WebParams {
     }
 }
 
-/// Validated parameters.
+/// Validated parameters, the result of [`WebParams::check`].
 #[derive(Clone, Debug)]
 pub struct CheckedWebParams(pub(super) WebParams);

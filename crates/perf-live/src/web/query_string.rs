@@ -1,10 +1,10 @@
-//! [`Fields`]: query string of a request.
+//! [`Fields`]: parser of the query string of a request.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Names and values. Unknown names are errors, so that a misspelt filter does not select
-/// everything.
+/// Names and values of a query string. Unknown names are errors, so that a misspelt filter does not
+/// select everything. Each value is removed when it is read.
 #[derive(Debug)]
 pub(super) struct Fields(Vec<(String, String)>);
 
@@ -25,7 +25,7 @@ impl Fields {
             if all.iter().any(|(known, _)| *known == name) {
                 return Err(format!("`{}` is given twice", short(&name)));
             }
-            // An empty field of a form is not set.
+            // An empty field of a form is the same as a missing field.
             if !value.is_empty() {
                 all.push((name, value));
             }
@@ -33,13 +33,13 @@ impl Fields {
         Ok(Fields(all))
     }
 
-    /// Takes a text.
+    /// Takes a text; `None` if the field is missing.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
-    /// Takes a number or another value that can be parsed.
+    /// Takes a number or another value that can be parsed; `None` if the field is missing.
     pub(super) fn get<T: FromStr>(&mut self, name: &str) -> Asked<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Fields {
             .map_err(|_| format!("`{name}` cannot be `{}`", short(&text)))
     }
 
-    /// Takes a finite number.
+    /// Takes a finite number; `None` if the field is missing.
     pub(super) fn real(&mut self, name: &str) -> Asked<Option<f64>> {
         match self.get::<f64>(name)? {
             Some(number) if !number.is_finite() => Err(format!("`{name}` cannot be `{number}`")),
@@ -58,7 +58,7 @@ impl Fields {
         }
     }
 
-    /// Takes a number with a default and an upper bound.
+    /// Takes a number of at most `most`, with the default `usual`.
     pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Asked<usize> {
         match self.get(name)? {
             None => Ok(usual),
@@ -67,7 +67,8 @@ impl Fields {
         }
     }
 
-    /// Takes one of some words.
+    /// Takes one of the words in `all` and returns the value of the word; `None` if the field is
+    /// missing.
     pub(super) fn one_of<T: Copy>(&mut self, name: &str, all: &[(&str, T)]) -> Asked<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -84,14 +85,15 @@ impl Fields {
         })
     }
 
-    /// Takes `from` and `to`.
+    /// Takes the range of steps from `from` to `to`, both inclusive; a missing end is unlimited.
     pub(super) fn steps(&mut self) -> Asked<RangeInclusive<u64>> {
         let from = self.get("from")?.unwrap_or(0);
         let to = self.get("to")?.unwrap_or(u64::MAX);
         Ok(from..=to)
     }
 
-    /// Takes ranks as `program.rank,program.rank`, or `rank` alone for program 0; at most `most`.
+    /// Takes at most `most` ranks, written as `program.rank,program.rank`; `rank` alone means
+    /// program 0.
     pub(super) fn ranks(&mut self, most: usize) -> Asked<Vec<(u32, u32)>> {
         let text = self.text("ranks").unwrap_or_default();
         let parts: Vec<_> = text.split(',').filter(|part| !part.is_empty()).collect();
@@ -122,7 +124,7 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Decodes `%20` and `+`.
+/// Decodes percent-encoding like `%20`, and `+` as a space.
 fn decoded(text: &str) -> Asked<String> {
     let wrong = || format!("`{}` is not valid percent-encoding", short(text));
     let mut out = Vec::with_capacity(text.len());

@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Sleep;
 
-/// Connection that fails if no data could be sent for some time.
+/// Connection whose writes fail if the peer accepts no data for the duration of the timeout.
 #[derive(Debug)]
 pub(super) struct SendTimeout<T> {
     /// Underlying connection.
     inner: T,
     /// Timeout.
     patience: Duration,
-    /// Timer that runs while data waits to be sent.
+    /// Timer that runs while data waits to be sent; `None` at other times.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -28,7 +28,8 @@ impl<T> SendTimeout<T> {
         }
     }
 
-    /// Checks an attempt to send: it succeeded, it waits, or it has timed out.
+    /// Returns the result of an attempt to send, or the error `TimedOut` if attempts have waited
+    /// for too long.
     fn watch<R>(
         &mut self,
         context: &mut Context<'_>,

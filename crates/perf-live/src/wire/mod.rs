@@ -1,18 +1,19 @@
 //! Messages between clients and a server: bodies of HTTP requests and answers.
 //!
-//! A message consists of `PKL` and a letter for its kind, a 16-bit version, and its fields in
-//! order, little-endian; texts and blocks of bytes are preceded by their 32-bit length. Deltas and
-//! views inside have versions of their own.
+//! A message consists of `PKL`, a letter for its kind, a 16-bit version, and its fields in order.
+//! Numbers are little-endian, and texts and blocks of bytes are preceded by their 32-bit length.
+//! Deltas and views in a message have separate versions.
 //!
 //! | request | body | answer |
 //! |---|---|---|
 //! | `POST /v1/hello` | [`Hello`]: identity of the client | [`Welcome`] |
 //! | `POST /v1/push` | [`Push`]: a delta, records, or both | [`Answer`] |
 //!
-//! Deltas and bundles of records are numbered separately for each client. A repeated one, after a
-//! lost answer, is acknowledged and not counted again. Data acknowledged with `200` is on the disk
-//! of the server. `409` is an [`Answer`] too: the server was restarted with another session, and
-//! names must be sent again. With `503`, `Retry-After` is the delay before the next attempt.
+//! Deltas and bundles of records are numbered separately for each client. If a client repeats one
+//! of them after a lost answer, it is acknowledged but not counted again. Data acknowledged with
+//! status `200` is on the disk of the server. The status `409` also has an [`Answer`] as its body.
+//! It means that the server was restarted with another session, and that names must be sent again.
+//! With status `503`, the header `Retry-After` contains the delay before the next attempt.
 //!
 //! ```
 //! use perf_live::wire::{Hello, Welcome};
@@ -31,7 +32,7 @@ use perf_core::codec::{Reader, Writer};
 /// Version of the messages.
 pub const VERSION: u16 = 1;
 
-/// Begins a message of a kind, of about `capacity` bytes.
+/// Begins a message of a kind, with memory for about `capacity` bytes.
 fn begin(kind: u8, capacity: usize) -> Writer {
     let mut to = Writer(Vec::with_capacity(capacity + 16));
     to.bytes(&[b'P', b'K', b'L', kind]);
@@ -54,7 +55,7 @@ fn open<'a>(bytes: &'a [u8], kind: u8, expected: &'static str) -> Result<Reader<
 /// Longest name of a program or host, in bytes.
 pub const LONGEST_NAME: usize = 256;
 
-/// Requests no view, see [`Push::view`].
+/// Value of [`Push::view`] that requests no view.
 pub const NO_VIEW: u64 = u64::MAX;
 
 /// Path of requests with a [`Hello`].
@@ -63,19 +64,20 @@ pub const HELLO: &str = "/v1/hello";
 /// Path of requests with a [`Push`].
 pub const PUSH: &str = "/v1/push";
 
-/// Identity of a client: sent once before all other messages, and again at any time.
+/// Identity of a client. It must be sent before all other messages and may be sent again at any
+/// time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// Number of the client: a new one for each start of a program, and the same one for a reader
-    /// that restarts on the same stream.
+    /// Number of the client. Each start of a program needs a new number, whereas a reader that
+    /// restarts on the same stream uses the same number.
     pub client: u64,
-    /// Program within a workflow.
+    /// Number of the program within a workflow.
     pub program: u32,
-    /// Rank, or the first one if the client represents several.
+    /// Rank of the client, or the first rank if the client represents several ranks.
     pub rank: u32,
     /// Display name of the program; at most [`LONGEST_NAME`] bytes.
     pub name: String,
-    /// Host, may be empty; at most [`LONGEST_NAME`] bytes.
+    /// Name of the host, which may be empty; at most [`LONGEST_NAME`] bytes.
     pub host: String,
 }
 
@@ -126,9 +128,9 @@ fn cut(name: &str) -> &str {
 
 /// State of a client on the server, the answer to a hello.
 ///
-/// It may be followed by the [positions](Self::encode_with) of the client's ranks. Servers of
-/// earlier versions send none; a new client gets none, and clients of earlier versions are new at
-/// each start.
+/// It may be followed by the [positions](Self::encode_with) of the ranks of the client. A new
+/// client gets no positions, and servers of earlier versions send none. Clients of earlier versions
+/// are new at each start, so they never get positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Welcome {
     /// Session of the server.
@@ -137,7 +139,7 @@ pub struct Welcome {
     pub delta: u64,
     /// Last stored bundle of records of the client; 0 for none.
     pub records: u64,
-    /// Largest message in bytes.
+    /// Size of the largest message that the server accepts, in bytes.
     pub most: u64,
 }
 
@@ -149,7 +151,8 @@ impl Welcome {
         self.encode_with(&[])
     }
 
-    /// Encodes the message with the last merged steps of the client's ranks.
+    /// Encodes the message with the positions of the ranks of the client, which contain their last
+    /// merged steps.
     pub fn encode_with(&self, positions: &[Position]) -> Vec<u8> {
         let mut to = begin(Self::KIND, 36 + 24 * positions.len());
         for number in [self.session, self.delta, self.records, self.most] {
@@ -203,12 +206,12 @@ impl Welcome {
     }
 }
 
-/// Entries of a store that are sent together.
+/// Records of a client that are sent together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
-    /// Number of the bundle of this client, from 1.
+    /// Number of the bundle within the client, from 1.
     pub sequence: u64,
-    /// Entries.
+    /// Entries of a provenance store.
     pub entries: Vec<Entry>,
 }
 
@@ -224,11 +227,12 @@ pub struct Bundle {
 pub struct Push {
     /// Number of the client.
     pub client: u64,
-    /// Number of its last view; 0 for none, [`NO_VIEW`] if it requests none.
+    /// Number of the last view of the client; 0 if it has no view, and [`NO_VIEW`] if it requests
+    /// none.
     pub view: u64,
-    /// New knowledge.
+    /// New knowledge; `None` for records only.
     pub delta: Option<Delta>,
-    /// New records.
+    /// New records; `None` for a delta only.
     pub records: Option<Bundle>,
 }
 
@@ -274,13 +278,13 @@ impl Push {
     ///
     /// # Errors
     /// Returns [`Error::Wire`](crate::Error::Wire) with the offset of the invalid bytes, and the
-    /// errors of deltas and entries. No number in the bytes can cause an allocation larger than
-    /// their content justifies.
+    /// errors of deltas and entries. Invalid lengths in the bytes cannot cause large allocations.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         Ok(Self::decode_with(bytes)?.0)
     }
 
-    /// Decodes the message, and also returns the bytes of its delta.
+    /// Decodes the message and also returns the bytes of its delta, which are empty without a
+    /// delta.
     pub(crate) fn decode_with(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let mut from = open(bytes, Self::KIND, "a push")?;
         let mut push = Push {
@@ -342,7 +346,7 @@ pub struct Answer {
     pub delta: u64,
     /// Last stored bundle of records of the client; 0 for none.
     pub records: u64,
-    /// Number of the latest view.
+    /// Number of the latest view of the server; 0 if it could not be sent for lack of memory.
     pub number: u64,
     /// Latest view as [its bytes](perf_anomaly::server::View::decode), if the client does not have
     /// it and requests one.

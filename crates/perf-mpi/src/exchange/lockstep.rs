@@ -1,4 +1,4 @@
-//! [`Lockstep`]: exchange rounds that all ranks run at the same time.
+//! [`Lockstep`]: merges the statistics that the ranks learn, in rounds that all ranks run at the same time.
 
 use super::rounds::{Ended, Rounds};
 use super::{Finished, Mailbox};
@@ -8,7 +8,7 @@ use perf_anomaly::server::{Server, ServerParams};
 
 /// Exchanges learned statistics between ranks in collective rounds.
 ///
-/// The view of a round is available at the end of the round. A [`Monitor`](perf_anomaly::Monitor)
+/// After a round, each client can receive the merged statistics, its view. A [`Monitor`](perf_anomaly::Monitor)
 /// takes it before it judges the next step. Programs with a client of their own call
 /// [`Client::receive`](perf_anomaly::server::Client::receive).
 ///
@@ -29,7 +29,7 @@ use perf_anomaly::server::{Server, ServerParams};
 /// let client = Client::new(ranks.rank() as u64, lockstep.mailbox());
 /// let mut monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// for step in 0..10 {
-///     // Events of the step into the monitor, its end, and then:
+///     // Pass the events of the step to the monitor, end the step, and then:
 ///     lockstep.round()?;
 /// }
 /// let finished = lockstep.finish()?;
@@ -60,9 +60,9 @@ impl<'r> Lockstep<'r> {
         })
     }
 
-    /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
-    /// differ. Neighbouring numbers on a rank cause less communication than numbers that are
-    /// distributed round-robin.
+    /// Returns the mailbox through which a client of this rank exchanges messages. The numbers of
+    /// all clients of a job must differ. Consecutive numbers on each rank need less communication
+    /// than numbers that are distributed round-robin.
     pub fn mailbox(&self) -> Mailbox {
         self.rounds.mailbox().clone()
     }

@@ -1,14 +1,15 @@
-//! Reduction of the parts of all ranks along a tree of messages.
+//! Merging of the parts of all ranks along a tree of messages, with the same result on all ranks.
 //!
-//! Ranks form a binomial tree. Rank `r` receives from the ranks `r + 2^i` for all `2^i` below
-//! `2^k`, the lowest set bit of `r`, and sends to rank `r - 2^k`. Parts are sent up the tree, and
-//! the merged result is sent down. Each rank sends and receives as many messages as it has
-//! neighbours in the tree, at most the number of bits of the number of ranks.
+//! Ranks form a binomial tree. If `2^k` is the lowest set bit of `r`, rank `r` sends to rank
+//! `r - 2^k` and receives from the ranks `r + 1`, `r + 2`, `r + 4`, ... below `r + 2^k`. Rank 0 only
+//! receives. Parts are sent up the tree, and the merged result is sent down. Each rank sends and
+//! receives one message for each neighbour in the tree, of which there are at most as many as the
+//! number of ranks has bits.
 //!
 //! The order of merging does not depend on the ranks that hold the parts. Parts have *places*, and
 //! are merged as the leaves of a binary tree over places ([`Plan`]). The result is therefore
-//! identical for any distribution of places over ranks, even if merging rounds. A rank with
-//! neighbouring places, the recommended distribution, sends few parts.
+//! identical for any distribution of places over ranks, even if merging has rounding errors. Ranks
+//! should have consecutive places, because they then send few parts.
 
 mod nonblocking;
 mod plan;

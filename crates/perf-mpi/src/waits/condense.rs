@@ -1,4 +1,4 @@
-//! [`condense`]: MPI calls of a location for the ranks that need them, without functions and counters.
+//! [`condense`]: selects the MPI calls of a location that each other rank needs, without functions and counters.
 
 use super::partners::Partners;
 use super::record::{Record, TIME_MARK, communication};
@@ -10,19 +10,19 @@ use perf_core::{
 use perf_wait::activity::CallKind;
 use std::collections::HashMap;
 
-/// MPI calls of a location, as another rank needs them.
+/// MPI calls of a location that another rank needs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Condensed {
     /// Location.
     pub(super) location: LocationId,
-    /// Number of each call among all MPI calls of the location.
+    /// Index of each call among all MPI calls of the location.
     pub(super) numbers: Vec<u32>,
     /// Events of the calls.
     records: Vec<Record>,
 }
 
 impl Condensed {
-    /// Converts the calls to events. Calls nest in no frame.
+    /// Converts the calls to events. No stack frame encloses the calls.
     pub(super) fn events(&self) -> Result<Events> {
         let mut events = Events::default();
         for record in &self.records {
@@ -50,9 +50,9 @@ impl Wire for Condensed {
     }
 }
 
-/// Returns for each of `size` ranks the calls of a location that it needs: those with a message or collective of its
-/// own processes, the first and the last call of MPI, and the times of the first and last event. Without `partners`,
-/// rank 0 needs all calls.
+/// Returns for each of `size` ranks the calls of a location that the rank needs. These are the calls with a message
+/// or collective of the rank's processes, calls that start or end MPI, and the times of the first and last event.
+/// Without `partners`, returns all calls once, for rank 0.
 pub(super) fn condense(
     location: LocationView<'_>,
     definitions: &Definitions,
@@ -90,8 +90,8 @@ pub(super) fn condense(
     Ok(condense.ranks)
 }
 
-/// Returns the event that decides which ranks need the start of an operation, by the number of the start: the end of each
-/// non-blocking receive and of each collective, and the cancellation of a send, which no rank needs.
+/// Returns the events that decide which ranks need the start of an operation, by the index of the start. These are the
+/// ends of non-blocking receives and of collectives. A cancelled send maps to its cancellation, which no rank needs.
 fn completions(location: LocationView<'_>, job: &Job) -> Result<HashMap<usize, Event<'static>>> {
     let (mut found, mut sends) = (HashMap::new(), HashMap::new());
     let (mut receives, mut collectives) = (HashMap::new(), HashMap::new());
@@ -142,9 +142,9 @@ struct Call {
     region: RegionId,
     /// Time at which it was entered.
     enter: Ticks,
-    /// All ranks need it: each process waits for all others when MPI starts and ends.
+    /// `true` if all ranks need the call: each process waits for all others when MPI starts and ends.
     is_for_all: bool,
-    /// Records, and the ranks that need each.
+    /// Records, each with the ranks that need it, ascending.
     records: Vec<(Record, Vec<u32>)>,
 }
 
@@ -153,9 +153,9 @@ struct Condense<'a> {
     definitions: &'a Definitions,
     partners: Option<&'a Partners<'a>>,
     location: LocationId,
-    /// Ends of receives and collectives, by the number of the event that starts them.
+    /// Events that decide which ranks need the start of an operation, by the index of the start.
     completions: HashMap<usize, Event<'static>>,
-    /// Depth of the open call.
+    /// Depth of the open call; `None` outside of MPI calls.
     open: Option<usize>,
     call: Call,
     /// Number of calls so far.
@@ -177,12 +177,12 @@ impl Condense<'_> {
         let Some(partners) = self.partners else {
             return vec![0];
         };
-        // The start of an operation goes where its end goes, which names the communicator.
+        // The start of an operation goes to the same ranks as its end, because only the end names the communicator.
         let event = self.completions.get(&index).copied().unwrap_or(event);
         partners.of(self.location, event)
     }
 
-    /// Adds the call that ends now to the ranks that need it.
+    /// Adds the call that ends now to the ranks that need it. `has_frame` is `false` for an event outside of MPI calls.
     fn finish(&mut self, leave: Ticks, has_frame: bool) {
         let call = std::mem::take(&mut self.call);
         let number = self.count;

@@ -1,4 +1,4 @@
-//! [`waits`] and [`efficiencies`]: wait states and efficiencies of a recording that is distributed over ranks.
+//! [`waits`] and [`efficiencies`]: wait states and efficiencies of a trace that is distributed over ranks.
 
 mod condense;
 mod partners;
@@ -17,15 +17,15 @@ use perf_wait::efficiency::{Efficiencies, IdealNetwork, IdealRun, UsefulTime};
 use perf_wait::waits::{WaitState, WaitStates};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Wait states of MPI calls in a recording that is distributed over ranks.
+/// Wait states of MPI calls in a trace that is distributed over ranks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Waits {
-    /// Severities by kind, call path and location in nanoseconds, exclusive: those of
-    /// [`WaitStates::profile`]. The same on all ranks.
+    /// Exclusive severities by kind, call path and location in nanoseconds, as in [`WaitStates::profile`]. The same on
+    /// all ranks.
     pub profile: Profile,
-    /// Wait states of own locations, in order of location, call and kind. The numbers of messages and
-    /// collectives are `None`, because no rank has all of them.
+    /// Wait states of the locations of this rank, in order of location, call and kind. The numbers of messages and
+    /// collectives are `None`, because no rank has all messages and collectives.
     pub states: Vec<WaitState>,
     /// Number of ends of messages and collectives of all locations that have no partner.
     pub unmatched: u64,
@@ -33,12 +33,12 @@ pub struct Waits {
 
 /// Finds the wait states of MPI calls. Collective.
 ///
-/// The results are those of [`WaitStates::of_activities`] for [`Activities::of_mpi`] of the whole
-/// recording, if the locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks
-/// must agree. Threads and accelerators do not count.
+/// The results equal those of [`WaitStates::of_activities`] for [`Activities::of_mpi`] of the whole trace, if the
+/// locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks must agree. Wait states of
+/// threads and accelerators are not searched.
 ///
-/// Each rank receives the MPI calls of other ranks that exchange messages with its own processes, without
-/// functions and counters, and all members of the collectives in which they take part. Reports progress
+/// Each rank receives from other ranks the MPI calls that exchange messages with its processes, and the calls of all
+/// members of the collectives in which its processes take part. Functions and counters are not sent. Reports progress
 /// as [`Activities::of_mpi`] does.
 ///
 /// ```no_run
@@ -55,7 +55,7 @@ pub struct Waits {
 ///
 /// # Errors
 ///
-/// - Returns [`Error::Wait`] if the calls of a rank cannot be found.
+/// - Returns [`Error::Wait`] if the MPI calls of a rank cannot be found.
 /// - Returns [`Error::Differs`] if definitions differ between ranks.
 /// - Returns [`Error::Cancelled`] if the job is cancelled.
 pub fn waits(ranks: &Ranks, part: Part, job: &Job) -> Result<Waits> {
@@ -89,10 +89,10 @@ pub fn waits(ranks: &Ranks, part: Part, job: &Job) -> Result<Waits> {
 
 /// Measures the efficiencies of the POP methodology. Collective.
 ///
-/// The result is the same on all ranks, and equals [`Efficiencies::of`] of the whole recording.
+/// The result is the same on all ranks and equals [`Efficiencies::of`] of the whole trace.
 ///
-/// The replay on an ideal network runs on rank 0, which needs memory for the MPI calls of all locations,
-/// though not for their functions and counters.
+/// The replay on an ideal network runs on rank 0. Rank 0 needs memory for the MPI calls of all locations, but not for
+/// their functions and counters.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -111,8 +111,8 @@ pub fn waits(ranks: &Ranks, part: Part, job: &Job) -> Result<Waits> {
 ///
 /// On all ranks:
 ///
-/// - Returns [`Error::Wait`] if the recording has no MPI calls or they cannot be replayed; other ranks than rank 0
-///   return [`Error::Elsewhere`].
+/// - Returns [`Error::Wait`] on rank 0, and [`Error::Elsewhere`] on other ranks, if the trace has no MPI calls or its
+///   calls cannot be replayed.
 /// - Returns [`Error::Differs`] if definitions differ between ranks.
 /// - Returns [`Error::Cancelled`] if the job is cancelled.
 pub fn efficiencies(
@@ -150,7 +150,7 @@ pub fn efficiencies(
     })
 }
 
-/// Returns the numbers of items that events refer to, which all ranks must share.
+/// Returns the numbers of locations, regions and communicators, which must be equal on all ranks.
 fn shape(definitions: &Definitions) -> [usize; 3] {
     let locations = definitions.system.locations().len();
     [
@@ -160,7 +160,8 @@ fn shape(definitions: &Definitions) -> [usize; 3] {
     ]
 }
 
-/// Sends the calls of own locations to the ranks that need them, and returns those that this rank needs. Collective.
+/// Sends the calls of the locations of this rank to the ranks that need them, and returns the calls of other ranks that
+/// this rank needs. Without `partners`, rank 0 receives all calls, including its own. Collective.
 fn exchange(
     ranks: &Ranks,
     view: TraceView<'_>,
@@ -179,7 +180,7 @@ fn exchange(
             }
             let each = condense(location, definitions, partners, ranks.size(), job)?;
             for (rank, (calls, to)) in each.into_iter().zip(&mut out).enumerate() {
-                // Own locations keep all of their events.
+                // This rank already has all events of its own locations.
                 if partners.is_none() || (rank != ranks.rank() && !calls.numbers.is_empty()) {
                     to.push(calls);
                 }
@@ -198,7 +199,8 @@ fn exchange(
     Ok(ranks.agree(found)?.concat())
 }
 
-/// Finds the wait states of own locations, and the profile of them. `paths` are the call paths of own locations.
+/// Finds the wait states of the locations of this rank, and the piece of the profile that they contribute. `paths` has
+/// the call paths of these locations.
 fn own_waits(
     part: Part,
     received: &[Condensed],
@@ -213,7 +215,7 @@ fn own_waits(
     let trace = Trace::new(definitions, events)?;
     let activities = Activities::of_mpi(trace.view(), job)?;
     let found = WaitStates::of_activities(&activities, job)?;
-    // Other locations bring call paths of their own, which this rank does not know.
+    // The received calls may add call paths that the locations of this rank do not have.
     let mut numbers: Vec<CallPathId> = Vec::with_capacity(activities.paths().paths().len());
     for path in activities.paths().paths() {
         let parent = path.parent.and_then(|it| numbers.get(it.index()).copied());
@@ -249,14 +251,14 @@ fn own_waits(
     Ok((waits, piece))
 }
 
-/// Returns the events of a location.
+/// Returns the events of a location, or [`Error::Differs`] if there is no such location.
 fn slot(events: &mut [Events], location: LocationId) -> Result<&mut Events> {
     events
         .get_mut(location.index())
         .ok_or(Error::Differs { what: "locations" })
 }
 
-/// Run time, and replay on an ideal network.
+/// Measured run time and replay on an ideal network.
 struct Run {
     runtime: Nanos,
     ideal: IdealRun,
@@ -312,7 +314,7 @@ impl Wire for Run {
     }
 }
 
-/// Useful time in messages.
+/// [`UsefulTime`] that can be sent to other ranks.
 struct Useful(UsefulTime);
 
 impl Wire for Useful {

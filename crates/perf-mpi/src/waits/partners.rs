@@ -1,4 +1,4 @@
-//! [`Partners`]: the ranks that need an event of a location.
+//! [`Partners`]: finds the ranks that need a message or collective of a location.
 
 use perf_core::{Definitions, Event, LocationId, Members, Transfer};
 
@@ -8,18 +8,20 @@ pub(super) struct Partners<'a> {
     definitions: &'a Definitions,
     /// Ranks that hold a location of the process of each location, ascending.
     of_process: Vec<Vec<u32>>,
-    /// Ranks that hold a location of a process of each communicator, or one with a collective on it, ascending.
+    /// For each communicator, the ranks that hold a location of one of its processes or a location with a collective on
+    /// it, ascending.
     of_comm: Vec<Vec<u32>>,
 }
 
 impl<'a> Partners<'a> {
-    /// Finds the ranks of all processes. `held` has the locations of each rank, and `comms` the communicators of their
-    /// collectives, which in damaged recordings include some that they do not belong to.
+    /// Finds the ranks of all processes. `held` has the locations of each rank. `comms` has the communicators of the
+    /// collectives of each rank; in damaged recordings a location may take part in a collective of a communicator to
+    /// which it does not belong.
     pub(super) fn new(definitions: &'a Definitions, held: &[Vec<u32>], comms: &[Vec<u32>]) -> Self {
         let system = &definitions.system;
         let count = system.locations().len();
         let mut of_process = vec![Vec::new(); count];
-        // Locations of a process are those of one group; others are processes of their own.
+        // A process is the locations of one group. Each location without a group is a process.
         let mut of_group = vec![Vec::new(); system.groups().len()];
         for (rank, locations) in (0..).zip(held) {
             for location in locations.iter().copied().map(LocationId) {
@@ -74,14 +76,14 @@ impl<'a> Partners<'a> {
         }
     }
 
-    /// Returns the ranks of both processes of a message. Messages are counted by process, so that threads on other
-    /// ranks need it as well.
+    /// Returns the ranks of both processes of a message. Messages are counted by process, so that ranks with other
+    /// threads of the two processes need the message as well.
     fn of_message(&self, location: LocationId, transfer: Transfer) -> Vec<u32> {
         let comm = transfer.comm.index();
         let members = self.definitions.comms.get(comm).map(|it| &it.members);
         let peer = match members {
             Some(Members::Ranks(ranks)) => ranks.get(transfer.peer as usize).copied().flatten(),
-            // Which side a location belongs to does not matter: all ranks of both get the message.
+            // In a communicator between two groups, all ranks of both groups get the message.
             _ => None,
         };
         let others = match peer {

@@ -1,18 +1,18 @@
-//! [`Record`]: event of an MPI call with its encoding for messages.
+//! [`Record`]: event of an MPI call, with its encoding for sending it to other ranks.
 
 use crate::{Reader, Result, Wire};
 use perf_core::{Collective, CollectiveOp, CommId, Event, RegionId, Ticks, Transfer};
 
-/// Event of an MPI call, and its time.
+/// Event of an MPI call with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
     /// Time.
     pub(super) at: Ticks,
-    /// Enter, leave, or event of a message or collective.
+    /// Enter, leave, event of a message or collective, or [`TIME_MARK`].
     pub(super) event: Event<'static>,
 }
 
-/// Returns the event without its borrow, if it belongs to messages and collectives.
+/// Returns an event of a message or collective without its borrow; `None` for other events.
 pub(super) fn communication(event: Event<'_>) -> Option<Event<'static>> {
     Some(match event {
         Event::Send(transfer) => Event::Send(transfer),
@@ -27,7 +27,7 @@ pub(super) fn communication(event: Event<'_>) -> Option<Event<'static>> {
     })
 }
 
-/// Codes of the events.
+// Codes of the events.
 const ENTER: u8 = 0;
 const LEAVE: u8 = 1;
 const SEND: u8 = 2;
@@ -44,7 +44,7 @@ const MARK: u8 = 10;
 /// Event that marks the first and the last time of a location.
 pub(super) const TIME_MARK: Event<'static> = Event::Measuring { on: true };
 
-/// Arguments of a message.
+/// Peer, communicator and tag, number of bytes, and request of a message.
 type TransferWords = ([u32; 3], u64, Option<u64>);
 
 fn words(of: &Transfer) -> TransferWords {

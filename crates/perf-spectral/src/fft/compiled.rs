@@ -13,7 +13,7 @@ use crate::reference::{Bound, Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::spectra::builder::SpectraBuilder;
 use crate::surrogate::{CheckedNull, Confidence};
-use crate::{Filter, Real, Result};
+use crate::{CheckedRelations, Filter, Kinship, Real, Relations, Result};
 use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;
 use std::fs::File;
@@ -51,6 +51,9 @@ compiled! {
     inverse = Transform::run_inverse(
         plan: &Transform<Self>, spectrum: &[Self], view: &mut [Self], scratch: &mut Scratch<Self>
     ) -> Result<()>;
+    relations = Spectra::all_relations(
+        spectra: &Spectra<Self>, filter: &dyn Filter, kin: &Kinship, params: &CheckedRelations, job: &Job
+    ) -> Result<Relations>;
     prepare = Transform::prepared(
         plan: &Transform<Self>, spectrum: &[Self], filter: &dyn Filter, job: &Job
     ) -> Result<Reference<Self>>;

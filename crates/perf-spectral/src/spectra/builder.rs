@@ -1,4 +1,4 @@
-//! [`SpectraBuilder`]: conversion of views to spectra.
+//! [`SpectraBuilder`]: normalises views and computes their Fourier spectra. Equal views are stored once.
 
 use crate::energy::{Energies, roots};
 use crate::fft::{Scratch, Transform};

@@ -287,7 +287,9 @@ impl<T: Real> Spectra<T> {
     fn taken(&self, number: usize) -> Result<&View> {
         let view = self.view(number)?;
         if view.is_skipped() {
-            let name = view.name.clone();
+            // Rows of profiles are described by metric, call path and location.
+            let row = self.skipped.iter().find(|row| row.view == number);
+            let name = row.map_or_else(|| view.name.clone(), ToString::to_string);
             return Err(Error::Skipped { view: number, name });
         }
         Ok(view)
@@ -463,7 +465,7 @@ impl<T: Real> Spectra<T> {
 
     /// Returns `true` if a power exceeds the rounding error of the values and of the transform
     /// (section 5).
-    fn varies(&self, view: &View, power: f64) -> bool {
+    pub(crate) fn varies(&self, view: &View, power: f64) -> bool {
         let power = power / self.plan.len() as f64;
         power > 1e-12 * view.total && power > T::NOTHING * view.varying
     }

@@ -6,6 +6,8 @@ mod equal_magnitudes;
 mod filters;
 mod profile;
 mod rank;
+mod relations;
+mod smooth_views;
 mod store;
 mod tables;
 mod torus;

@@ -41,7 +41,7 @@ fn rankings() {
         assert_eq!(float(&table, row, "unshifted r"), found.correlation.zero);
         assert_eq!(float(&table, row, "largest r"), found.correlation.max.r);
         assert_eq!(Some(float(&table, row, "Pearson's r")), found.pearson);
-        let shift = spectra.plan().shift(found.peak);
+        let shift = spectra.plan().steps(found.peak);
         let text = format!("({}, {})", shift[0], shift[1]);
         assert_eq!(table.text_of(row, "shift"), text);
     }

@@ -125,7 +125,6 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
 #[test]
 fn correlations_of_the_torus() {
     let Some(path) = corpus("torus/bgpc_nodes.yaml") else {
-        println!("skipped: corpus absent");
         return;
     };
     let text = std::fs::read_to_string(path).expect("a text file");

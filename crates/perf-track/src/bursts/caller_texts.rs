@@ -20,8 +20,7 @@ pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
 /// if all threads have such a rank, otherwise the index of the process in the recording.
 pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
     let system = &definitions.system;
-    // Threads of one process share its group; a thread outside of any process is a process of its
-    // own.
+    // Threads of one process share its group. A thread outside of any process counts as a process.
     let own = |id: LocationId| match system.process(id) {
         Some(group) => group.index(),
         None => system.groups().len() + id.index(),

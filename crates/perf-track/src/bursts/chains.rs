@@ -6,8 +6,8 @@ use perf_core::{CallPathId, CallTree, RegionId};
 use std::collections::HashMap;
 use std::fmt;
 
-/// Largest number of callers in a chain. If the calls of a recording never end, each call has all
-/// earlier calls as callers.
+/// Largest number of callers in a chain. The limit is needed because each call has all earlier calls
+/// as callers if the calls of a recording never end.
 pub(super) const MOST_CALLERS: usize = 256;
 
 /// Converts the error of adding a call path, which can only be a full call tree, because all
@@ -22,7 +22,7 @@ pub(super) fn too_many(_: perf_core::Error) -> Error {
 /// Chains of callers by id, and ids by chain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chains {
-    /// Text of each caller, once; its index is the region id in `tree`.
+    /// Text of each caller. The index of a text is the region id in `tree`.
     texts: Vec<String>,
     /// Index of each text.
     numbers: HashMap<String, RegionId>,
@@ -56,7 +56,7 @@ impl Chains {
         self.innermost.iter().map(chain)
     }
 
-    /// Returns a chain, which has no callers if the id is unknown.
+    /// Returns a chain; a chain without callers if the id is unknown.
     pub(super) fn get(&self, id: ChainId) -> CallerChain<'_> {
         let at = self.innermost.get(id.0 as usize).copied();
         CallerChain {

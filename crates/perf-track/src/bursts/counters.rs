@@ -1,4 +1,4 @@
-//! Counters of one thread within the current burst.
+//! [`Counters`]: values of the requested counters of one thread within the current burst.
 
 use super::formula::Fold;
 use perf_core::{MetricMode, Value, ValueType};
@@ -42,7 +42,7 @@ struct Slot {
 pub(super) struct Counters {
     /// Requested counters.
     slots: Vec<Slot>,
-    /// Number of decreases: each counter that decreased within a burst counts once for this burst.
+    /// Number of decreases. A counter that decreased within a burst counts once for the burst.
     pub(super) resets: u64,
 }
 

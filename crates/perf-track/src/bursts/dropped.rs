@@ -29,8 +29,8 @@ impl Merge for Amount {
 }
 
 /// Bursts that [`Extract::extract`](crate::Extract::extract) found, kept and dropped, by reason.
-/// Bursts dropped by `duration`, `missing` and `ranges` are in [`Bursts`](crate::Bursts) with their
-/// [`Kind`](crate::Kind); those of `empty`, `cut` and `interrupted` are not.
+/// [`Bursts`](crate::Bursts) includes the bursts dropped by `duration`, `missing` and `ranges` with their
+/// [`Kind`](crate::Kind), but not the bursts of `empty`, `cut` and `interrupted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Dropped {
@@ -41,22 +41,22 @@ pub struct Dropped {
     /// Bursts that are too short or too long.
     pub duration: Amount,
     /// Bursts without a required metric, by the missing counters in alphabetical order. A metric
-    /// that has all its counters but is not finite, as after a division by 0, is listed under its
-    /// own name.
+    /// that has all its counters but is not finite, such as after a division by 0, is listed by its
+    /// name.
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_counters")
     )]
     pub missing: BTreeMap<Vec<String>, Amount>,
-    /// Bursts with a metric out of its range, by that metric (the first one if there are several).
+    /// Bursts with a metric out of its range, by the metric (the first such metric of a burst).
     pub ranges: BTreeMap<String, Amount>,
-    /// Bursts cut by an edge of the window, or not over at the end of the recording.
+    /// Bursts cut by an edge of the window or by the end of the recording.
     pub cut: Amount,
     /// Calls during which recording was off or a buffer was flushed.
     pub interrupted: Amount,
     /// Number of calls with zero duration.
     pub empty: u64,
-    /// Number of accumulated counters that decreased within a burst; the burst lacks them.
+    /// Number of accumulated counters that decreased within a burst. The burst lacks these metrics.
     pub resets: u64,
     /// Number of samples of requested metrics that describe a process, a device or a thread other
     /// than the recording one. Bursts lack these metrics.
@@ -65,7 +65,7 @@ pub struct Dropped {
     pub divisions_by_zero: u64,
     /// Number of CPU threads whose events are missing from the recording.
     pub absent_threads: u64,
-    /// Number of CPU threads without any burst.
+    /// Number of CPU threads that have events but no burst.
     pub idle_threads: u64,
     /// Repairs made during the replay of enters and leaves.
     pub repairs: ReplayCounts,

@@ -84,7 +84,7 @@ impl DurationCut {
         Ok(cut)
     }
 
-    /// Returns the minimum duration for several experiments: the smallest of their minimum
+    /// Returns a common minimum duration for several experiments: the smallest of their minimum
     /// durations, so that no experiment loses more than the share. Returns 0 without experiments.
     pub fn shared<'c>(cuts: impl IntoIterator<Item = &'c DurationCut>) -> Nanos {
         cuts.into_iter()

@@ -33,9 +33,9 @@ struct Row {
     begin: Nanos,
     /// End of the burst.
     end: Nanos,
-    /// Callers of the call before it.
+    /// Callers of the call before the burst.
     before: Option<Callers>,
-    /// Callers of the call after it.
+    /// Callers of the call after the burst.
     after: Option<Callers>,
     /// Kind of the burst.
     kind: Kind,
@@ -43,12 +43,12 @@ struct Row {
 
 impl Extract {
     /// Extracts the bursts of the CPU threads in view, ordered by thread and time, and counts the
-    /// dropped ones. Bursts that a filter dropped are included with their [`Kind`].
+    /// dropped bursts. Bursts that a filter dropped are included with their [`Kind`].
     ///
-    /// Within a window a burst must lie completely inside; bursts cut by an edge are counted. The
-    /// process of a thread is its rank in the largest communicator if that contains all threads,
-    /// and otherwise its index among the processes of the recording, over all applications. Threads
-    /// without a burst are skipped. Chains of callers hold the innermost 256.
+    /// If the view has a window, bursts must lie completely inside; bursts cut by an edge are counted.
+    /// The process of a thread is its rank in the largest communicator if this communicator contains
+    /// all threads, otherwise its index among the processes of the recording, over all applications.
+    /// Threads without a burst are skipped. Chains of callers hold the innermost 256 callers.
     ///
     /// Threads are read in parallel; the result does not depend on the number of threads.
     ///
@@ -368,9 +368,9 @@ struct Known<'a> {
     slots: &'a [f64],
     /// Duration of the burst.
     duration: Nanos,
-    /// Call before it.
+    /// Call before the burst.
     before: Option<&'a Call>,
-    /// Call after it.
+    /// Call after the burst.
     after: Option<&'a Call>,
     /// Rule for divisions by 0.
     zero: ZeroDivision,

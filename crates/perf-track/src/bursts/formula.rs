@@ -2,13 +2,13 @@
 
 use crate::{Error, Result};
 
-/// Deepest nesting of parentheses and signs.
+/// Largest depth of nested parentheses and signs.
 const DEEPEST: usize = 64;
 
 /// Reduction of the samples of a counter within a burst to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fold {
-    /// The reduction that the counter's [`MetricMode`](perf_core::MetricMode) implies.
+    /// Reduction that the counter's [`MetricMode`](perf_core::MetricMode) implies.
     Natural,
     /// Mean of the samples.
     Mean,
@@ -54,7 +54,7 @@ pub(super) fn ratio(zero: ZeroDivision, over: f64, under: f64) -> f64 {
     }
 }
 
-/// Formula of a metric: `NAME = EXPRESSION`, or an expression alone, whose text is then the name.
+/// Formula of a metric: `NAME = EXPRESSION`, or an expression alone, whose text is also the name.
 ///
 /// An expression consists of `+ - * /`, parentheses, numbers, and names. A name of letters, digits
 /// and `_ . : @ #` needs no quotes; any other name must be in double quotes. `mean(NAME)` is the

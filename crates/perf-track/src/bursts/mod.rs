@@ -33,7 +33,7 @@ pub struct Thread {
     pub location: LocationId,
     /// Name, such as `rank 3, thread 0`.
     pub name: String,
-    /// Index of its process from 0: the rank if there is one.
+    /// Index of the process of the thread, from 0: the rank if there is one.
     pub process: u32,
 }
 
@@ -45,13 +45,13 @@ pub enum Kind {
     /// The burst has all metrics and passed all filters.
     #[default]
     Complete,
-    /// A required metric is missing, has no logarithm or is not finite.
+    /// A required metric is missing or not finite, or has no logarithm on a logarithmic axis.
     Missing,
     /// The burst is too short or too long.
     Duration,
     /// A metric is out of the requested range.
     Range,
-    /// The burst belongs to a cluster with too small a share of the time.
+    /// The burst belongs to a cluster with a share of the time below the requested minimum.
     Share,
 }
 
@@ -77,15 +77,15 @@ pub struct Column {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Burst {
-    /// Index of its thread in [`Bursts::threads`].
+    /// Index of the thread of the burst in [`Bursts::threads`].
     pub thread: u32,
     /// Begin.
     pub begin: Nanos,
     /// End, not before the begin.
     pub end: Nanos,
-    /// Callers of the call before it, if known.
+    /// Callers of the call before the burst, if known.
     pub before: Option<ChainId>,
-    /// Callers of the call after it, if known.
+    /// Callers of the call after the burst, if known.
     pub after: Option<ChainId>,
 }
 
@@ -272,7 +272,7 @@ impl Bursts {
         &self.threads
     }
 
-    /// Returns the number of processes that the threads belong to.
+    /// Returns the number of processes of the threads.
     pub fn processes(&self) -> usize {
         let mut seen: Vec<u32> = self.threads.iter().map(|thread| thread.process).collect();
         seen.sort_unstable();
@@ -325,8 +325,8 @@ impl Bursts {
             .collect()
     }
 
-    /// Returns the resolution of the clock: the greatest common divisor of the times from the first
-    /// begin to all begins and ends. At least 1 ns; 1 ns if all bursts begin and end at one time.
+    /// Returns the resolution of the clock: the greatest common divisor of the times from the begin of
+    /// the first burst to all begins and ends. Returns 1 ns if all bursts begin and end at one time.
     pub fn tick(&self) -> Nanos {
         let origin = self.rows.first().map_or(0, |burst| burst.begin.0);
         let mut tick = 0_u64;

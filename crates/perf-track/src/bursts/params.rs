@@ -27,13 +27,13 @@ pub enum Delimiter {
     /// Like [`Delimiter::Communication`], with the regions that match one of these patterns
     /// instead.
     Between(Vec<String>),
-    /// From each sample of this metric with a value other than 0 to its next sample, for recordings
-    /// that mark phases by the value of an event. May also be the name of a kind of event without a
-    /// variant, whose first argument is the value.
+    /// From each sample of this metric with a value other than 0 to the next sample of the metric, for
+    /// recordings that mark phases by the value of an event. The name may also be a kind of event
+    /// without a variant, whose first argument is the value.
     Value(String),
 }
 
-/// Range that a metric must lie in.
+/// Range of allowed values of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limits {
     /// Name of the metric.
@@ -73,7 +73,7 @@ pub(super) struct RequestedMetric {
 pub struct ExtractParams {
     /// Rule for begin and end.
     delimiter: Delimiter,
-    /// Formulas of the metrics; `true` for required ones.
+    /// Formulas of the metrics, each with `true` if the metric is required.
     metrics: Vec<(String, bool)>,
     /// `true` to add all metrics of the recording.
     all_counters: bool,
@@ -214,16 +214,19 @@ impl ExtractParams {
 /// its first word; and `instructions`, `cycles` and `ipc`, independent of their names in the
 /// recording.
 ///
-/// The value of a counter within a burst `[begin, end]` depends on its mode. Relative: the sum of
-/// the samples in `(begin, end]`, so that samples at an instant where one burst ends and the next
-/// begins belong to the first. Accumulated: the last value at or before the end minus the last at
-/// or before the begin; there must be a sample in `(begin, end]`, and there is no value if the
-/// counter decreases because of a wrap or reset. Absolute: the last value at or before the end.
+/// The value of a counter within a burst `[begin, end]` depends on the mode of the counter:
 ///
-/// The callers of a call are those sampled when it was entered. Without samples they are the open
-/// regions with the call itself as the innermost, since its name distinguishes calls if there are
-/// no line numbers. The call before a burst is the last one that had ended when the burst began;
-/// the call after it is the first one entered at or after its end.
+/// * Relative: the sum of the samples in `(begin, end]`, so that samples at an instant where one burst
+///   ends and the next begins belong to the first burst.
+/// * Accumulated: the last value at or before the end minus the last value at or before the begin.
+///   There must be a sample in `(begin, end]`. There is no value if the counter decreases because of a
+///   wrap or reset.
+/// * Absolute: the last value at or before the end.
+///
+/// The callers of a call are the callers sampled when the call was entered. Without samples they are
+/// the open regions with the call itself as the innermost, because the name of the call distinguishes
+/// calls if there are no line numbers. The call before a burst is the last call that had ended when the
+/// burst began; the call after a burst is the first call entered at or after the end of the burst.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -259,7 +262,7 @@ pub struct Extract {
 }
 
 impl Default for Extract {
-    /// Returns the default parameters: all bursts, with their duration alone.
+    /// Returns the default parameters: all bursts, without metrics besides the duration.
     fn default() -> Self {
         Extract {
             delimiter: Delimiter::default(),

@@ -1,5 +1,5 @@
-//! [`Plan`]: the extraction for one recording, with classified regions and with metrics resolved to
-//! ids.
+//! [`Plan`]: extraction of bursts prepared for one recording, with classified regions and metrics
+//! resolved to ids.
 
 use super::counters::Feed;
 use super::formula::{Fold, Formula};

@@ -1,4 +1,4 @@
-//! Scan for the bursts of one thread, event by event.
+//! [`scan`]: finds the bursts of one thread, event by event.
 
 use super::chains::too_many;
 use super::counters::Counters;
@@ -17,7 +17,7 @@ const BETWEEN_CHECKS: usize = 1 << 16;
 pub(super) enum Callers {
     /// Sampled context.
     Sampled(CallPathId),
-    /// The open regions: the innermost node in [`Scanned::paths`].
+    /// Open regions, as the node of the innermost region in [`Scanned::paths`].
     Open(Option<CallPathId>),
 }
 
@@ -117,13 +117,13 @@ struct Scan<'p> {
     communicates: bool,
     /// The open burst.
     open: Option<Open>,
-    /// `true` if the open burst continues through the current instant.
+    /// `true` while the open burst continues through the current instant without being divided.
     goes_on: bool,
     /// Last sampled context and its time.
     sampled: Option<(Ticks, CallPathId)>,
-    /// Bytes outside of any call: their time, the bytes sent and the bytes received.
+    /// Bytes outside of any call: time, bytes sent and bytes received.
     loose: (Ticks, u64, u64),
-    /// Paths of the open regions, from the outermost, as far as they were requested.
+    /// Paths of the open regions, outermost first, computed only as far as needed.
     open_paths: Vec<CallPathId>,
     /// First error, returned at the end of the scan.
     failed: Option<Error>,
@@ -447,8 +447,8 @@ impl Scan<'_> {
     fn close(&mut self, open: Open) {
         let burst = (open.begin, self.now);
         if open.begin == self.now {
-            // A burst between two calls without time is no burst; a call of zero duration counts as
-            // empty.
+            // Two calls without time in between have no burst in between. A call of zero duration
+            // counts as empty.
             self.found.empty += u64::from(self.plan.mode != Mode::Between);
         } else if open.interrupted {
             self.found.interrupted.push(burst);
@@ -466,7 +466,7 @@ impl Scan<'_> {
                 Mode::Calls | Mode::Value if open.begin < self.now => {
                     self.found.cut.push((open.begin, self.now));
                 }
-                // It began with the last event, so none of it was recorded.
+                // A burst that begins with the last event has no recorded time.
                 Mode::Calls | Mode::Value => {}
             }
         }

@@ -4,10 +4,11 @@ use super::{Amount, Bursts, Kind};
 use crate::{ClusterId, Error, Labels, Result};
 use perf_core::Nanos;
 
-/// Drops the clusters that take less than `share` of the time of all clusters: their bursts become
-/// [`Kind::Share`] and noise. The remaining clusters are renumbered by time.
+/// Drops the clusters that take less than `share` of the time of all clusters. Their bursts become
+/// noise of kind [`Kind::Share`]. The remaining clusters are renumbered by time. Also returns the
+/// amount of the dropped bursts.
 ///
-/// `labels` has one label for each burst; `share` is a fraction, such as 0.01.
+/// `labels` has one label for each burst. `share` is in `0.0..=1.0`, such as 0.01.
 ///
 /// ```
 /// use perf_core::Nanos;

@@ -97,8 +97,8 @@ impl Frame {
     /// |---|---|---|
     /// | `cluster` | text | number, or `noise` |
     /// | `bursts` | unsigned | number of bursts |
-    /// | `time` | time | sum of their durations |
-    /// | `share of time` | float, % | share in the time of all bursts, dropped ones included |
+    /// | `time` | time | sum of the durations |
+    /// | `share of time` | float, % | share of the time of all bursts, including dropped bursts |
     ///
     /// The cluster of a burst that a filter dropped is missing, and such bursts are not part of `noise`.
     ///
@@ -150,7 +150,7 @@ impl Labels {
     /// |---|---|---|
     /// | `cluster` | text | number, or `noise` |
     /// | `points` | unsigned | number of points |
-    /// | `share of points` | float, % | share in all points |
+    /// | `share of points` | float, % | share of all points |
     ///
     /// ```
     /// use perf_core::Cell;
@@ -206,13 +206,13 @@ impl Dropped {
     /// | `status` | text | `complete`, `duration filter`, `without counters`, `range filter`, `cut` or `interrupted` |
     /// | `metric` | text | counters that are missing, or metric out of its range |
     /// | `bursts` | unsigned | number of bursts |
-    /// | `time` | time | sum of their durations |
-    /// | `share of time` | float, % | share in the time of all bursts that were found, to which `cut` and `interrupted` do not belong |
+    /// | `time` | time | sum of the durations |
+    /// | `share of time` | float, % | share of the time of all bursts that were found, without `cut` and `interrupted` |
     ///
     /// | column of `counts` | type | meaning |
     /// |---|---|---|
     /// | `count of` | text | kind of event, thread or repair |
-    /// | `count` | unsigned | number of them |
+    /// | `count` | unsigned | number of events, threads or repairs |
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};
@@ -273,8 +273,8 @@ impl DurationCut {
     /// | `experiment` | text | name |
     /// | `minimum duration` | time | shortest duration that is kept |
     /// | `bursts`, `time` | unsigned, time | all bursts |
-    /// | `dropped bursts`, `dropped time` | unsigned, time | bursts that are shorter |
-    /// | `dropped share of time` | float, % | share of their time |
+    /// | `dropped bursts`, `dropped time` | unsigned, time | shorter bursts |
+    /// | `dropped share of time` | float, % | share of the shorter bursts in the time |
     ///
     /// ```
     /// use perf_core::Nanos;
@@ -326,8 +326,8 @@ impl TimeBalance {
     /// | `experiment` | text | name |
     /// | `part` | text | class of bursts, see [`parts`](Self::parts) |
     /// | `bursts` | unsigned | number of bursts |
-    /// | `time` | time | sum of their durations |
-    /// | `share of time` | float, % | share in the CPU time of the experiment |
+    /// | `time` | time | sum of the durations |
+    /// | `share of time` | float, % | share of the CPU time of the experiment |
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};

@@ -1,4 +1,4 @@
-//! Similarity of two labelings of the same points.
+//! [`Agreement`]: similarity of two labelings of the same points.
 
 use crate::{Error, Labels, Result};
 use std::collections::BTreeMap;
@@ -60,8 +60,8 @@ impl Agreement {
         })
     }
 
-    /// Returns the Rand index corrected for chance (Hubert and Arabie 1985): 1 for equal
-    /// partitions, about 0 for unrelated ones, and 1 if there are no pairs to disagree on.
+    /// Returns the Rand index corrected for chance (Hubert and Arabie 1985): 1 for equal partitions and
+    /// if there are no pairs of points, about 0 for unrelated partitions.
     pub fn adjusted_rand(&self) -> f64 {
         let (both, first, second) = (self.both as f64, self.first as f64, self.second as f64);
         let all = pairs(self.points) as f64;
@@ -73,8 +73,9 @@ impl Agreement {
         (both - chance) / (mean - chance)
     }
 
-    /// Returns the Mirkin distance over the square of the number of points: the fraction of ordered
-    /// pairs that share a cluster in one labeling only. 0 for equal partitions, always less than 1.
+    /// Returns the Mirkin distance divided by the square of the number of points: the fraction of
+    /// ordered pairs that share a cluster in only one of the labelings. 0 for equal partitions, always
+    /// less than 1.
     pub fn mirkin(&self) -> f64 {
         let apart = self.first + self.second - 2 * self.both;
         if self.points == 0 {
@@ -91,8 +92,8 @@ fn pairs(count: u64) -> u128 {
 }
 
 /// Returns `true` if two labelings partition the points marked in `core` in the same way,
-/// independent of cluster numbers; other points are ignored. Two exact implementations of DBSCAN
-/// must agree on this, while border points depend on a rule.
+/// independent of cluster numbers. Other points are ignored. Two exact implementations of DBSCAN
+/// must agree on core points, while border points depend on a rule.
 ///
 /// ```
 /// use perf_track::{ClusterId, Labels, cluster::same_core_partition};

@@ -1,8 +1,8 @@
-//! Disjoint sets that several threads unite concurrently.
+//! [`Union`]: disjoint sets that several threads unite concurrently.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Disjoint sets of the numbers below some count.
+/// Disjoint sets of the numbers below a count.
 ///
 /// Roots are linked under lower roots only, each by one compare-and-exchange. The resulting sets
 /// and their roots (the lowest number of each) therefore depend on the united pairs and not on

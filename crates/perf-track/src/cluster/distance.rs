@@ -69,7 +69,8 @@ impl Bounds<'_> {
     }
 }
 
-/// Computes the smallest box around `points`; unchanged if there are none.
+/// Computes the smallest box around `points`. Without points, `low` becomes infinity and `high` negative
+/// infinity.
 pub(crate) fn enclose<'p>(
     points: impl IntoIterator<Item = &'p [f64]>,
     low: &mut [f64],

@@ -9,7 +9,8 @@ use perf_core::{Job, parallel};
 const PIECE: usize = 512;
 
 /// Returns the distance of each point to its `k`-th nearest other point, in the order of the
-/// points. Infinite if there are fewer other points. Takes about n k log n time and O(n) memory.
+/// points. Distances are infinite if there are fewer than `k` other points. Takes about n k log n time
+/// and O(n) memory.
 ///
 /// Sorted in descending order this is the k-distance graph of Ester et al. (1996, section 4.2):
 /// points left of its knee are noise for eps at the knee.

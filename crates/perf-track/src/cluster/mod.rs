@@ -1,17 +1,17 @@
 //! Clustering of points, to find bursts with similar behaviour.
 //!
-//! | question | item |
+//! | task | item |
 //! |---|---|
-//! | clusters of density, exactly | [`Dbscan`] |
-//! | which radius | [`EpsSearch`], [`k_distances`] |
-//! | clusters without a radius | [`Hdbscan`] |
-//! | clusters that suit a score | [`Refinement`] |
+//! | exact density-based clustering | [`Dbscan`] |
+//! | choice of the radius | [`EpsSearch`], [`k_distances`] |
+//! | clustering without a radius | [`Hdbscan`] |
+//! | clustering driven by a score | [`Refinement`] |
 //! | phases of few bursts among phases of many | [`Remainder`] |
-//! | far too many points | [`Sampled`] |
-//! | clusters that mix code | [`split_by_key`] |
-//! | how alike two results are | [`Agreement`], [`same_core_partition`] |
+//! | clustering of a sample of too many points | [`Sampled`] |
+//! | splitting of clusters that mix call sites | [`split_by_key`] |
+//! | similarity of two clusterings | [`Agreement`], [`same_core_partition`] |
 //! | nearest neighbours | [`KdTree`] |
-//! | other algorithms | anything that is a [`Clusterer`]; `linfa` with the feature of that name |
+//! | other algorithms | implementations of [`Clusterer`]; `linfa` with the feature of that name |
 
 mod agreement;
 mod dbscan;

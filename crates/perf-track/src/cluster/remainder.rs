@@ -1,12 +1,13 @@
-//! [`Remainder`]: the noise of a clustering, as new points.
+//! [`Remainder`]: noise points of a clustering, to be clustered separately.
 
 use crate::{ClusterId, Error, Labels, Points, Result};
 
 /// Noise points of a clustering, to be clustered separately.
 ///
-/// Phases with few long bursts are sparse compared with those of many short ones, so that a single
-/// density does not suit both. Clustering first with a large minimum number of points, and then the
-/// noise with a small one, finds both, and the second step does not join clusters of the first.
+/// Phases with few long bursts are sparse compared with phases of many short bursts, so that a single
+/// density does not suit both. A first clustering with a large minimum number of points, and a second
+/// clustering of the noise with a small number, find both kinds of phases. The second does not join
+/// clusters of the first.
 ///
 /// ```
 /// use perf_track::cluster::Remainder;
@@ -64,12 +65,13 @@ impl Remainder {
     /// Returns the remaining points.
     ///
     /// # Errors
-    /// Does not fail, because they were valid points before.
+    /// Never fails, because the remaining points were valid before.
     pub fn points(&self) -> Result<Points<'_>> {
         Points::new(&self.values, self.dimensions)
     }
 
-    /// Selects the values of the remaining points out of one for each point; 0 if there is none.
+    /// Selects the values of the remaining points from a list with a value for each point. A missing
+    /// value becomes 0.
     pub fn pick(&self, of_points: &[f64]) -> Vec<f64> {
         let of = |&row: &u32| of_points.get(row as usize).copied().unwrap_or_default();
         self.rows.iter().map(of).collect()

@@ -1,4 +1,5 @@
-//! [`Sampled`]: clusters a sample, and assigns all other points by their nearest neighbour in it.
+//! [`Sampled`]: clusters a sample of the points, and assigns all other points to the cluster of their
+//! nearest sample point.
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Error, Labels, Points, Result};
@@ -10,8 +11,8 @@ const PIECE: usize = 1_024;
 
 /// Returns the indices of a stratified sample of about `most` points, in ascending order. Each
 /// stratum (such as a thread) contributes its share, at least one point, evenly spread over the
-/// order of its points. The selection is deterministic. Returns all points if there are no more
-/// than `most`.
+/// order of its points. The selection is deterministic. Returns all points if there are at most
+/// `most` points.
 ///
 /// ```
 /// use perf_track::cluster::stratified;
@@ -38,10 +39,10 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
 }
 
 /// Clusters a stratified sample with another [`Clusterer`], and assigns every other point to the
-/// cluster of its nearest sample point if that is near enough.
+/// cluster of its nearest sample point if the distance is small enough.
 ///
-/// For inputs that would take too long otherwise. A sample is less dense than the full set: radius
-/// and minimum number of points must be chosen for the sample.
+/// Intended for inputs that would take too long otherwise. A sample is less dense than the full set, so
+/// that radius and minimum number of points must be chosen for the sample.
 ///
 /// ```
 /// use perf_core::Job;
@@ -76,9 +77,9 @@ impl std::fmt::Debug for Sampled<'_> {
 }
 
 impl<'a> Sampled<'a> {
-    /// Samples about `most` points, from each of the `strata` (one for each point) its share. A
-    /// point farther than `near` from all sample points is noise; `near` is usually the eps of the
-    /// sample.
+    /// Samples about `most` points. `strata` has the stratum of each point, and each stratum contributes
+    /// its share. A point farther than `near` from all sample points is noise; `near` is usually the
+    /// eps of the sample.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`](crate::Error::Parameter) if `most` is 0, or `near` is negative

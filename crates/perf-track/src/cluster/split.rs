@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A key is significant within a cluster if it holds at least `min_share` (in `0.0..=1.0`) of the
 /// weight of the cluster's points that have a key. Weights are usually durations, so that many
 /// short bursts do not outweigh long ones. If two or more keys are significant, each becomes a
-/// cluster, and the points of other keys or none stay with the heaviest. Otherwise the cluster is
+/// cluster, and all other points of the cluster stay with the heaviest key. Otherwise the cluster is
 /// unchanged. Noise stays noise.
 ///
 /// The result is numbered by weight ([`Labels::by_weight`]).
@@ -72,7 +72,7 @@ pub fn split_by_key<K: Ord>(
             *of_cluster[cluster].entry(key).or_insert(0.0) += weight;
         }
     }
-    // New cluster of each significant key, and of the rest, in each cluster.
+    // New number of each significant key and of all other points, for each cluster.
     let mut next = 0;
     let parts: Vec<(BTreeMap<&K, u32>, u32)> = of_cluster
         .into_iter()
@@ -82,7 +82,7 @@ pub fn split_by_key<K: Ord>(
                 .into_iter()
                 .filter(|(_, weight)| *weight >= min_share * total);
             let mut large: Vec<(&K, f64)> = shares.filter(|(_, weight)| *weight > 0.0).collect();
-            // The heaviest first; in a tie the lower key.
+            // Orders keys by descending weight; in a tie the lower key is first.
             large.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
             let rest = next + 1;
             next += large.len().max(1) as u32;

@@ -28,8 +28,8 @@ impl EpsChoice {
     /// | `experiment` | text | name |
     /// | `eps` | float | radius |
     /// | `reason` | text | reason of the choice, see [`EpsWhy::name`] |
-    /// | `least eps` | float | least radius that suffices |
-    /// | `knee` | float | bend of the k-distance graph |
+    /// | `least eps` | float | smallest sufficient radius, see [`EpsChoice::least`] |
+    /// | `knee` | float | knee of the k-distance graph |
     /// | `clusters` | unsigned | number of clusters |
     /// | `noise share of points`, `noise share of weight` | float, % | share that is noise |
     /// | `sensitivity` | float | change of the clusters if eps changes, 0 for none |
@@ -103,8 +103,8 @@ impl Refined {
     /// | `cluster in step` | text | number among the clusters of the step, or `noise` |
     /// | `points` | unsigned | number of points |
     /// | `score` | float | score of the cluster, 0 for noise |
-    /// | `parents` | text | nodes of the step before that it shares points with, `0, 2` |
-    /// | `cluster` | text | number in [`labels`](Self::labels), missing if it did not last |
+    /// | `parents` | text | nodes of the previous step with which the cluster shares points, `0, 2` |
+    /// | `cluster` | text | number in [`labels`](Self::labels), missing if the cluster does not exist at the end |
     ///
     /// ```
     /// use perf_core::{Job, Cell};

@@ -1,4 +1,4 @@
-//! Conversion of bursts to points: logarithms, shifts between experiments, ranges.
+//! [`Scale`]: conversion of bursts to points by logarithms, shifts between experiments and ranges.
 
 mod params;
 mod ranges_and_shifts;
@@ -22,7 +22,7 @@ pub struct ScaledFrame {
     values: Vec<f64>,
     /// Number of dimensions.
     dimensions: usize,
-    /// Complete bursts that are no points, since a metric has no logarithm or is not finite, by the
+    /// Complete bursts that are no points, because a metric has no logarithm or is not finite, by the
     /// first such axis.
     pub left_out: Vec<Amount>,
 }
@@ -41,8 +41,8 @@ impl ScaledFrame {
         &self.rows
     }
 
-    /// Marks complete bursts that are no points, since a metric has no logarithm or is not finite,
-    /// as [`Kind::Missing`]: they are neither noise nor part of a thread's sequence.
+    /// Marks complete bursts that are no points, because a metric has no logarithm or is not finite,
+    /// as [`Kind::Missing`]. Such bursts are neither noise nor part of a thread's sequence.
     ///
     /// ```
     /// use perf_core::{Job, Nanos};
@@ -60,7 +60,7 @@ impl ScaledFrame {
     /// ```
     ///
     /// # Errors
-    /// Does not fail for the bursts that the points were computed from.
+    /// Never fails for the bursts from which the points were computed.
     pub fn mark_left_out(&self, bursts: &mut Bursts) -> Result<()> {
         let mut kinds = bursts.kinds().to_vec();
         for row in bursts.complete() {
@@ -73,8 +73,8 @@ impl ScaledFrame {
         bursts.set_kinds(kinds)
     }
 
-    /// Converts a list with one entry for each point, such as labels, to one with an entry for each
-    /// burst. Bursts that are no points get `otherwise`.
+    /// Converts a list with one entry for each point, such as labels, to a list with one entry for
+    /// each burst. Bursts that are no points get `otherwise`.
     ///
     /// # Errors
     /// Returns [`Error::Length`] if there is not one entry for each point.
@@ -148,19 +148,19 @@ pub struct Scaled {
     pub transform: Transform,
 }
 
-/// Fraction of the time whose bursts may be too short for the clock.
+/// Largest fraction of the time in bursts that are too short for the clock.
 const UNRESOLVED: f64 = 0.01;
-/// Largest resolution of an axis of factor 1, since more would join clusters.
+/// Largest resolution of an axis of factor 1. A larger resolution would join clusters.
 const MAX_RESOLUTION: f64 = 0.125;
 
 impl Scaled {
     /// Returns the distance in the space of the points within which two bursts of an experiment may
-    /// have the same duration: two ticks of the [clock](Bursts::tick) on each axis that is a
-    /// duration, at most an eighth of the range of the axis. On a logarithmic axis it is computed
-    /// for the shortest bursts, except those that together take 1 % of the time. 0 for an
-    /// experiment that does not exist.
+    /// have the same duration: two ticks of the [clock](Bursts::tick) on the axis of the duration, at
+    /// most an eighth of the range of the axis. On a logarithmic axis the distance is computed for the
+    /// shortest burst, without the short bursts that together take 1 % of the time. 0 without an axis of
+    /// the duration, or for an experiment that does not exist.
     ///
-    /// A [radius](crate::cluster::EpsParams::floor) below it makes each tick of the clock a
+    /// A [radius](crate::cluster::EpsParams::floor) below this distance makes each tick of the clock a
     /// cluster.
     ///
     /// ```
@@ -234,23 +234,24 @@ impl Raw {
 impl Scale {
     /// Converts the complete bursts of several experiments to points in one space.
     ///
-    /// A burst is no point, and is counted, if a metric is not finite, or not positive where its
-    /// logarithm is taken. An axis on which all values are equal has the coordinate 0.
+    /// A burst is not converted, and is counted in [`ScaledFrame::left_out`], if a metric is not
+    /// finite, or is not positive on a logarithmic axis. On an axis with equal values all coordinates
+    /// are 0.
     ///
     /// [`ScaleMode::PerFrame`]: the range of each experiment is from its smallest to its largest
     /// value.
     ///
-    /// [`ScaleMode::Joint`]: for each experiment but the first, a shift is fitted on each axis that
-    /// requests one. Take the time of an experiment's bursts as a density along the axis,
-    /// normalised to 1 and smoothed. The shift is the one with the largest overlap `sum min(a, b)`
-    /// with the first experiment, if the overlap without shift is less by [`ScaleParams::margin`];
-    /// in a tie the smallest one. If most of the time scales, minorities that do not are displaced
-    /// by the shift; the transform reports it. The common range is that between two quantiles of
-    /// the bursts, with equal weight for each experiment; if both are equal, from the smallest to
-    /// the largest value.
+    /// [`ScaleMode::Joint`]: a shift is fitted on each axis that requests a shift, for each experiment
+    /// after the first experiment with points. The time of an experiment's bursts is a density along
+    /// the axis, normalised to 1 and smoothed. The fitted shift has the largest overlap
+    /// `sum min(a, b)` with the first experiment with points; in a tie it is the smallest such shift.
+    /// Unless this overlap exceeds the overlap without a shift by at least [`ScaleParams::margin`],
+    /// there is no shift. A shift that suits most of the time displaces the other bursts; the transform
+    /// reports all shifts. The common range is between two quantiles of the bursts, with equal weight
+    /// for each experiment; if both quantiles are equal, from the smallest to the largest value.
     ///
     /// # Errors
-    /// Returns [`Error::UnknownMetric`] for a dimension that an experiment does not have,
+    /// Returns [`Error::UnknownMetric`] for a metric that an experiment does not have,
     /// [`Error::Length`] if there is not one fixed shift for each experiment, or
     /// [`Error::Cancelled`] if the job is cancelled. Progress is reported in axes, in the phase
     /// `scale`.

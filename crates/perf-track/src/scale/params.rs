@@ -6,21 +6,21 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Shift {
-    /// [`Shift::Fit`] for a logarithmic axis, [`Shift::None`] for another, because metrics scale
-    /// with the number of tasks by a factor.
+    /// [`Shift::Fit`] for a logarithmic axis, [`Shift::None`] for a linear axis, because metrics
+    /// scale by a factor with the number of tasks, which is a shift of the logarithm.
     #[default]
     Auto,
     /// No shift.
     None,
-    /// The shift that maximises the overlap of the times of the bursts, see
+    /// Shift that maximises the overlap of the times of the bursts, see
     /// [`Scale::fit`](super::Scale::fit).
     Fit,
-    /// These shifts, one for each experiment, in units of the axis; on a logarithmic axis the
+    /// Given shifts, one for each experiment, in units of the axis; on a logarithmic axis the
     /// logarithm of a factor.
     Fixed(Vec<f64>),
 }
 
-/// One axis.
+/// Axis of the space of the points.
 ///
 /// ```
 /// use perf_track::{Dimension, Scale, Shift};
@@ -52,14 +52,14 @@ impl Dimension {
         }
     }
 
-    /// Takes the natural logarithm as the coordinate; default false. For metrics that span orders
-    /// of magnitude, such as instructions and durations.
+    /// Sets whether the natural logarithm is the coordinate; default `false`. Intended for metrics that
+    /// span orders of magnitude, such as instructions and durations.
     pub fn log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
 
-    /// Sets its weight in distances; default 1, above 0.
+    /// Sets the weight of the axis in distances; default 1, above 0.
     pub fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
@@ -79,9 +79,9 @@ pub enum ScaleMode {
     /// One range for all experiments, between two quantiles, after a shift of each experiment.
     #[default]
     Joint,
-    /// The smallest and the largest value of each experiment separately, as in the established
-    /// clustering tools: a displacement of all clusters cancels out, and one outlier moves them
-    /// all.
+    /// From the smallest to the largest value of each experiment separately, as in the established
+    /// clustering tools. A displacement of all clusters cancels out, but a single outlier moves all
+    /// clusters.
     PerFrame,
 }
 
@@ -112,15 +112,15 @@ impl ScaleParams {
     }
 
     /// Sets the fraction of bursts on either side that lie outside of the range in
-    /// [`ScaleMode::Joint`]; default 0.01, in `0.0..0.5`. They are not dropped; their coordinates
-    /// lie outside of `[0, factor]`.
+    /// [`ScaleMode::Joint`]; default 0.01, in `0.0..0.5`. Bursts outside are not dropped; their
+    /// coordinates lie outside of `[0, factor]`.
     pub fn quantile(mut self, quantile: f64) -> Self {
         self.quantile = Some(quantile);
         self
     }
 
-    /// Sets the fraction of the time by which the overlap with a fitted shift must exceed the
-    /// overlap without; default 0.05, in `0.0..=1.0`. Otherwise there is no shift.
+    /// Sets the fraction of the time by which the overlap with a fitted shift must at least exceed
+    /// the overlap without a shift; default 0.05, in `0.0..=1.0`. Otherwise there is no shift.
     pub fn margin(mut self, margin: f64) -> Self {
         self.margin = Some(margin);
         self

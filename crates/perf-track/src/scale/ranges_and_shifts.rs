@@ -1,23 +1,23 @@
-//! Ranges of the axes, and shifts between experiments. Values are sorted by value and weight before they are summed, so that sums do
-//! not depend on their order.
+//! Ranges of the axes, and shifts between experiments. Values are sorted by value and weight before
+//! they are summed, so that sums do not depend on the order of bursts.
 
 use perf_core::{Cancelled, Job};
 
-/// Number of cells of a density over the values of two experiments, so that half a cell is far less
-/// than the distance of two clusters.
+/// Number of cells over the values of an experiment. Half a cell is far less than the distance of two
+/// clusters.
 const CELLS: usize = 2048;
-/// Width of the smoothing kernel in cells on either side.
+/// Half the width of the smoothing kernel in cells.
 const SMOOTH: usize = 16;
 
-/// Returns the smallest and the largest value, (0, 0) without values.
+/// Returns the smallest and the largest value; (0, 0) without values.
 pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
     let both = values.iter().map(|value| (*value, *value));
     both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         .unwrap_or_default()
 }
 
-/// Returns the range from the quantile `q` of all values to that of `1 - q`, with equal weight for
-/// each experiment. If both are equal: the smallest and the largest value.
+/// Returns the range from the quantile `q` of all values to the quantile `1 - q`, with equal weight for
+/// each experiment; if both quantiles are equal, the smallest and the largest value.
 pub(super) fn range(frames: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64), Cancelled> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for values in frames {
@@ -69,8 +69,8 @@ pub(super) struct Fitted {
 /// Fits the shift of `b` against `a`, each given as values with their times.
 ///
 /// The densities are histograms with a common cell width, smoothed by a triangle, and the overlap
-/// is computed for all shifts by whole cells. This loses up to half a cell, which is corrected by
-/// the difference of the means of the values within a few cells of the other experiment.
+/// is computed for all shifts by whole cells. The result is off by up to half a cell, which is
+/// corrected by the difference of the means of the values within a few cells of the other experiment.
 pub(super) fn shift(
     a: (&[f64], &[f64]),
     b: (&[f64], &[f64]),
@@ -84,7 +84,7 @@ pub(super) fn shift(
     };
     let (low_a, high_a) = extremes(a.0);
     let (low_b, high_b) = extremes(b.0);
-    // Both experiments have one value: the shift is their difference, for any cell width.
+    // If both experiments have a single value, the shift is the difference of the two values.
     let spread = (high_a - low_a).max(high_b - low_b);
     if a.0.is_empty() || b.0.is_empty() {
         return Ok(none);
@@ -190,8 +190,8 @@ fn overlap(one: &[f64], other: &[f64], k: i64) -> f64 {
     pairs.map(|(a, b)| a.min(*b)).sum()
 }
 
-/// Returns the difference of the means, each over the values near the other experiment, minus the
-/// shift.
+/// Returns the correction of a shift: the difference of the means after the shift, each over the values
+/// near the other experiment, at most a cell.
 fn refine(
     a: (&[f64], &[f64]),
     b: (&[f64], &[f64]),
@@ -229,7 +229,7 @@ fn refine(
         Ok((weight > 0.0).then(|| sum / weight))
     };
     Ok(match (mean_near(&b, &a)?, mean_near(&a, &b)?) {
-        // More than a cell is not a rounding error.
+        // A difference of more than a cell is not a rounding error.
         (Some(b), Some(a)) => (b - a).clamp(-cell, cell),
         _ => 0.0,
     })

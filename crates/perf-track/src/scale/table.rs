@@ -10,12 +10,12 @@ impl Transform {
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `metric`, `unit` | text | metric of the axis |
-    /// | `logarithm` | flag | its natural logarithm is taken first |
+    /// | `logarithm` | flag | the natural logarithm of the metric is taken first |
     /// | `factor` | float | length of the axis |
     /// | `experiment` | text | name |
     /// | `shift` | float | displacement of the experiment from the first one, in units of the axis |
-    /// | `overlap`, `overlap unshifted` | float, % | share of the time that overlaps with and without it |
-    /// | `low`, `high` | float | values, after the logarithm, that become 0 and the factor |
+    /// | `overlap`, `overlap unshifted` | float, % | share of the time that overlaps with and without the shift |
+    /// | `low`, `high` | float | values, after the logarithm and the shift, that become 0 and the factor |
     ///
     /// ```
     /// use perf_core::Cell;

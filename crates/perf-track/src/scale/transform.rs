@@ -7,19 +7,19 @@ pub struct FrameAxis {
     /// Displacement of the values of the experiment from those of the first one, in units of the
     /// axis; on a logarithmic axis the logarithm of a factor.
     pub shift: f64,
-    /// Fraction of the time of the experiment and the first one that overlaps with this shift; 1 if
-    /// no shift was fitted.
+    /// Fraction of the time that overlaps between the experiment and the first one with this shift; 1
+    /// if no shift was fitted.
     pub overlap: f64,
-    /// Fraction of the time that overlaps without the shift.
+    /// Fraction of the time that overlaps without the shift; 1 if no shift was fitted.
     pub overlap_unshifted: f64,
     /// Value (after the logarithm and the shift) that becomes 0.
     pub low: f64,
-    /// Value that becomes the factor of the axis.
+    /// Value (after the logarithm and the shift) that becomes the factor of the axis.
     pub high: f64,
 }
 
 impl FrameAxis {
-    /// Returns `true` if all values are equal; their coordinate is then 0.
+    /// Returns `true` if all values are equal, with which all coordinates are 0.
     pub fn is_constant(&self) -> bool {
         self.high <= self.low
     }
@@ -41,10 +41,10 @@ pub struct TransformAxis {
     pub frames: Vec<FrameAxis>,
 }
 
-/// Conversion between metrics and coordinates. With `y` the metric or its natural logarithm,
-/// `x = factor (y - shift - low) / (high - low)`, where `low` and `high` belong to the experiment
-/// or, in [`ScaleMode::Joint`](super::ScaleMode::Joint), are common to all. A constant axis has
-/// `x = 0`.
+/// Conversion between metrics and coordinates. With `y` the metric or its natural logarithm, the
+/// coordinate is `x = factor (y - shift - low) / (high - low)`, where `low` and `high` belong to the
+/// experiment or, in [`ScaleMode::Joint`](super::ScaleMode::Joint), are common to all experiments. On a
+/// constant axis `x = 0`.
 ///
 /// ```
 /// use perf_track::{FrameAxis, Transform, TransformAxis};

@@ -8,23 +8,24 @@ use crate::{ClusterId, Error, Result};
 use perf_core::{Job, parallel};
 use std::collections::HashMap;
 
-/// Deepest nesting of bursts between columns between columns. Deeper ones are placed side by side.
+/// Largest depth of alignments of the bursts between two columns within each other. Deeper bursts are
+/// placed in columns in order, without an alignment.
 const DEEPEST: usize = 32;
 
 /// Method of alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AlignMethod {
-    /// Star alignment around a consensus, which is improved as long as the SPMD score increases. It
-    /// aligns more than the published method: for EPOCH with 16 tasks the score is 0.984 instead of
-    /// 0.739.
+    /// Star alignment around a consensus, which is improved as long as the SPMD score increases. This
+    /// method aligns more bursts than the published method: for EPOCH with 16 tasks the score is 0.984
+    /// instead of 0.739.
     #[default]
     Star,
     /// The published method of burst clustering. All pairs of different sequences are aligned
-    /// (Needleman and Wunsch with affine gaps), their fractions of identical pairs determine a tree
-    /// (UPGMA), and profiles are aligned along it. Early alignments are never corrected, so a shift
-    /// by one step at the begin of a few threads may persist. Scores are those of the established
-    /// tool. Takes `(all bursts of different sequences)^2 / 2` time, and the memory of
+    /// (Needleman and Wunsch with affine gaps), the fractions of identical pairs determine a tree
+    /// (UPGMA), and profiles are aligned along the tree. Early alignments are never corrected, so a
+    /// shift by one step at the begin of a few threads may persist. Scores are equal to those of the
+    /// established tool. Takes `(all bursts of different sequences)^2 / 2` time, and the memory of
     /// [`AlignParams::memory`] besides the bursts.
     Progressive,
 }
@@ -63,16 +64,16 @@ impl AlignParams {
         self
     }
 
-    /// Sets the largest number of rounds, each with the consensus of the previous one; default 4,
-    /// at least 1. It stops earlier if the score does not increase.
+    /// Sets the largest number of rounds, each with the consensus of the previous round; default 4,
+    /// at least 1. The alignment stops earlier if the score does not increase.
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Sets the memory budget in bytes for the directions of one alignment; default 2^26. Each CPU
-    /// thread works on one alignment at a time. If more is needed the problem is halved until it
-    /// fits, which takes up to twice the time and yields the same score.
+    /// Sets the memory budget in bytes for the table of one alignment; default 2^26. Each CPU
+    /// thread works on one alignment at a time. If an alignment needs more memory, it is halved until
+    /// the parts fit, which takes up to twice the time and yields the same score.
     pub fn memory(mut self, memory: usize) -> Self {
         self.memory = memory;
         self
@@ -96,13 +97,15 @@ impl AlignParams {
 
 /// Aligns the sequences of all threads, with parameters validated by [`AlignParams::check`].
 ///
-/// The default is a star alignment around a consensus. Progressive alignment along a tree compares
-/// all pairs of threads, which is infeasible for a thousand of them, and never corrects early
-/// alignments. Here each different sequence is aligned with the consensus, which is initially the
-/// most frequent sequence. Bursts between two columns are aligned separately in the same way, so
-/// that bursts shared by few threads are aligned too. The columns that contain half of the threads
-/// form the next consensus, until the SPMD score no longer increases. Each alignment is optimal for
-/// its consensus. The published method is available as [`AlignMethod::Progressive`].
+/// The default is a star alignment around a consensus. Each different sequence is aligned with the
+/// consensus, which is initially the most frequent sequence. Bursts between two columns are aligned
+/// separately in the same way, so that bursts shared by few threads are aligned too. The columns that
+/// contain at least half of the threads form the next consensus, until the SPMD score no longer
+/// increases. Each alignment is optimal for its consensus.
+///
+/// The published method, [`AlignMethod::Progressive`], aligns along a tree instead. It compares all
+/// pairs of different sequences, which is infeasible for a thousand of them, and never corrects early
+/// alignments.
 ///
 /// Takes at most `different sequences x length x columns` time for each round, and much less if
 /// sequences differ little. Memory is linear in the number of bursts, besides
@@ -141,7 +144,7 @@ impl Align {
     }
 
     /// Aligns sequences. `shares` is the fraction of the time of each cluster, noise first;
-    /// clusters past its end count as 0.
+    /// clusters without an entry have the fraction 0.
     ///
     /// # Errors
     /// Returns [`Error::TooMany`] for more than 2^20 bursts on a thread, and for the progressive
@@ -166,7 +169,7 @@ impl Align {
                 limit: LONGEST as u64,
             });
         }
-        // Clusters as dense symbols.
+        // Clusters are converted to dense symbols.
         let mut clusters: Vec<ClusterId> = sequences.all().iter().flatten().copied().collect();
         clusters.sort_unstable();
         clusters.dedup();
@@ -263,7 +266,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Returns the most frequent sequence, in a tie the longest, then the first.
+    /// Returns the most frequent sequence; in a tie the longest, then the first.
     fn seed(&self) -> Option<&'a [u32]> {
         let all = self.sequences.iter().zip(&self.weights).rev();
         all.max_by_key(|(sequence, weight)| (**weight, sequence.len()))

@@ -1,4 +1,4 @@
-//! Alignment profiles: groups of aligned sequences, and the alignment of two groups.
+//! [`Profile`]: group of aligned sequences, and the alignment of two such groups.
 
 use super::progressive::{GAP, Worth};
 use crate::Result;
@@ -9,7 +9,8 @@ use perf_core::Job;
 pub(super) struct Profile {
     /// Column of each symbol of each sequence.
     pub(super) members: Vec<(usize, Vec<u32>)>,
-    /// Symbols of each column in ascending order, with the number of threads that have them there.
+    /// Symbols of each column in ascending order, each with the number of threads that have it in the
+    /// column.
     pub(super) columns: Vec<Vec<(u32, u64)>>,
     /// Total number of threads.
     threads: u64,
@@ -25,7 +26,7 @@ impl Profile {
         }
     }
 
-    /// Returns the cost of skipping each column, in proportion to the threads in it.
+    /// Returns the cost of skipping each column, in proportion to the threads in the column.
     fn gaps(&self) -> Vec<f64> {
         let share = |column: &Vec<(u32, u64)>| {
             let there: u64 = column.iter().map(|(_, count)| count).sum();
@@ -65,7 +66,7 @@ fn best(values: [f64; 3]) -> (f64, usize) {
 }
 
 impl<'a> Sweep<'a> {
-    /// Starts a table. `gaps` is the cost of skipping each column, `end` that of each gap at an
+    /// Starts a table. `gaps` is the cost of skipping each column, and `end` the cost of each gap at an
     /// end.
     pub(super) fn new(gaps: &'a [f64], end: f64) -> Self {
         let none = vec![f64::NEG_INFINITY; gaps.len() + 1];
@@ -87,8 +88,9 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Computes the next row from the worth of its column with each other column and the cost of
-    /// skipping it. `note` receives each column, from 0, and the origins of its three values.
+    /// Computes the next row from the worth of its pairs with the columns (`scores`) and the cost of
+    /// skipping the row (`gap`). `note` receives each column, from 0, and the origins of its three
+    /// values.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -133,8 +135,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Merges two profiles. Directions take about `memory` bytes at a time; beyond that, rows are
-/// recomputed from stored ones.
+/// Merges two profiles. The directions of a block of rows take about `memory` bytes. The rows of each
+/// block are recomputed from the stored row before it.
 pub(super) fn merge(
     a: Profile,
     b: Profile,
@@ -145,14 +147,14 @@ pub(super) fn merge(
     job.check()?;
     let (rows, gaps) = (a.gaps(), b.gaps());
     let width = b.columns.len() + 1;
-    // As many rows as fit, but enough that the stored rows do not take more memory.
+    // A block has as many rows as fit, but so many that the stored rows do not take more memory.
     let even = (8.0 * rows.len() as f64).sqrt() as usize;
     let block = (memory / (3 * width)).max(even);
     let block = block.clamp(1, rows.len().max(1));
     let pairs = 1.0 / (a.threads.max(1) as f64 * b.threads.max(1) as f64);
     let mut with = vec![0.0; worth.symbols()];
     let mut scores = vec![0.0; b.columns.len()];
-    // The entries of the other columns take as long as the cells of a row.
+    // The entries of all columns of `b` are visited for each row, as are the cells of the row.
     let entries: usize = b.columns.iter().map(Vec::len).sum();
     let work = |row: usize| width + entries + a.columns[row].len() * worth.symbols();
     let mut checks = job.checks();
@@ -214,7 +216,7 @@ pub(super) fn merge(
     Ok(joined(a, b, &path))
 }
 
-/// Joins the columns of both in the order of a path.
+/// Joins the columns of both profiles in the order of a path.
 fn joined(a: Profile, b: Profile, path: &[usize]) -> Profile {
     let mut columns = Vec::with_capacity(path.len());
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());

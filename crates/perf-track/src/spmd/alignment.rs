@@ -1,10 +1,10 @@
-//! [`Alignment`]: sequences with gaps, so that corresponding bursts share a column.
+//! [`Alignment`]: sequences with gaps, in which corresponding bursts share a column.
 
 use super::{Sequences, SpmdScore};
 use crate::{ClusterId, Error, Result};
 
-/// Sequences of clusters in columns. Each thread has at most one burst in a column, and its bursts
-/// are in order of time. Memory is proportional to the number of bursts.
+/// Sequences of clusters in columns. Each thread has at most one burst in a column, and the bursts of
+/// a thread are in order of time. Memory is proportional to the number of bursts.
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId};
@@ -26,19 +26,20 @@ pub struct Alignment {
     places: Vec<Vec<u32>>,
     /// First entry of each column in `entries`, and the end of the last.
     starts: Vec<usize>,
-    /// Clusters of each column in ascending order, with the number of threads that have them there.
+    /// Clusters of each column in ascending order, each with the number of threads that have it in the
+    /// column.
     entries: Vec<(ClusterId, u32)>,
 }
 
 impl Alignment {
-    /// Creates an alignment from rows: one for each thread, all of the same length.
+    /// Creates an alignment from rows, one for each thread. All rows must have the same length.
     ///
     /// # Errors
     /// Returns [`Error::Length`] if a row differs in length from the first.
     pub fn from_rows(rows: &[Vec<Option<ClusterId>>]) -> Result<Self> {
         let columns = rows.first().map_or(0, Vec::len);
-        // Threads with the same sequence may have different gaps here, so each is a sequence of its
-        // own.
+        // Threads with the same sequence may have different gaps here, so that the sequence of each
+        // thread is stored.
         let mut sequences = Vec::with_capacity(rows.len());
         let mut places = Vec::with_capacity(rows.len());
         for row in rows {
@@ -58,7 +59,7 @@ impl Alignment {
         Ok(Self::new(Sequences::apart(sequences), places, columns))
     }
 
-    /// Creates an alignment; `places` holds the column of each burst of each different sequence.
+    /// Creates an alignment. `places` holds the column of each burst of each different sequence.
     pub(super) fn new(sequences: Sequences, places: Vec<Vec<u32>>, columns: usize) -> Self {
         let mut weights = vec![0_u32; places.len()];
         for which in sequences.which() {
@@ -115,7 +116,7 @@ impl Alignment {
     }
 
     /// Returns the clusters of a column in ascending order, each with the number of threads that
-    /// have it there.
+    /// have it in the column. Empty for a column that does not exist.
     pub fn column(&self, column: usize) -> &[(ClusterId, u32)] {
         let range = self.starts.get(column).zip(self.starts.get(column + 1));
         let range = range.and_then(|(start, end)| self.entries.get(*start..*end));
@@ -128,13 +129,14 @@ impl Alignment {
         self.threads() - there as usize
     }
 
-    /// Returns the column of each burst of a thread, ascending.
+    /// Returns the column of each burst of a thread, ascending; `None` if the thread does not exist.
     pub fn places(&self, thread: usize) -> Option<&[u32]> {
         let which = *self.sequences.which().get(thread)?;
         self.places.get(which as usize).map(Vec::as_slice)
     }
 
-    /// Returns the clusters of a thread with gaps.
+    /// Returns the cluster of a thread in each column, `None` for a gap; `None` if the thread does not
+    /// exist.
     pub fn row(&self, thread: usize) -> Option<Vec<Option<ClusterId>>> {
         let mut row = vec![None; self.columns()];
         let sequence = self.sequences.get(thread)?;
@@ -146,8 +148,8 @@ impl Alignment {
         Some(row)
     }
 
-    /// Returns the consensus: for each column that contains at least half of the threads, its most
-    /// frequent cluster, in a tie the lower one.
+    /// Returns the consensus: the most frequent cluster of each column that contains at least half of
+    /// the threads; in a tie the lower cluster.
     pub fn consensus(&self) -> Vec<ClusterId> {
         let columns = (0..self.columns()).filter(|column| 2 * self.gaps(*column) <= self.threads());
         let most = |column| {
@@ -159,8 +161,8 @@ impl Alignment {
         columns.filter_map(most).collect()
     }
 
-    /// Returns the pivots: columns in which all threads without a gap have the same cluster, which
-    /// is not noise, with that cluster.
+    /// Returns the pivots: columns in which all threads without a gap have the same cluster other than
+    /// noise, each with this cluster.
     pub fn pivots(&self) -> Vec<(usize, ClusterId)> {
         let alone = |column: usize| match self.column(column) {
             [(cluster, _)] if !cluster.is_noise() => Some((column, *cluster)),
@@ -170,8 +172,8 @@ impl Alignment {
     }
 
     /// Returns the simultaneity of clusters: entry `[i][k]` is 100 times the number of columns with
-    /// both clusters `i` and `k`, divided by the number of columns with `i`; 0 if there are none.
-    /// Noise is entry 0, followed by `clusters` more.
+    /// both clusters `i` and `k`, divided by the number of columns with `i`; 0 if no column has `i`.
+    /// Entry 0 is noise, and `clusters` is the number of further entries.
     pub fn simultaneity(&self, clusters: usize) -> Vec<Vec<f64>> {
         let mut both = vec![vec![0.0; clusters + 1]; clusters + 1];
         for column in 0..self.columns() {
@@ -195,8 +197,8 @@ impl Alignment {
     }
 
     /// Computes the SPMD score of the alignment. `shares` holds the fraction of the time of each
-    /// cluster, noise first, as [`time_shares`](crate::time_shares) returns them; clusters past its
-    /// end count as 0.
+    /// cluster, noise first, as returned by [`time_shares`](crate::time_shares). Clusters without an
+    /// entry are skipped.
     pub fn score(&self, shares: &[f64]) -> SpmdScore {
         SpmdScore::new(self, shares)
     }

@@ -1,20 +1,20 @@
-//! [`Consensus`]: columns that sequences are aligned with, and the worth of each pairing.
+//! [`Consensus`]: columns with which sequences are aligned, and the worth of each pairing.
 
 use super::optimal_alignment::{GAP, LEAST, MOST};
 
 /// Worth of each symbol.
 ///
-/// The total score is `sum p_k N_k / (T C_k)`, with `N_k` the number of bursts of cluster `k` and
-/// `C_k` the number of columns that contain it. One column less for `k` is worth about `p_k / N_k`
-/// times the score of the rest, which is proportional to the time of a mean burst of `k`. A pair of
-/// equal symbols is therefore worth between [`LEAST`] and [`MOST`], in proportion to the mean time
-/// of the cluster's bursts. The minimum keeps short bursts aligned too.
+/// The total score is `sum p_k N_k / (T C_k)` for `T` threads, with `p_k` the fraction of the time of cluster `k`,
+/// `N_k` the number of its bursts and `C_k` the number of columns that contain it. A column less for `k` increases the
+/// score by about `p_k / N_k` times a factor that is similar for all clusters, and `p_k / N_k` is proportional to the
+/// mean time of the bursts of `k`. The worth of a symbol is therefore between [`LEAST`] and [`MOST`], in proportion to
+/// the mean time of the cluster's bursts. Because of the minimum, short bursts are aligned too.
 #[derive(Clone, Debug)]
 pub(super) struct Worth(Vec<i32>);
 
 impl Worth {
-    /// Computes the worth; `counts` holds the number of bursts of each symbol on all threads,
-    /// `shares` its fraction of the time.
+    /// Computes the worth. `counts` holds the number of bursts of each symbol on all threads, and
+    /// `shares` the fraction of the time of each symbol.
     pub(super) fn new(counts: &[u64], shares: &[f64]) -> Self {
         let mean = |(count, share): (&u64, &f64)| match count {
             0 => 0.0,
@@ -40,33 +40,33 @@ impl Worth {
     }
 }
 
-/// Columns that sequences are aligned with.
+/// Columns with which sequences are aligned.
 ///
 /// Pairing a symbol with a column that contains it is worth half of its [`Worth`], plus the other
-/// half in proportion to the threads that have it there. Pairing it with another column costs
-/// [`GAP`]. A symbol without a column costs [`GAP`], and skipping a column costs [`GAP`] in
-/// proportion to the threads in it. Pairing different symbols thus costs more than pairing equal
-/// ones and less than two gaps.
+/// half in proportion to the threads that have the symbol in the column. Pairing a symbol with another
+/// column costs [`GAP`]. A symbol without a column costs [`GAP`], and skipping a column costs [`GAP`] in
+/// proportion to the threads in the column. Pairing different symbols thus costs more than pairing
+/// equal symbols and less than two gaps.
 #[derive(Clone, Debug)]
 pub(super) struct Consensus {
     /// Cost of skipping each column.
     pub(super) skip: Vec<i32>,
     /// For each symbol the columns that contain it, ascending, with the worth of the pair.
     pairs: Vec<Vec<(u32, i32)>>,
-    /// Symbol of each column in which all threads have the same one.
+    /// Symbol of each column in which all threads have the same symbol.
     pub(super) all: Vec<Option<u32>>,
     /// Largest worth of each symbol.
     best: Vec<i32>,
 }
 
 impl Consensus {
-    /// Creates the consensus of a sequence that all threads have.
+    /// Creates the consensus of a single sequence, as if all threads had it.
     pub(super) fn of_sequence(sequence: &[u32], worth: &Worth, symbols: usize) -> Self {
         let columns = sequence.iter().map(|symbol| vec![(*symbol, 1)]);
         Self::new(&columns.collect::<Vec<_>>(), 1, worth, symbols)
     }
 
-    /// Creates a consensus from columns of symbols with their numbers of threads, out of `threads`.
+    /// Creates a consensus from columns of symbols with their numbers of threads, of `threads` in total.
     pub(super) fn new(
         columns: &[Vec<(u32, u64)>],
         threads: u64,

@@ -1,9 +1,9 @@
-//! Order in which sequences are aligned: the UPGMA tree.
+//! [`join_order`]: order in which groups of sequences are aligned, from the UPGMA tree.
 
 use crate::Result;
 use perf_core::Job;
 
-/// Join of two groups, identified by the lowest sequence of each, `left < right`.
+/// Join of two groups, each identified by its lowest sequence, with `left < right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
     /// Lowest sequence of the first group.
@@ -12,10 +12,11 @@ pub(super) struct Tree {
     pub(super) right: usize,
 }
 
-/// Computes the order in which groups are joined (unweighted pair groups with arithmetic mean):
-/// always the two whose sequences have the highest mean similarity, in a tie those with the lowest
-/// sequences. `similar[i][k]` is the similarity of sequences `i` and `i + 1 + k`; `weights` is the
-/// multiplicity of each. The time is usually about quadratic in their number.
+/// Computes the order in which groups are joined (unweighted pair groups with arithmetic mean). Each
+/// join takes the two groups whose sequences have the highest mean similarity, in a tie the groups with
+/// the lowest sequences. `similar[i][k]` is the similarity of sequences `i` and `i + 1 + k`, and
+/// `weights` the multiplicity of each sequence. The time is usually about quadratic in the number of
+/// sequences.
 pub(super) fn join_order(similar: Vec<Vec<f64>>, weights: &[u64], job: &Job) -> Result<Vec<Tree>> {
     let count = weights.len();
     let mut groups = Groups {
@@ -53,14 +54,14 @@ struct Groups {
 }
 
 impl Groups {
-    /// Returns the mean over all pairs in units so small that only rounding errors are below them:
-    /// equal means compare as equal for any order of summation.
+    /// Returns the mean similarity of all pairs of two groups, in units so small that only rounding
+    /// errors are below. Equal means are thus equal for any order of summation.
     fn alike(&self, a: usize, b: usize) -> i64 {
         let (low, high) = (a.min(b), a.max(b));
         (self.sums[low][high - low - 1] / (self.sizes[low] * self.sizes[high]) * 1e9).round() as i64
     }
 
-    /// Recomputes the most similar later group.
+    /// Recomputes the most similar later group of `first`.
     fn look(&mut self, first: usize) {
         let later = first + 1..self.sizes.len();
         let found = later

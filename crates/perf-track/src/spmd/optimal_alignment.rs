@@ -1,22 +1,23 @@
-//! Optimal alignment of one sequence with a consensus in little memory.
+//! [`align`]: optimal alignment of one sequence with a consensus in little memory.
 //!
-//! Needleman and Wunsch's recurrence with gap costs proportional to their length:
+//! Values follow the recurrence of Needleman and Wunsch, with costs of gaps proportional to their
+//! length:
 //!
 //! ```text
 //! H[i][j] = max(H[i-1][j-1] + pair(i, j), H[i-1][j] - GAP, H[i][j-1] - skip(j))
 //! ```
 //!
 //! With `D[j]` the cost of skipping the first `j` columns and `G = H + D`, the last of the three
-//! cases is `G[i][j-1]`: a row is first computed from the row above, in any order, and then
+//! cases is `G[i][j-1]`. A row is therefore first computed from the row above, in any order, and then
 //! replaced by its running maximum.
 //!
-//! Three optimisations do not change the result. First, columns at either end in which all threads
-//! have the symbol of the sequence are paired at once: this pairing has the highest worth and
-//! skipping has the highest cost, so that any other alignment can be exchanged for one that pairs
-//! them. Second, a band around the diagonal is tried, and accepted if no path that leaves it can be
-//! worth as much; otherwise its result determines the required width. A wide band is replaced by
-//! the whole table in [`striped_table`]. Third, if either would take too much memory, the problem is
-//! halved with Hirschberg's method.
+//! Three optimisations do not change the worth of the result. First, columns at either end in which
+//! all threads have the symbol of the sequence are paired at once. This pairing has the highest worth
+//! and skipping has the highest cost, so that any other alignment can be exchanged for one that pairs
+//! them. Second, a band around the diagonal is tried, and accepted if no path that leaves the band can
+//! be worth more; otherwise its result determines the required width. A wide band is replaced by the
+//! whole table in [`striped_table`]. Third, if either would take too much memory, the problem is halved
+//! with Hirschberg's method.
 
 use super::consensus::Consensus;
 use super::striped_table::{self, Stripes};
@@ -25,9 +26,10 @@ use std::ops::Range;
 
 /// Cost of a gap, and of a pair of different symbols.
 pub(super) const GAP: i32 = 16;
-/// Smallest worth of an equal pair: two gaps, so that one pair justifies skipping one column.
+/// Smallest worth of a symbol: two gaps. A pair is worth at least half of it, so that one pair justifies
+/// skipping one column.
 pub(super) const LEAST: i32 = 32;
-/// Largest worth of an equal pair. With sequences of length [`LONGEST`] no sum overflows.
+/// Largest worth of a symbol. With sequences of length [`LONGEST`] no sum overflows.
 pub(super) const MOST: i32 = 512;
 /// Largest length of a sequence and a consensus.
 pub(super) const LONGEST: usize = 1 << 20;
@@ -35,7 +37,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 const NEVER: i32 = i32::MIN / 2;
 /// Half the width of the first band.
 const FIRST_BAND: usize = 32;
-/// Ratio of the time for a cell of a band to that of the whole table, measured as about 3.
+/// Time for a cell of a band divided by the time for a cell of the whole table, measured as about 3.
 const BAND_COST: usize = 3;
 
 const UP: u8 = 0;
@@ -66,8 +68,8 @@ pub(super) struct Scratch {
     stripes: Stripes,
 }
 
-/// Returns the position of each burst of `sequence`; `memory` is the memory budget for directions
-/// in bytes. Makes cancellation checks by the number of computed cells.
+/// Returns the position of each burst of `sequence`. `memory` is the memory budget in bytes for
+/// directions or the whole table. Makes cancellation checks by the number of computed cells.
 pub(super) fn align(
     consensus: &Consensus,
     sequence: &[u32],
@@ -175,7 +177,7 @@ impl Problem<'_> {
         let above = self.last_row(rows.start..middle, columns.clone(), false)?;
         let below = self.last_row(middle..rows.end, columns.clone(), true)?;
         let both = above.iter().zip(below.iter().rev()).map(|(a, b)| a + b);
-        // The first of equal values, independent of the split.
+        // Takes the first of equal values.
         let best = both.enumerate().fold((0, i32::MIN), |best, (at, worth)| {
             if worth > best.1 { (at, worth) } else { best }
         });
@@ -184,7 +186,8 @@ impl Problem<'_> {
         self.solve(middle..rows.end, cut..columns.end)
     }
 
-    /// Solves the problem within a sufficiently wide band, unless that takes too much memory.
+    /// Solves the problem within a sufficiently wide band or with the whole table. Returns `false` if
+    /// that takes too much memory.
     fn banded(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<bool, Cancelled> {
         let (n, width) = (rows.len() as i64, columns.len() as i64);
         let off = width - n;
@@ -218,8 +221,8 @@ impl Problem<'_> {
                 return Ok(false);
             }
             let found = i64::from(self.fill(rows.clone(), columns.clone(), band)?);
-            // A path that leaves the band skips a column, or has a row without one, for each step
-            // off the diagonal and back to the end.
+            // A path that leaves the band skips a column, or has a row without a column, for each
+            // step off the diagonal and back to the end.
             let beyond_high = most - (band.high + 1 - off) * loss - (band.high + 1) * skip;
             let beyond_low = most - (1 - band.low) * loss - (1 - band.low + off) * skip;
             let is_proven = (band.high == width || beyond_high <= found)
@@ -334,8 +337,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Computes the last row of `H`: the worth of all `rows` against the first `j` columns, or with
-    /// `reversed` against the last `j`.
+    /// Computes the last row of `H`: for each `j` the worth of all `rows` against the first `j` columns,
+    /// or with `reversed` against the last `j` columns.
     fn last_row(
         &mut self,
         rows: Range<usize>,
@@ -396,8 +399,8 @@ fn bonuses(consensus: &Consensus, symbol: u32, columns: Range<usize>, bonus: &mu
     }
 }
 
-/// Computes one row from the row above, for columns `low..=high`. `bonus` begins at column
-/// `max(low, 1)`.
+/// Computes one row from the row above, for columns `low..=high`, and its directions if requested.
+/// `bonus` begins at column `max(low, 1)`.
 #[inline]
 fn step(
     old: &[i32],

@@ -1,4 +1,4 @@
-//! The published alignment: all pairs, a tree, and profiles aligned along it.
+//! [`align`]: the published alignment of all pairs, followed by profiles along a tree.
 
 use super::aligned_profile::{Profile, Sweep, merge};
 use super::guide_tree::{Tree, join_order};
@@ -7,13 +7,13 @@ use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
 /// Largest total number of cells of the pairwise alignments.
 const MOST_CELLS: u128 = 1 << 40;
-/// Largest number of different sequences, since each pair of them has a similarity.
+/// Largest number of different sequences. The similarity of each pair is stored.
 const MOST_SEQUENCES: usize = 4_096;
 
-/// Worth of pairs of symbols, from the fraction of the time of each. With `p` the fraction of a
-/// cluster and `M` one more than the highest cluster, a cluster `i` with itself is worth
-/// `200 p_i + M - i`, two different ones `50 (p_i + p_j)`, noise with cluster `j` `100 p_j` and
-/// noise with itself `100 p_noise`. A gap costs [`GAP`], at an end 100 times the fraction of the
+/// Worth of pairs of symbols, from the fraction of the time of each symbol. With `p_i` the fraction of
+/// cluster `i` and `M` one more than the highest cluster, a pair of cluster `i` with itself is worth
+/// `200 p_i + M - i`, a pair of different clusters `50 (p_i + p_j)`, noise with cluster `j` `100 p_j`,
+/// and noise with itself `100 p_noise`. A gap costs [`GAP`], and at an end 100 times the fraction of the
 /// lowest id.
 #[derive(Debug)]
 pub(super) struct Worth {
@@ -122,9 +122,9 @@ pub(super) fn align(
     Ok((columns, places))
 }
 
-/// Returns the percentage of identical pairs in an alignment of two sequences. Two counts are
-/// propagated along the best path to each cell, so that no path is stored. Makes cancellation
-/// checks by the number of cells.
+/// Returns the percentage of identical pairs among all pairs of an alignment of two sequences, without
+/// gaps. Two counts are propagated along the best path to each cell, so that no path is stored. Makes
+/// cancellation checks by the number of cells.
 fn similarity(
     a: &[u32],
     b: &[u32],

@@ -7,19 +7,19 @@ use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClusterScore {
-    /// The cluster; noise has an entry of its own.
+    /// Number of the cluster; noise has a separate entry.
     pub cluster: ClusterId,
-    /// Mean fraction of threads, in `0.0..=1.0`, over the columns in which the cluster occurs; 0 if
-    /// it occurs in none.
+    /// Mean fraction of threads that have the cluster, in `0.0..=1.0`, over the columns in which the
+    /// cluster occurs; 0 if it occurs in no column.
     pub score: f64,
-    /// Number of columns in which it occurs.
+    /// Number of columns in which the cluster occurs.
     pub columns: usize,
-    /// Its fraction of the time.
+    /// Fraction of the time of the cluster.
     pub share: f64,
 }
 
 impl ClusterScore {
-    /// Returns its contribution to the total score.
+    /// Returns the contribution of the cluster to the total score.
     pub fn weighted(&self) -> f64 {
         self.share * self.score
     }
@@ -27,10 +27,10 @@ impl ClusterScore {
 
 /// Degree to which all threads execute the same cluster at the same time, in `0.0..=1.0`.
 ///
-/// Consider column `c` of an alignment of `T` threads, `n_k(c)` of which have cluster `k` there.
-/// The score of the cluster is the mean of `n_k(c) / T` over the columns with `n_k(c) > 0`. The
-/// total score is the sum over the clusters, weighted by their fraction of the time. A gap lowers
-/// the scores of all clusters in its column.
+/// In column `c` of an alignment of `T` threads, `n_k(c)` threads have cluster `k`. The score of the
+/// cluster is the mean of `n_k(c) / T` over the columns with `n_k(c) > 0`. The total score is the sum
+/// over the clusters, weighted by their fraction of the time. A gap lowers the scores of all clusters
+/// in its column.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SpmdScore {
@@ -71,7 +71,7 @@ impl SpmdScore {
     }
 }
 
-/// Returns the fraction of each cluster, noise first, in the time of all complete bursts.
+/// Returns the fraction of the time of all complete bursts for each cluster, noise first.
 ///
 /// ```
 /// use perf_core::Nanos;

@@ -5,8 +5,8 @@ use crate::cluster::Score;
 use crate::{Bursts, ClusterId, Error, Labels, Result};
 use perf_core::Job;
 
-/// Scores clusters of bursts by the SPMD score, the published [`Score`] of aggregative cluster
-/// refinement.
+/// Scores clusters of bursts by the SPMD score, which is the published [`Score`] of aggregative
+/// cluster refinement.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -44,7 +44,7 @@ pub struct SpmdScorer<'a> {
 }
 
 impl<'a> SpmdScorer<'a> {
-    /// Creates a scorer for labels of points. `rows` holds the burst of each point; complete bursts
+    /// Creates a scorer for labels of points. `rows` holds the burst of each point. Complete bursts
     /// that are no points count as noise.
     pub fn new(bursts: &'a Bursts, rows: &'a [u32], align: Align) -> Self {
         SpmdScorer {

@@ -3,7 +3,7 @@
 use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
 use std::collections::HashMap;
 
-/// Clusters of each thread's bursts in order of time. Equal sequences are stored once, since most
+/// Clusters of each thread's bursts in order of time. Equal sequences are stored once, because most
 /// threads of a parallel program behave alike.
 ///
 /// ```
@@ -23,7 +23,7 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// Creates sequences from one for each thread.
+    /// Creates sequences from the sequence of each thread.
     pub fn new(threads: Vec<Vec<ClusterId>>) -> Self {
         let mut known: HashMap<Vec<ClusterId>, u32> = HashMap::new();
         let mut sequences = Sequences::default();
@@ -42,7 +42,7 @@ impl Sequences {
         sequences
     }
 
-    /// Returns the sequences of all threads of `bursts`: only complete bursts, including noise.
+    /// Returns the sequences of all threads of `bursts`. Only complete bursts count, including noise.
     ///
     /// # Errors
     /// Returns an error if there is not one label for each burst.
@@ -90,13 +90,13 @@ impl Sequences {
         self.distinct.len()
     }
 
-    /// Returns the sequence of a thread.
+    /// Returns the sequence of a thread; `None` if the thread does not exist.
     pub fn get(&self, thread: usize) -> Option<&[ClusterId]> {
         let index = *self.of.get(thread)?;
         self.distinct.get(index as usize).map(Vec::as_slice)
     }
 
-    /// Stores one sequence for each thread, even if they are equal.
+    /// Creates sequences and stores a sequence for each thread, even if sequences are equal.
     pub(super) fn apart(threads: Vec<Vec<ClusterId>>) -> Self {
         Sequences {
             of: (0..threads.len() as u32).collect(),

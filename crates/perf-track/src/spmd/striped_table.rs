@@ -1,14 +1,14 @@
-//! Dynamic-programming table of one alignment, eight columns at a time.
+//! [`solve`]: dynamic-programming table of one alignment, computed eight columns at a time.
 //!
 //! A row is a running maximum, which is sequential over the columns. The columns are therefore
 //! split into eight segments of equal length that are processed in parallel, one in each lane
-//! (Farrar's striped layout, 2007). The maximum of the segments before each of them is stored
+//! (Farrar's striped layout, 2007). For each segment the maximum of all segments before it is stored
 //! beside the row and applied when the row is read. The values of all rows are stored and the path
-//! is traced back through them, so no directions are computed. The path is the same as with
+//! is traced back through them, so that no directions are computed. The path is the same as with
 //! directions.
 //!
-//! The values are integers below 2^24, which `f32` represents exactly: its maximum is one
-//! instruction on every processor, that of `i32` four on many.
+//! The values are integers below 2^24, which `f32` represents exactly. The maximum of two `f32` is one
+//! instruction on every processor, while the maximum of two `i32` is four on many.
 
 use super::consensus::Consensus;
 use super::optimal_alignment::{GAP, MOST, Place};
@@ -16,14 +16,15 @@ use perf_core::{CancellationChecks, Cancelled};
 use std::ops::Range;
 
 const LANES: usize = 8;
-/// Columns at the same step of their segments.
+/// Values of the columns at the same step of their segments.
 type Lanes = [f32; LANES];
 /// Less than the worth of any path.
 const NEVER: f32 = -33_554_432.0;
-/// Number of rows and columns up to which every value is exact: each of them adds at most [`MOST`].
+/// Number of rows and columns up to which every value is exact. Each row adds at most [`MOST`], and each
+/// row and column costs at most [`GAP`].
 const LARGEST: usize = (1 << 24) / (MOST + GAP) as usize / 2;
 
-/// Returns the larger of two numbers; written so that it compiles to one instruction.
+/// Returns the larger of two numbers. Unlike `f32::max`, the comparison compiles to one instruction.
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
@@ -34,18 +35,18 @@ fn larger(a: f32, b: f32) -> f32 {
 pub(super) struct Stripes {
     /// Position of each column among the flattened lanes of a row.
     spot: Vec<u32>,
-    /// Number of the profile of each symbol, from 1.
+    /// Index of the profile of each symbol in `profiles`; 0 for symbols in no column.
     profile_of: Vec<u32>,
     /// For each symbol of the sequence the worth of a pair with each column plus the saved cost of
-    /// skipping it. The first profile is that of symbols in no column.
+    /// skipping the column. The first profile is for symbols in no column.
     profiles: Vec<Lanes>,
-    /// Values, row after row; the first row precedes the first symbol.
+    /// Values, row after row. The first row precedes the first symbol.
     cells: Vec<Lanes>,
-    /// For each row the maximum of the segments before each of them.
+    /// For each row and each segment the maximum of all segments before it.
     carried: Vec<Lanes>,
 }
 
-/// Returns `true` if the values are exact and take at most `memory` bytes.
+/// Returns `true` if the values of a table are exact and take at most `memory` bytes.
 pub(super) fn fits(rows: usize, columns: usize, memory: usize) -> bool {
     // There are at most as many profiles as rows.
     let cells = 2 * (rows + 2).saturating_mul(columns + 2 * LANES);
@@ -214,7 +215,7 @@ impl Table<'_> {
     }
 }
 
-/// Computes a row from the one above, each segment separately. Not inlined, so that it compiles to
+/// Computes a row from the row above, each segment separately. Not inlined, so that it compiles to
 /// whole vectors.
 #[inline(never)]
 fn stretch(

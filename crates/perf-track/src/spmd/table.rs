@@ -9,8 +9,8 @@ impl SpmdScore {
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `cluster` | text | number, or `noise` |
-    /// | `SPMD score` | float, % | mean share of threads that have the cluster in a column where it appears |
-    /// | `columns` | unsigned | columns in which it appears |
+    /// | `SPMD score` | float, % | mean share of threads that have the cluster, over the columns in which it occurs |
+    /// | `columns` | unsigned | number of columns in which the cluster occurs |
     /// | `share of time` | float, % | share of the time of its bursts |
     /// | `weighted SPMD score` | float, % | product of score and share |
     ///
@@ -61,8 +61,8 @@ impl Alignment {
     /// |---|---|---|
     /// | `column` | unsigned | number of the column, from 0 |
     /// | `cluster` | text | number, or `noise` |
-    /// | `threads` | unsigned | threads that have the cluster there |
-    /// | `share of threads` | float, % | share in all threads |
+    /// | `threads` | unsigned | number of threads that have the cluster in the column |
+    /// | `share of threads` | float, % | share of all threads |
     ///
     /// ```
     /// use perf_core::Cell;

@@ -2,8 +2,8 @@
 
 use crate::{Alignment, ClusterId, Error, Result};
 
-/// [`Alignment`] of bursts instead of clusters, which stays valid when clusters are split. It has a
-/// row for each thread, whose cells are points of an [`Observation`](super::Observation) or gaps.
+/// [`Alignment`] of bursts instead of clusters, which stays valid when clusters are split. Each row
+/// is one thread; its cells are points of an [`Observation`](super::Observation) or gaps.
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId, tracking::AlignedBursts};
@@ -38,12 +38,12 @@ impl AlignedBursts {
         }
     }
 
-    /// Creates it from an alignment and the points that it was computed from, those of each thread
-    /// in order of time.
+    /// Creates an alignment of bursts from an alignment of clusters and the points from which that
+    /// alignment was computed: for each thread its points in order of time.
     ///
     /// # Errors
-    /// Returns an error if there is not one list of points for each thread, or its length differs
-    /// from the number of bursts of the thread in the alignment.
+    /// Returns an error if there is not one list of points for each thread, or if the length of a
+    /// list differs from the number of bursts of its thread in the alignment.
     pub fn of(alignment: &Alignment, points: &[Vec<u32>]) -> Result<Self> {
         let length = |what, expected, got| {
             if expected == got {
@@ -85,7 +85,7 @@ impl AlignedBursts {
     }
 }
 
-/// Returns the clusters of each column without noise.
+/// Returns the clusters of each column of an alignment as indices, without noise.
 pub(super) fn sets(alignment: &Alignment) -> Vec<Vec<usize>> {
     let set = |column| {
         let clusters = alignment.column(column).iter();

@@ -17,9 +17,9 @@ pub(crate) struct Edge {
 /// Returns the partner of each left node in the assignment of largest total weight, in which each
 /// node has at most one partner. Edges of weight 0 or less are never used.
 ///
-/// Shortest augmenting paths with potentials (Jonker and Volgenant, Computing 38, 1987) over the
-/// existing edges: O(n m log n). Each left node may also stay unassigned at cost 0, so that every
-/// node can be placed.
+/// Uses shortest augmenting paths with potentials (Jonker and Volgenant, Computing 38, 1987) over
+/// the existing edges, which takes O(n m log n) time for n left nodes and m edges. Each left node
+/// may stay unassigned at cost 0, so that every left node can be placed.
 pub(crate) fn best(lefts: usize, rights: usize, edges: &[Edge]) -> Vec<Option<usize>> {
     let mut edges: Vec<Edge> = edges
         .iter()
@@ -84,16 +84,17 @@ impl PartialOrd for Reached {
     }
 }
 impl Ord for Reached {
-    /// The heap is a max-heap: reversed, so that the nearest node comes first, in a tie the lowest.
+    /// Reverses the order, because the heap is a max-heap: the nearest node comes first, in a tie
+    /// the node with the lowest number.
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.total_cmp(&self.0).then(other.1.cmp(&self.1))
     }
 }
 
 impl Search {
-    /// Assigns one more left node at the lowest total cost, moving others if necessary.
+    /// Assigns one more left node at the lowest total cost; moves other left nodes if necessary.
     fn place(&mut self, start: usize) {
-        // The reduced cost of each edge is at least 0, except for those of the new node.
+        // The reduced cost of each edge is at least 0, except for the edges of the new node.
         let costs = self.outgoing[start].iter();
         let reduced = costs.map(|&(right, cost)| cost - self.potential_right[right]);
         self.potential_left[start] = reduced.fold(f64::INFINITY, f64::min);
@@ -114,7 +115,7 @@ impl Search {
                 }
             }
         }
-        // The private place of a left node is only ever used by it, so the search always ends.
+        // Only the left node itself can use its private place, so the search always ends.
         if let Some((last, length)) = end {
             for &right in &touched {
                 if self.done[right] && right != last {
@@ -148,7 +149,7 @@ impl Search {
     ) {
         for &(right, cost) in &self.outgoing[left] {
             let reduced = cost - self.potential_left[left] - self.potential_right[right];
-            // Rounding may make it slightly negative.
+            // Rounding may make the reduced cost slightly negative.
             let distance = so_far + reduced.max(0.0);
             if !self.done[right] && distance < self.distance[right] {
                 if self.distance[right] == f64::INFINITY {

@@ -1,4 +1,4 @@
-//! [`Callers`]: chain of callers of each burst.
+//! [`Callers`]: chain of callers of each burst, and histograms of callers by cluster.
 
 use crate::{Bursts, ChainId, Error, Result};
 use std::collections::BTreeMap;
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallerWeight {
-    /// Duration: many short bursts of one call site do not outweigh a long one.
+    /// Duration of each burst, so that many short bursts do not outweigh a few long ones.
     #[default]
     Time,
     /// Equal weights, as published.
     Bursts,
 }
 
-/// Caller of each burst, as far as known. Experiments are compared by the names of callers, not
-/// their numbers.
+/// Caller of each burst, as far as known. Experiments are compared by the names of callers, not by
+/// their indices.
 ///
 /// ```
 /// use perf_track::tracking::Callers;
@@ -37,7 +37,7 @@ impl Callers {
     /// Creates callers from a table of names and an index for each burst.
     ///
     /// # Errors
-    /// Returns an error for an index past the end of the table.
+    /// Returns an error for an index past the end of the table of names.
     pub fn new<S: Into<String>>(
         names: impl IntoIterator<Item = S>,
         of: Vec<Option<u32>>,
@@ -79,8 +79,8 @@ impl Callers {
         )
     }
 
-    /// Returns one level of the chains of the calls before these bursts, 1 for the innermost, as
-    /// published; `None` if none is known.
+    /// Returns the callers at one level of the chains of the calls before these bursts, as in the
+    /// published method. Level 1 is the innermost caller. `None` if no caller is known.
     ///
     /// # Errors
     /// Returns an error for a burst that does not exist, or for level 0.
@@ -160,7 +160,7 @@ impl Callers {
     }
 }
 
-/// Numbers of names, shared by all experiments.
+/// Numbers of caller names, shared by all experiments.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, u32>);
 
@@ -183,11 +183,11 @@ impl Names {
     }
 }
 
-/// Fraction of each caller in a cluster; empty if none is known.
+/// Fraction of each caller in a cluster, by caller number; empty if no caller is known.
 pub(crate) type Histogram = BTreeMap<u32, f64>;
 
-/// Returns the sum of the smaller fractions over common callers, in `0.0..=1.0`; NaN if the callers
-/// of either are unknown.
+/// Returns the sum of the smaller fractions over common callers, in `0.0..=1.0`. NaN if one of the
+/// histograms is empty.
 pub(crate) fn overlap(a: &Histogram, b: &Histogram) -> f64 {
     if a.is_empty() || b.is_empty() {
         return f64::NAN;
@@ -198,7 +198,8 @@ pub(crate) fn overlap(a: &Histogram, b: &Histogram) -> f64 {
     shared.sum::<f64>().min(1.0)
 }
 
-/// Returns the fraction of `part` whose callers occur in `whole`; NaN if callers are unknown.
+/// Returns the fraction of `part` whose callers occur in `whole`, in `0.0..=1.0`. NaN if one of the
+/// histograms is empty.
 pub(crate) fn contained(part: &Histogram, whole: &Histogram) -> f64 {
     if part.is_empty() || whole.is_empty() {
         return f64::NAN;

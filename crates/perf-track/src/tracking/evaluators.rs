@@ -1,4 +1,4 @@
-//! Evaluators, which estimate for each pair of clusters if they are the same.
+//! Evaluators: measures of how likely two clusters of two experiments are the same phase.
 
 use super::callers::{Histogram, overlap};
 use super::matrix::Matrix;
@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 /// Number of bursts that are looked up between two cancellation checks.
 const PIECE: usize = 4096;
 
-/// Computes for each cluster of `from` (rows) the fraction of its bursts whose nearest burst of
-/// `to` is in each cluster: unweighted, and with each burst weighted by a Gaussian of its distance
-/// in units of `reach`. `shift` is added to the bursts of `from`.
+/// Computes the fraction of the bursts of each cluster of `from` (rows) whose nearest burst of `to`
+/// is in each cluster of `to` (columns). `shift` is added to the bursts of `from`.
+///
+/// In the first matrix all bursts have equal weight. In the second matrix the weight of each burst is a
+/// Gaussian of its distance with deviation `reach`.
 pub(crate) fn cross(
     from: &Side,
     to: &Side,
@@ -52,7 +54,7 @@ fn squared(a: &[f64], b: &[f64]) -> f64 {
 /// Cluster and squared distance.
 type Found = Option<(u32, f64)>;
 
-/// Finds the nearest burst of each burst, in pieces.
+/// Finds the nearest burst of `to` for each burst of `from`, in pieces of [`PIECE`] bursts.
 fn found(
     from: &Side,
     to: &Side,
@@ -72,7 +74,7 @@ fn found(
                 .iter_mut()
                 .zip(shifted)
                 .for_each(|(to, value)| *to = value);
-            // At equal distances the first burst wins, which is that of the lowest cluster.
+            // At equal distances the first burst wins, which is in the cluster of lowest number.
             let near = tree.nearest(&moved)?;
             found.push(near.and_then(|near| {
                 let class = *to.classes.get(near.index as usize)?;
@@ -88,9 +90,9 @@ pub(crate) fn near(square: f64, reach: f64) -> f64 {
     (-0.5 * square / (reach * reach)).exp()
 }
 
-/// Returns half of the typical distance from a cluster's centroid to the next one of its
-/// experiment. Bursts further away more likely belong to another cluster. Infinite if no experiment
-/// has two clusters.
+/// Returns half of the median distance from a centroid to the nearest other centroid of its
+/// experiment. Bursts further away are more likely to belong to another cluster. Infinite if no
+/// experiment has two clusters with different centroids.
 pub(crate) fn reach(sides: [&Side; 2]) -> f64 {
     let mut gaps = Vec::new();
     for side in sides {
@@ -106,15 +108,15 @@ pub(crate) fn reach(sides: [&Side; 2]) -> f64 {
     median.map_or(f64::INFINITY, |square| square.sqrt() / 2.0)
 }
 
-/// Largest number of clusters of an experiment, the longest ones, that are considered for the
-/// displacement, because the time grows with the fourth power.
+/// Number of clusters of an experiment, those with the most time, that are considered for the
+/// displacement. The limit is needed because the time grows with the fourth power of this number.
 const ANCHORS: usize = 24;
-/// Factor by which a displacement must fit better than none.
+/// Factor by which a displacement must fit better than no displacement.
 const CLEARLY: f64 = 1.25;
 
 /// Finds the common displacement of the clusters: the vector that brings the centroids of `from`
-/// nearest to those of `to`, among all vectors between a centroid of each. Zero unless a vector
-/// fits clearly better.
+/// nearest to those of `to`. Candidates are all vectors from a centroid of `from` to a centroid of
+/// `to`. Returns zeros unless a candidate fits better by the factor [`CLEARLY`].
 pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64) -> Vec<f64> {
     let none = vec![0.0; from.dimensions];
     if reach.is_infinite() {
@@ -182,7 +184,7 @@ pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64)
     sum
 }
 
-/// Computes the proximity of the centroids after displacing `from`.
+/// Computes the proximity of the centroids, in `0.0..=1.0`, after displacing `from` by `shift`.
 pub(crate) fn centroids(from: &Side, to: &Side, shift: &[f64], reach: f64) -> Matrix {
     Matrix::from_fn(from.clusters, to.clusters, |i, j| {
         if from.sizes[i] == 0 || to.sizes[j] == 0 {
@@ -202,7 +204,7 @@ pub(crate) fn callers(from: &[Histogram], to: &[Histogram]) -> Matrix {
     Matrix::from_fn(from.len(), to.len(), |i, j| overlap(&from[i], &to[j]))
 }
 
-/// Returns the smaller fraction divided by the larger.
+/// Returns the smaller fraction divided by the larger one; NaN if both are 0.
 fn ratio(a: f64, b: f64) -> f64 {
     let largest = a.max(b);
     if largest > 0.0 {
@@ -229,10 +231,10 @@ pub(crate) fn densities(from: &Side, to: &Side) -> Matrix {
     })
 }
 
-/// Computes the published density evaluator: for each cluster of `from`, clusters of `to` are taken
-/// in descending order of size as long as their bursts fit into it (a greedy 0/1 knapsack). The
-/// value is the fraction of its bursts that a taken cluster fills. Bursts are counted per task,
-/// since more tasks have more of them.
+/// Computes the published density evaluator, a greedy 0/1 knapsack. For each cluster of `from`,
+/// clusters of `to` are taken in descending order of size as long as their bursts fit into that
+/// cluster. The value is the size of the taken cluster as a fraction of the cluster of `from`.
+/// Bursts are counted per task, because an experiment with more tasks has more bursts.
 pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     let mut order: Vec<usize> = to.present().collect();
     order.sort_unstable_by_key(|&j| (std::cmp::Reverse(to.sizes[j]), j));
@@ -252,14 +254,14 @@ pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     taken
 }
 
-/// Counts how often clusters of two experiments occur at the same position of the common sequences,
-/// between anchors.
+/// Counts how often clusters of two experiments occur at the same position between anchors of the
+/// common sequences.
 ///
-/// A sequence consists of the set of clusters of each step. Anchors are steps with one cluster that
-/// has one certain partner (`partner`). If two anchors follow one another in both sequences with
-/// the same number of steps in between, those steps are compared one by one, for every such
-/// position of one sequence with every such position of the other. Without any certain partner the
-/// whole sequences are compared if they have equal lengths.
+/// A sequence consists of the set of clusters of each step. An anchor is a step with a single
+/// cluster that has a certain partner (`partner`). If the same two anchors follow one another in
+/// both sequences with the same number of steps in between, those steps are compared one by one,
+/// for every such segment of one sequence with every such segment of the other. Without any certain
+/// partner, the whole sequences are compared if they have equal lengths.
 pub(crate) fn sequences(
     (from, from_clusters): (&[Vec<usize>], usize),
     (to, to_clusters): (&[Vec<usize>], usize),
@@ -304,8 +306,8 @@ pub(crate) fn sequences(
 /// Number of occurrences of each cluster at each step.
 type Tally = Vec<BTreeMap<usize, u64>>;
 
-/// Collects the clusters between consecutive anchors, added up over all segments with equal ends
-/// and length.
+/// Counts the clusters between consecutive anchors. The key is the first anchor, the second anchor
+/// and the number of steps in between; segments with equal keys are added up.
 fn stretches(
     steps: &[Vec<usize>],
     anchor: impl Fn(usize) -> Option<usize>,

@@ -13,16 +13,17 @@ use perf_core::Job;
 
 /// Overlap below which informative callers contradict that two clusters are the same.
 const CONTRADICTION: f64 = 0.1;
-/// Evidence that an anchor of sequences requires, and the largest evidence that another pair of its
-/// clusters may have.
+/// Evidence that an anchor of sequences requires.
 const SURE: f64 = 0.6;
+/// Largest evidence of another pair with a cluster of an anchor, as a fraction of the evidence of
+/// the anchor.
 const RIVAL: f64 = 0.7;
-/// Worth of simultaneity for a part that lies elsewhere: the same region on other ranks, which
-/// occurs if an imbalance splits a cluster.
+/// Weight of simultaneity as evidence for a part that is not near the whole. Such a part is the same
+/// region on other ranks, which occurs if an imbalance splits a cluster.
 const SUPPORT: f64 = 0.75;
 
-/// Returns the weight of each evaluator. Callers identify the executed region and outweigh
-/// positions in space, which change between experiments, as far as callers distinguish clusters.
+/// Returns the weight of an evaluator. Callers identify the executed region and therefore outweigh
+/// positions in space, which change between experiments.
 fn weight(evaluator: Evaluator) -> f64 {
     match evaluator {
         Evaluator::Forward | Evaluator::Backward => 0.75,
@@ -36,7 +37,7 @@ fn weight(evaluator: Evaluator) -> f64 {
     }
 }
 
-/// Experiment and its search tree.
+/// Experiment with its search tree.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// Bursts by cluster.
@@ -123,8 +124,8 @@ pub(crate) fn compare(
     Ok(pair)
 }
 
-/// Returns the geometric mean of the fractions by row and by column; NaN for pairs that were never
-/// counted.
+/// Returns the geometric mean of the fraction of the row and the fraction of the column. NaN if
+/// neither the row nor the column has a count, 0 if only one of them has.
 fn agreement(counts: &Matrix) -> Matrix {
     let (rows, columns) = (counts.shares(), counts.transposed().shares());
     Matrix::from_fn(counts.rows(), counts.columns(), |i, j| {
@@ -136,7 +137,8 @@ fn agreement(counts: &Matrix) -> Matrix {
     })
 }
 
-/// Returns the certain partners: clusters that are each other's best match by a wide margin.
+/// Returns the certain partner of each cluster of the first experiment: two clusters that are each
+/// other's best match, with evidence of at least [`SURE`] and no rival above the fraction [`RIVAL`].
 fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
     let columns = evidence.transposed();
     let best = |matrix: &Matrix, row: usize| -> Option<usize> {
@@ -156,8 +158,10 @@ fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
     (0..evidence.rows()).map(partner).collect()
 }
 
-/// Returns how well callers distinguish clusters, by row and then by column: 1 minus the mean
-/// overlap with all but the best partner. If all clusters share one caller it is 0.
+/// Returns how well callers distinguish clusters, in `0.0..=1.0`, for each row and for each column.
+///
+/// The value is 1 minus the mean overlap with all but the best partner: 0 if all clusters share one
+/// caller, and 1 if there is at most one partner with known callers.
 fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
     let of = |matrix: &Matrix| -> Vec<f64> {
         let row = |row| {
@@ -180,8 +184,8 @@ fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
     (of(callers), of(&callers.transposed()))
 }
 
-/// Computes the weighted mean of all votes on each pair. Informative callers that contradict halve
-/// it.
+/// Computes the weighted mean of all votes on each pair. Informative callers that contradict a pair
+/// reduce the mean: the callers before by up to half, and the callers after by up to half again.
 fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     let ready: Vec<_> = votes
         .iter()
@@ -190,7 +194,7 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 vote.evaluator,
                 Evaluator::CallersBefore | Evaluator::CallersAfter
             );
-            // Experiments without a common caller belong to programs whose function names changed.
+            // If experiments have no common caller, the function names of the program changed.
             let none = vote
                 .matrix
                 .values()
@@ -235,9 +239,11 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     })
 }
 
-/// Computes the evidence that cluster `part` of one experiment is a part of `whole` of the other:
-/// the fraction of its bursts that are near it and share its callers. `support`, in `0.0..=1.0`, is
-/// the simultaneity with the other part.
+/// Computes the evidence that a cluster of one experiment is a part of a cluster of another one.
+///
+/// The evidence is `near`, the weighted fraction of bursts of the part that are near the whole,
+/// times the fraction of the part whose callers occur in the whole. `support`, in `0.0..=1.0`, is
+/// the simultaneity of the part with the other part; it raises a low `near`.
 pub(crate) fn parthood(
     near: f64,
     (part, part_class): (&Side, usize),

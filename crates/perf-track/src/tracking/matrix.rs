@@ -2,8 +2,8 @@
 
 use crate::ClusterId;
 
-/// Value for each cluster of one experiment (rows) and each of another (columns); NaN if there is
-/// no vote, such as for unknown callers.
+/// Value for each pair of a cluster of one experiment (rows) and a cluster of another one
+/// (columns). NaN if the evaluator has no vote on the pair, such as for unknown callers.
 ///
 /// ```
 /// # use perf_core::Job;
@@ -70,15 +70,16 @@ impl Matrix {
         self.columns
     }
 
-    /// Returns the value for a cluster of the first experiment and one of the second; `None` for
-    /// noise, for clusters that do not exist and without a vote.
+    /// Returns the value for a cluster of the first experiment and a cluster of the second. `None`
+    /// for noise, for clusters that do not exist, and if there is no vote.
     pub fn get(&self, from: ClusterId, to: ClusterId) -> Option<f64> {
         let (row, column) = (from.index()?, to.index()?);
         let value = self.row(row)?.get(column)?;
         (!value.is_nan()).then_some(*value)
     }
 
-    /// Returns all values of a row (cluster `row + 1` of the first experiment), NaN without a vote.
+    /// Returns the values of a row, which is cluster `row + 1` of the first experiment. A value is
+    /// NaN if there is no vote. `None` if there is no such row.
     pub fn row(&self, row: usize) -> Option<&[f64]> {
         let start = row.checked_mul(self.columns)?;
         (row < self.rows)

@@ -1,5 +1,4 @@
-//! [`Mixture`]: tracked regions whose bursts come from call sites that another experiment
-//! separates.
+//! [`Mixture`]: call sites that a tracked region mixes although an experiment separates them.
 
 use super::observation::Observation;
 use super::result::Object;
@@ -7,27 +6,30 @@ use super::split::{homes, tally};
 use crate::ClusterId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Smallest fraction of the time of a tracked region in an experiment for a call site to be a part
-/// of it.
+/// Smallest fraction of the time of a tracked region in an experiment at which a call site counts.
 const PART: f64 = 0.1;
-/// Smallest overlap of the call sites of a tracked region in two experiments for it to be the same.
+/// Smallest overlap of the call sites of a tracked region in two experiments at which the region is
+/// the same phase in both.
 const SAME: f64 = 0.5;
 
 /// Call sites that a tracked region mixes. A trend of such a region describes its composition, not
 /// a phase.
 ///
 /// A call site is the chain of callers of the call before a burst. Two call sites are mixed if
-/// * a tracked region contains both in one experiment, each with at least 10 % of its time, and
-///   another experiment has most of the time of each in different clusters; or
-/// * the call sites of a tracked region in two consecutive experiments share less than half of its
-///   time, such as if a cluster of MPI start-up is linked to one of computation.
+/// * a tracked region contains both in one experiment, each with at least 10 % of the time of the
+///   region, and this or another experiment has most of the time of each in a different cluster; or
+/// * the call sites of a tracked region in two consecutive experiments have less than half of its
+///   time in common. This happens, for example, if a cluster of MPI start-up is linked to a cluster
+///   of computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Mixture {
-    /// Call sites in descending order of time, each once: chains with the innermost caller first.
+    /// Call sites, each once: those of the first experiment of [`frames`](Self::frames) in
+    /// descending order of time, then those of the second. A call site is a chain of callers with
+    /// the innermost caller first.
     pub sites: Vec<String>,
-    /// Experiments that show it: the one with both call sites and the one that separates them, or
-    /// the two whose call sites differ.
+    /// Experiments that show the mixture: the experiment whose cluster has both call sites and the
+    /// experiment that separates them, or the two experiments whose call sites differ.
     pub frames: [usize; 2],
 }
 
@@ -36,7 +38,7 @@ type Sites<'f> = BTreeMap<&'f str, f64>;
 
 /// Returns the mixture of each tracked region, if any.
 pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Option<Mixture>> {
-    // By tracked region, then experiment.
+    // Indexed by tracked region, then by experiment.
     let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); frames.len()]; objects.len()];
     for (at, frame) in frames.iter().enumerate() {
         let Some(callers) = &frame.before else {
@@ -57,7 +59,7 @@ pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Op
     sites.iter().map(|of| mixture(of, &homes)).collect()
 }
 
-/// Cluster of each call site in an experiment, if one cluster has most of its time.
+/// Cluster with most of the time of each call site in an experiment; `None` if no cluster has.
 type Homes<'f> = BTreeMap<&'f str, Option<ClusterId>>;
 
 fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
@@ -97,7 +99,8 @@ fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
     })
 }
 
-/// Returns the call sites with a significant fraction of the time, in descending order.
+/// Returns the call sites with at least the fraction [`PART`] of the time, in descending order of
+/// time.
 fn parts<'f>(sites: &Sites<'f>) -> Vec<&'f str> {
     let all: f64 = sites.values().sum();
     let mut parts: Vec<_> = sites
@@ -108,7 +111,8 @@ fn parts<'f>(sites: &Sites<'f>) -> Vec<&'f str> {
     parts.into_iter().map(|(name, _)| *name).collect()
 }
 
-/// Returns the sum of the smaller fractions of the time, in `0.0..=1.0`.
+/// Returns the overlap of two sets of call sites, in `0.0..=1.0`: the sum of the smaller fractions
+/// of the time over common call sites.
 fn overlap(a: &Sites<'_>, b: &Sites<'_>) -> f64 {
     let sum = |of: &Sites<'_>| of.values().sum::<f64>().max(f64::MIN_POSITIVE);
     let (first, second) = (sum(a), sum(b));

@@ -1,9 +1,8 @@
-//! Tracking: matching of the clusters of a series of experiments that are the same phase of the
-//! program.
+//! Tracking: matches clusters of a series of experiments that are the same phase of the program.
 //!
-//! The clusters of an experiment are images of the phases of the program. Between experiments they
-//! move, split, merge, appear and vanish (Llort et al., "the paper" below). An [`Observation`] is
-//! the input of tracking for one experiment; a [`Tracking`] is the result.
+//! The clusters of an experiment are images of the phases of the program. Between experiments,
+//! clusters move, split, merge, appear and vanish (Llort et al., "the paper" below). An
+//! [`Observation`] is the input of tracking for one experiment; a [`Tracking`] is the result.
 //!
 //! ```
 //! use perf_core::Job;
@@ -26,18 +25,18 @@
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 //!
-//! # How
-//! Pairs of experiments are compared by [`Evaluator`]s, whose matrices are all kept ([`Pair`]). In
-//! [`Mode::Published`] links above a threshold are closed transitively and chained, as in section
+//! # Method
+//! [`Evaluator`]s compare pairs of experiments; a [`Pair`] keeps the matrices of all evaluators. In
+//! [`Mode::Published`], links above a threshold are closed transitively and chained, as in section
 //! III.D of the paper. In [`Mode::Optimal`], the default,
-//! * the displacement common to all clusters is removed first, and bursts are weighted by the
-//!   proximity of their nearest neighbour, so that clusters without a counterpart get none;
-//! * the evidence of a pair is the weighted mean of all evaluators with a vote; callers count as
-//!   far as they distinguish clusters;
-//! * one assignment over all experiments, of each with the next and the next but one, yields
-//!   chains;
-//! * a chain that begins or ends beside another is tested for being a part of it: a split or a
-//!   merge;
+//! * the displacement common to all clusters is removed first, and each burst is weighted by the
+//!   proximity of its nearest neighbour, so that a cluster without a counterpart is not linked;
+//! * the evidence of a pair of clusters is the weighted mean of all evaluators that have a vote on
+//!   the pair; the weight of callers depends on how well callers distinguish clusters;
+//! * one assignment links the clusters of each experiment with those of the next and of the next
+//!   but one, which yields chains of clusters;
+//! * a chain that begins or ends beside another chain is tested for being a part of that chain,
+//!   which is a split or a merge;
 //! * every link and tracked region has a confidence.
 //!
 //! Results do not depend on the order of points or the number of threads.

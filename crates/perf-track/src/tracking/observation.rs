@@ -11,10 +11,12 @@ use perf_core::{Job, Nanos};
 /// value for each pair.
 pub const MOST_CLUSTERS: usize = 2048;
 
-/// Input of tracking for one experiment: the cluster of each burst, its position in a space common
-/// to all experiments, its duration and, if known, its callers and its column in an alignment.
+/// Input of tracking for one experiment. It holds for each burst its cluster, its position in a
+/// space common to all experiments, its duration and, if known, its callers and its column in an
+/// alignment.
 ///
-/// All lists have one entry for each burst, in the same order. Filtered bursts may be omitted.
+/// All lists have one entry for each burst, in the same order. Filtered bursts may be omitted. A
+/// burst that is part of an observation is called a point.
 ///
 /// ```
 /// use perf_track::{ClusterId, Points, tracking::Observation};
@@ -26,7 +28,7 @@ pub const MOST_CLUSTERS: usize = 2048;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
-    /// Name.
+    /// Name of the experiment.
     pub(super) name: String,
     /// Number of processes.
     pub(super) tasks: u32,
@@ -34,7 +36,7 @@ pub struct Observation<'a> {
     pub(super) points: Points<'a>,
     /// Cluster of each burst.
     pub(super) labels: Vec<ClusterId>,
-    /// Duration of each burst.
+    /// Duration of each burst, in the unit of the caller; nanoseconds if created from a frame.
     pub(super) time: Vec<f64>,
     /// Callers of the call before each burst.
     pub(super) before: Option<Callers>,
@@ -42,16 +44,16 @@ pub struct Observation<'a> {
     pub(super) after: Option<Callers>,
     /// Alignment of the ranks' sequences.
     pub(super) alignment: Option<AlignedBursts>,
-    /// Number of the recording that this is a window of.
+    /// Number of the recording of which the experiment is a window; `None` if it is no window.
     pub(super) recording: Option<usize>,
-    /// Exact times of the bursts.
+    /// Exact times of the bursts; `None` if the observation was created from points alone.
     counted: Option<Counted>,
 }
 
 /// Exact times of the bursts behind an observation.
 #[derive(Clone, Debug)]
 struct Counted {
-    /// Bursts that are no points.
+    /// Time of the bursts that are not points.
     others: TimeBalance,
     /// Kind and duration of the burst of each point.
     points: Vec<(Kind, Nanos)>,
@@ -80,7 +82,7 @@ impl Counted {
         let mut others = TimeBalance::default();
         let rest = bursts.kinds().iter().zip(&is_point).enumerate();
         for (row, (kind, _)) in rest.filter(|(_, (_, is_point))| !**is_point) {
-            // A complete burst that is no point has no finite coordinate.
+            // A complete burst that is not a point lacks a finite coordinate.
             let kind = match kind {
                 Kind::Complete => Kind::Missing,
                 other => *other,
@@ -208,8 +210,8 @@ impl<'a> Observation<'a> {
         Ok(self)
     }
 
-    /// Declares the experiment to be a window of the recording of this number. By default each
-    /// experiment is a recording of its own.
+    /// Declares the experiment to be a window of the recording with this number. By default each
+    /// experiment is a separate recording.
     pub fn part_of(mut self, recording: usize) -> Self {
         self.recording = Some(recording);
         self
@@ -218,7 +220,7 @@ impl<'a> Observation<'a> {
     /// Adds the alignment of the ranks' sequences of bursts.
     ///
     /// # Errors
-    /// Returns an error if a point of it does not exist.
+    /// Returns an error if a point of the alignment does not exist.
     pub fn with_alignment(mut self, alignment: AlignedBursts) -> Result<Self> {
         let mut cells = alignment.rows().iter().flatten().flatten();
         if let Some(&point) = cells.find(|&&point| point as usize >= self.len()) {

@@ -1,4 +1,4 @@
-//! [`Occurrence`]: tracked regions that are executed once or at start-up only.
+//! [`Occurrence`]: distinguishes repeated tracked regions from those executed once or at start-up.
 
 use super::observation::Observation;
 use super::result::Object;
@@ -13,14 +13,15 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Occurrence {
-    /// A thread of some experiment executes it more than once, not only at start-up. Also used if
-    /// threads are unknown, or if no region occurs more than once.
+    /// A thread of some experiment executes the region more than once, not only at start-up. Also
+    /// used if threads are unknown, or if no region occurs more than once.
     #[default]
     Repeated,
-    /// No thread executes it more than once, while other regions are repeated.
+    /// No thread executes the region more than once, while other regions are repeated.
     Once,
-    /// On each thread it ends before the main loop begins: before the first burst of the region
-    /// with the most CPU time among the repeated ones.
+    /// On each thread all bursts of the region begin before the main loop, that is, before the
+    /// first burst of the first repeated region. In the optimal mode this is the repeated region
+    /// with the most time.
     StartUp,
 }
 
@@ -38,7 +39,7 @@ struct Span {
 /// Bursts of one tracked region, by recording and thread.
 type Spans = BTreeMap<((usize, usize), u32), Span>;
 
-/// Computes the occurrence of each tracked region. Regions are ordered by CPU time.
+/// Computes the occurrence of each tracked region. The first repeated region is the main loop.
 pub(super) fn occurrences(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Occurrence> {
     let unknown = || vec![Occurrence::Repeated; objects.len()];
     let Some(places) = frames

@@ -1,11 +1,11 @@
 //! The optimal mode: one assignment over all experiments, then splits, merges and gaps.
 //!
 //! Chains of clusters through the experiments are the paths of largest total evidence in which each
-//! cluster has at most one successor and one predecessor. With the weight of a link equal to its
-//! evidence above that of a birth, this is a minimum-cost flow of unit capacities through an
-//! acyclic graph, which is one assignment of all clusters (as predecessors) to all clusters (as
-//! successors). A link from experiment i to i + 2 competes with those through i + 1, and no pair of
-//! experiments is decided in isolation.
+//! cluster has at most one successor and one predecessor. The weight of a link is its evidence minus
+//! the evidence below which a cluster is born. Finding the paths is then a minimum-cost flow with
+//! unit capacities through an acyclic graph, which equals one assignment of all clusters (as
+//! predecessors) to all clusters (as successors). A link from experiment i to i + 2 competes with
+//! the links through i + 1, and no pair of experiments is decided in isolation.
 
 mod confidence;
 
@@ -18,7 +18,7 @@ use crate::ClusterId;
 
 pub(crate) use confidence::confidence;
 
-/// Factor on the evidence of a bridge, which ignores the experiment in between.
+/// Factor on the weight of a bridge, a link that skips the experiment in between.
 const BRIDGE: f64 = 0.5;
 
 /// Experiment and cluster.
@@ -94,7 +94,7 @@ impl Graph<'_> {
         if value.is_nan() { 0.0 } else { value }
     }
 
-    /// Returns the successor of each cluster.
+    /// Returns the successor of each cluster, as an index among all clusters.
     fn successors(&self) -> Vec<Option<usize>> {
         let count = self.offsets.last().copied().unwrap_or(0);
         let mut edges = Vec::new();
@@ -146,7 +146,7 @@ impl Graph<'_> {
         let mut kept = Vec::new();
         let mut has_parent = vec![false; next.len()];
         for part in parts {
-            // A chain may be a part of at most one other; a part of two would join them.
+            // A chain may be a part of at most one other chain; a part of two chains would join them.
             let child = chain_of[part.child];
             let (a, b) = (find(&root, child), find(&root, chain_of[part.whole]));
             if has_parent[child] || a == b {
@@ -189,7 +189,8 @@ impl Graph<'_> {
         drafts
     }
 
-    /// Finds the loose ends of chains that are parts of other chains, highest evidence first.
+    /// Finds the loose ends of chains that are parts of clusters in other chains, in descending
+    /// order of evidence.
     fn parts(&self, next: &[Option<usize>], previous: &[Option<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
         for index in 0..next.len() {
@@ -238,7 +239,8 @@ impl Graph<'_> {
         (matrix.at(a, b) * matrix.at(b, a)).sqrt()
     }
 
-    /// Computes the evidence that a cluster is a part of one in the previous or next experiment.
+    /// Computes the evidence that a cluster is a part of a cluster of the previous or next
+    /// experiment.
     fn part(&self, child: Node, whole: Node, together: f64) -> Part {
         let is_split = whole.0 < child.0;
         let (from, to, evaluator) = if is_split {
@@ -362,12 +364,12 @@ impl Graph<'_> {
     }
 }
 
-/// Cluster at a loose end of its chain that is a part of another.
+/// Cluster at a loose end of its chain that is a part of a cluster of another chain.
 struct Part {
-    /// Index of the part.
+    /// Index of the part among all clusters.
     child: usize,
-    /// Index of the whole.
+    /// Index of the whole among all clusters.
     whole: usize,
-    /// Evidence for it.
+    /// Evidence that the cluster is a part.
     evidence: f64,
 }

@@ -3,15 +3,15 @@
 use super::CallerWeight;
 use crate::{Error, Mode, Result};
 
-/// Links that count in [`Mode::Published`].
+/// Rule for the links that count in [`Mode::Published`]. Fractions are truncated to whole per cent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Threshold {
-    /// Links of at least this many per cent; percentages are truncated to whole numbers.
+    /// Links of at least this many per cent. Links of 0 % never count.
     Percent(u32),
     /// Links of at least 1 %.
     Any,
-    /// Only the largest link of each cluster; in a tie the first.
+    /// Only the largest link of each cluster, in a tie the first one.
     First,
 }
 
@@ -26,7 +26,7 @@ pub enum Threshold {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackParams {
-    /// Optimal or published.
+    /// Optimal assignment or published heuristic.
     mode: Mode,
     /// Threshold of the published mode.
     threshold: Threshold,
@@ -38,9 +38,9 @@ pub struct TrackParams {
     use_density: bool,
     /// `true` if alignments are used.
     use_sequences: bool,
-    /// Smallest SPMD score for which an alignment is used.
+    /// Smallest SPMD score for which an alignment is used in the published mode.
     min_score: f64,
-    /// Weight of bursts in histograms; `None` for the default of the mode.
+    /// Weight of bursts in histograms of callers; `None` for the default of the mode.
     caller_weight: Option<CallerWeight>,
     /// `true` if the common displacement is removed.
     displace: bool,
@@ -84,7 +84,7 @@ impl TrackParams {
         self
     }
 
-    /// Sets the links that count in the published mode; default those of at least 15 %.
+    /// Sets the links that count in the published mode; default [`Threshold::Percent`] of 15.
     pub fn threshold(mut self, threshold: Threshold) -> Self {
         self.threshold = threshold;
         self
@@ -115,16 +115,16 @@ impl TrackParams {
         self
     }
 
-    /// Sets the SPMD score, in `0.0..=1.0`, that an experiment and a cluster need for their
-    /// alignment to be used; default 0.9. The optimal mode uses the sequences of every experiment,
-    /// as one vote of many.
+    /// Sets the smallest SPMD score, in `0.0..=1.0`. Default 0.9. The published mode uses an alignment
+    /// only if the scores of the experiment and of the cluster are at least this value. The optimal mode uses the alignment of
+    /// every experiment as one vote, weighted by the SPMD score.
     pub fn min_score(mut self, score: f64) -> Self {
         self.min_score = score;
         self
     }
 
-    /// Sets the weight of bursts in histograms of callers; by default the duration, and equal
-    /// weights in the published mode.
+    /// Sets the weight of bursts in histograms of callers. Defaults to [`CallerWeight::Time`] in the
+    /// optimal mode and to [`CallerWeight::Bursts`] in the published mode.
     pub fn caller_weight(mut self, weight: CallerWeight) -> Self {
         self.caller_weight = Some(weight);
         self
@@ -137,29 +137,29 @@ impl TrackParams {
         self
     }
 
-    /// Sets the evidence, in `0.0..=1.0`, below which the optimal mode does not link two clusters:
-    /// one dies, the other is born. Default 0.35.
+    /// Sets the evidence, in `0.0..=1.0`, below which the optimal mode does not link two clusters.
+    /// One cluster then dies and the other is born. Default 0.35.
     pub fn birth(mut self, evidence: f64) -> Self {
         self.birth = evidence;
         self
     }
 
-    /// Sets the evidence, in `0.0..=1.0`, that the optimal mode requires for a cluster without a
-    /// partner to be a part of another one. Default 0.5.
+    /// Sets the smallest evidence, in `0.0..=1.0`, with which the optimal mode takes a cluster without
+    /// a partner for a part of another cluster. Default 0.5.
     pub fn split(mut self, evidence: f64) -> Self {
         self.split = evidence;
         self
     }
 
-    /// Compares experiments with the next but one too in the optimal mode, so that a phase lost in
-    /// one experiment is found in the next. Default true.
+    /// Compares each experiment also with the next but one in the optimal mode, so that a phase lost
+    /// in one experiment is found again in the next. Default true.
     pub fn bridge(mut self, yes: bool) -> Self {
         self.bridge = yes;
         self
     }
 
-    /// Filters tracked regions with a smaller share of the clusters' time, in `0.0..=1.0`, in more
-    /// than one experiment. Default 0: none.
+    /// Drops tracked regions whose share of the time in clusters is below `share`, in `0.0..=1.0`, in
+    /// at least two experiments. Default 0, which drops no region.
     pub fn min_share(mut self, share: f64) -> Self {
         self.min_share = share;
         self
@@ -169,8 +169,9 @@ impl TrackParams {
     /// [reliable](super::Object::is_reliable): it is listed without a statement about its trend.
     /// Default 0.5.
     ///
-    /// In 60 random series with known truth, 746 of 752 tracked regions of several experiments at
-    /// or above 0.5 are one phase, and 1 of 5 below it.
+    /// In 60 random series with known truth, 746 of 752 tracked regions of several experiments with
+    /// a confidence of at least 0.5 are a single phase. Of the 5 regions
+    /// with a lower confidence, 1 is.
     pub fn min_confidence(mut self, confidence: f64) -> Self {
         self.min_confidence = confidence;
         self
@@ -179,7 +180,7 @@ impl TrackParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// Returns an error for a share, score or evidence that is not between 0 and 1.
+    /// Returns an error for a share, score, confidence or evidence that is not in `0.0..=1.0`.
     pub fn check(self) -> Result<TrackChecked> {
         for (name, value) in [
             ("SPMD score", self.min_score),

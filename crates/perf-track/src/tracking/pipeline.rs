@@ -25,11 +25,12 @@ impl Tracking {
         TrackParams::default()
     }
 
-    /// Tracks the clusters of any number of experiments in their order, with points in one space.
+    /// Tracks the clusters of any number of experiments in their order. The points of all
+    /// experiments must be in the same space.
     ///
     /// Progress is reported in pairs of experiments, in the phase `track`. Takes O(n log n) time
-    /// for the points of each pair, and for k clusters in all experiments together at most O(k^3),
-    /// usually far less.
+    /// for the n points of each pair of experiments. The assignment takes at most O(k^3) time for k
+    /// clusters in all experiments together, usually far less.
     ///
     /// # Errors
     /// Returns an error if the points have different dimensions, or if the job is cancelled.
@@ -109,7 +110,7 @@ impl Tracking {
     }
 }
 
-/// Returns the simultaneity of an experiment's clusters as fractions, without rows if there is no
+/// Returns the simultaneity of an experiment's clusters as fractions; an empty matrix if there is no
 /// alignment.
 fn simultaneity(side: &Side) -> Matrix {
     let Some(steps) = &side.steps else {
@@ -206,13 +207,13 @@ fn published_pair(
     Ok((pair, found))
 }
 
-/// Numbers the tracked regions and computes shares and filters.
+/// Numbers the tracked regions, computes their shares of the time and marks filtered regions.
 fn number(
     mut drafts: Vec<Draft>,
     frames: &[Prepared],
     (seen, params): (&[Observation<'_>], &TrackChecked),
 ) -> Vec<Object> {
-    // Converts shares of the clusters' time to those of the CPU time.
+    // Factors that convert shares of the time in clusters to shares of the CPU time.
     let scales: Vec<f64> = frames
         .iter()
         .zip(seen)
@@ -233,7 +234,8 @@ fn number(
             .collect()
     };
     if params.mode() == Mode::Optimal {
-        // By time. Drafts are in order of their first cluster, which a stable sort keeps in a tie.
+        // In descending order of time. Drafts are in order of their first cluster, and a stable sort
+        // keeps this order in a tie.
         drafts.sort_by(|a, b| {
             let sum = |draft| share(draft).iter().sum::<f64>();
             sum(b).total_cmp(&sum(a))

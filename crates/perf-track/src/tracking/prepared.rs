@@ -1,17 +1,17 @@
-//! [`Side`]: one experiment with the statistics of its clusters, as evaluators need them.
+//! [`Side`]: one experiment with the statistics of its clusters, prepared for evaluators.
 
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observation::Observation;
 use crate::{Alignment, Result};
 use perf_core::Job;
 
-/// Caller of bursts whose caller is unknown.
+/// Number of the caller that stands for unknown callers.
 const UNRESOLVED: u32 = u32::MAX;
 
 /// One experiment, its bursts grouped by cluster, without noise.
 ///
-/// Within a cluster bursts are sorted by their values, so that sums, and all results, do not depend
-/// on the order of points.
+/// Bursts of a cluster are sorted by their values, so that sums and therefore all results do not
+/// depend on the order of points.
 #[derive(Debug)]
 pub(crate) struct Side {
     /// Number of processes.
@@ -20,7 +20,7 @@ pub(crate) struct Side {
     pub(crate) clusters: usize,
     /// Number of dimensions.
     pub(crate) dimensions: usize,
-    /// Coordinates of all bursts.
+    /// Coordinates of all bursts, burst by burst.
     pub(crate) coordinates: Vec<f64>,
     /// Cluster of each burst, ascending.
     pub(crate) classes: Vec<u32>,
@@ -30,24 +30,26 @@ pub(crate) struct Side {
     pub(crate) time: Vec<f64>,
     /// Time of bursts in no cluster.
     pub(crate) noise_time: f64,
-    /// Centroid of each cluster.
+    /// Coordinates of the centroid of each cluster, cluster by cluster.
     pub(crate) centroids: Vec<f64>,
     /// Callers before the bursts of each cluster.
     pub(crate) before: Vec<Histogram>,
     /// Callers after the bursts of each cluster.
     pub(crate) after: Vec<Histogram>,
-    /// Alignment of the clusters.
+    /// Alignment of the clusters, if known.
     pub(crate) steps: Option<Alignment>,
-    /// `score_k` of noise and each cluster.
+    /// SPMD score `score_k` of noise and of each cluster; empty without an alignment.
     pub(crate) scores: Vec<f64>,
-    /// Mean of the scores weighted by time.
+    /// Mean of the scores weighted by time; 0 without an alignment.
     pub(crate) global: f64,
 }
 
 impl Side {
-    /// Prepares an experiment. With `unresolved`, bursts with an unknown caller count as having one
-    /// more caller: if callers were recorded, these are the first bursts of the run, or follow a
-    /// call of a kind of its own.
+    /// Prepares an experiment.
+    ///
+    /// With `unresolved`, all bursts with an unknown caller get the same additional caller if the
+    /// callers of at least half of the bursts are known. If callers were recorded, bursts without a
+    /// caller are the first of the run or follow a particular kind of call.
     pub(crate) fn new(
         seen: &Observation<'_>,
         names: &Names,
@@ -133,7 +135,7 @@ impl Side {
         }
         for histogram in side.before.iter_mut().chain(&mut side.after) {
             let sum: f64 = histogram.values().sum();
-            // A cluster whose known bursts take no time has no histogram.
+            // A cluster whose bursts with a caller take no time has no histogram.
             if sum > 0.0 {
                 histogram.values_mut().for_each(|share| *share /= sum);
             } else {
@@ -159,7 +161,7 @@ impl Side {
             .unwrap_or(&[])
     }
 
-    /// Returns the share of each cluster in the time of all clusters.
+    /// Returns the share of each cluster in the time of all clusters, in `0.0..=1.0`.
     pub(crate) fn shares(&self) -> Vec<f64> {
         let sum: f64 = self.time.iter().sum();
         let share = |time: &f64| time / sum.max(f64::MIN_POSITIVE);

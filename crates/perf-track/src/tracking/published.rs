@@ -1,5 +1,8 @@
-//! The published heuristic (Llort et al., section III.D): links above a threshold from every
-//! evaluator, groups by their transitive closure, a round of sequences, chains of groups.
+//! The published heuristic (Llort et al., section III.D): combines links above a threshold into
+//! groups of clusters and chains the groups through the experiments.
+//!
+//! Every evaluator yields links above a threshold. The transitive closure of the links yields groups
+//! of clusters, which a round of sequences refines.
 
 use super::evaluators::sequences;
 use super::matrix::Matrix;
@@ -28,15 +31,15 @@ impl Group {
 pub(crate) struct Together<'m> {
     /// Simultaneity of each pair of clusters.
     pub(crate) matrix: &'m Matrix,
-    /// SPMD scores, noise first.
+    /// SPMD score of noise, then of each cluster.
     pub(crate) scores: &'m [f64],
-    /// Total SPMD score.
+    /// SPMD score of the experiment.
     pub(crate) global: f64,
     /// Clusters of each column.
     pub(crate) steps: &'m [Vec<usize>],
 }
 
-/// Evaluators from one experiment into another; disabled ones are `None`.
+/// Evaluators from one experiment into another; `None` for disabled evaluators.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Into<'m> {
     /// Nearest-neighbour classification.
@@ -49,12 +52,13 @@ pub(crate) struct Into<'m> {
     pub(crate) together: Option<Together<'m>>,
 }
 
-/// Returns a fraction in whole per cent, computed so that the quotient 29/100 yields 29 %.
+/// Returns a fraction in whole per cent, rounded down. The small addend compensates for rounding, so
+/// that the quotient 29/100 yields 29 %.
 fn percent(share: f64) -> u32 {
     (share * 100.0 + 1e-9).floor() as u32
 }
 
-/// Returns the linked clusters of a row.
+/// Returns the columns of a row whose values reach the threshold.
 fn select(row: &[f64], threshold: Threshold) -> Set {
     let values = row.iter().map(|&share| percent(share)).enumerate();
     let least = |least: u32| values.clone().filter(move |v| v.1 > 0 && v.1 >= least);
@@ -71,7 +75,7 @@ fn select(row: &[f64], threshold: Threshold) -> Set {
     }
 }
 
-/// Intersects two sets; if one is empty, takes the other.
+/// Intersects `links` with `other`. If one of the sets is empty, the result is the other set.
 fn meet(links: &mut Set, other: Set) {
     if links.is_empty() {
         *links = other;
@@ -80,7 +84,7 @@ fn meet(links: &mut Set, other: Set) {
     }
 }
 
-/// Computes L(i) for each cluster: the clusters of the other experiment that it is linked to.
+/// Computes L(i) for each cluster: the clusters of the other experiment to which it is linked.
 fn links(into: &Into<'_>, clusters: usize, threshold: Threshold, min_score: f64) -> Vec<Set> {
     let row = |matrix: &Matrix, i| select(matrix.row(i).unwrap_or(&[]), threshold);
     let links = |i: usize| {
@@ -114,8 +118,9 @@ fn links(into: &Into<'_>, clusters: usize, threshold: Threshold, min_score: f64)
     (0..clusters).map(links).collect()
 }
 
-/// Computes the transitive closure: left = {i} with the back-links of L(i), right = {j : i in
-/// L(j)}; groups that share a member are united.
+/// Computes the transitive closure of links in both directions. Each cluster i yields a group whose
+/// left side is {i} with the back-links of L(i) and whose right side is {j : i in L(j)}. Groups that
+/// share a member are united.
 fn closure(there: &[Set], back: &[Set]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, linked) in there.iter().enumerate() {
@@ -141,7 +146,8 @@ fn closure(there: &[Set], back: &[Set]) -> Vec<Group> {
     )
 }
 
-/// Unites elements until none match, in the order of the first of each.
+/// Unites matching elements until no two elements match. A united element takes the position of its
+/// first element.
 fn united<T>(all: Vec<T>, is_one: impl Fn(&T, &T) -> bool, unite: impl Fn(&mut T, T)) -> Vec<T> {
     let mut done: Vec<T> = Vec::new();
     for mut next in all {
@@ -203,8 +209,9 @@ pub(crate) fn groups(
     (coarse, Some(counts))
 }
 
-/// Returns, for each cluster of `from` and each cluster that shares a column with one it is linked
-/// to, the minimum of that link and the fraction of columns. `None` if the alignment is not used.
+/// Computes the votes of simultaneity. If cluster i of `from` is linked to cluster j of `to`, and
+/// cluster k shares columns with j, the value for i and k is the minimum of the link and the fraction
+/// of shared columns. `None` if distance or the alignment is not used.
 pub(crate) fn simultaneous(
     into: &Into<'_>,
     (from, to): (usize, usize),
@@ -231,8 +238,8 @@ pub(crate) fn simultaneous(
     Some(found)
 }
 
-/// Removes a group of the sequence round from the group that contains it if both have clusters left
-/// on either side; otherwise a cluster would lose its tracked region.
+/// Separates a group of the sequence round from the coarse group that contains it. Does so only if
+/// both keep clusters in both experiments, because otherwise a cluster would lose its tracked region.
 fn carve(coarse: &mut Vec<Group>, fine: Group) {
     if fine.left.is_empty() || fine.right.is_empty() {
         return;
@@ -249,8 +256,9 @@ fn carve(coarse: &mut Vec<Group>, fine: Group) {
     }
 }
 
-/// Chains the groups of consecutive experiments: one set of clusters for each experiment and
-/// tracked region that all experiments have, by lowest cluster of the first experiment.
+/// Chains the groups of consecutive experiments. Each chain is a tracked region that all experiments
+/// have, with one set of clusters for each experiment. Chains are sorted by their lowest cluster of
+/// the first experiment.
 pub(crate) fn chain(pairs: &[Vec<Group>]) -> Vec<Vec<Set>> {
     let Some((first, rest)) = pairs.split_first() else {
         return Vec::new();
@@ -271,7 +279,7 @@ pub(crate) fn chain(pairs: &[Vec<Group>]) -> Vec<Vec<Set>> {
             }
             chain.push(next);
         }
-        // Chains with an empty last set are lost.
+        // Drops chains that do not continue in this experiment.
         chains.retain(|chain| chain.last().is_some_and(|last| !last.is_empty()));
     }
     let share = |a: &Vec<Set>, b: &Vec<Set>| a.iter().zip(b).any(|(a, b)| !a.is_disjoint(b));

@@ -6,9 +6,9 @@ use super::result::{Evaluator, Link, LinkKind, Pair};
 use crate::ClusterId;
 
 /// Creates the tracked region of a chain of groups. Its links are the maximum spanning tree by
-/// confidence over its clusters, so that the weakest link determines the confidence of the whole.
-/// The transitive closure joins through any link above the threshold, and the tree shows through
-/// which.
+/// confidence over its clusters, and the weakest of them determines the confidence of the region.
+/// The transitive closure joins clusters through any link above the threshold; the tree shows the
+/// links that matter.
 pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
     links.sort_by_key(|link| (link.from, link.to));
@@ -26,7 +26,7 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
             .iter()
             .map(|set| set.iter().copied().collect())
             .collect(),
-        // Clusters without a vote for the others are joined by the closure alone.
+        // Without a spanning tree, some clusters are joined by the closure alone.
         confidence: if links.len() + 1 >= nodes.len() {
             weakest
         } else {
@@ -42,8 +42,9 @@ pub(super) fn surest_first(links: &mut [Link]) {
     links.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
 }
 
-/// Keeps the links of the spanning tree over the clusters, which ascend, taking links in the given
-/// order. For links by descending confidence the weakest link of the tree is as strong as possible.
+/// Keeps the links of the spanning tree over the clusters `nodes`, taking links in the given order.
+/// `nodes` must be in ascending order. If links are in descending order of confidence, the weakest
+/// link of the tree is as strong as possible.
 pub(super) fn tree(links: &mut Vec<Link>, nodes: &[(usize, ClusterId)]) {
     let mut parts: Vec<usize> = (0..nodes.len()).collect();
     let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
@@ -69,8 +70,8 @@ fn root(parts: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// Returns all links between the clusters of a tracked region in two experiments that have any
-/// vote.
+/// Returns the links between the clusters of a tracked region in two experiments that have at least
+/// one vote above 0.
 fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
     let (Some(left), Some(right)) = (chain.get(pair.from), chain.get(pair.to)) else {
         return Vec::new();
@@ -81,14 +82,14 @@ fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
             let value = vote.matrix.at(i, j);
             match vote.evaluator {
                 _ if value.is_nan() => {}
-                // These have votes for few pairs only, and no votes against the others.
+                // These evaluators vote for few pairs only and have no votes against other pairs.
                 Evaluator::Simultaneity | Evaluator::Sequence => beside = beside.max(value),
                 _ => (sum, count) = (sum + value, count + 1.0),
             }
         }
         beside.max(sum / count.max(1.0))
     };
-    // The best link of a cluster to another tracked region.
+    // Finds the best evidence of each cluster for a cluster of another tracked region.
     let [there, back] = &pair.cross;
     let rivals = |own: &Set, other: &Set, all: usize, value: &dyn Fn(usize, usize) -> f64| {
         let best = |&i: &usize| {

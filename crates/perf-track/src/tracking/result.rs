@@ -18,31 +18,33 @@ impl std::fmt::Display for ObjectId {
     }
 }
 
-/// Criterion for two clusters being the same.
+/// Criterion by which two clusters of two experiments are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Evaluator {
     /// Fraction of the bursts of the first cluster whose nearest burst of the second experiment is
-    /// in the second cluster. In the optimal mode weighted by distance: [`Pair::reach`].
+    /// in the second cluster. In the optimal mode bursts are weighted by distance, see
+    /// [`Pair::reach`].
     Forward,
-    /// The same in the opposite direction.
+    /// Fraction as in [`Forward`](Self::Forward) from the second cluster to the first.
     Backward,
-    /// Proximity of the centroids after removing the common displacement.
+    /// Optimal mode: proximity of the centroids after removing the common displacement.
     Centroid,
-    /// Overlap of the callers of the calls before: the sum of the smaller fractions.
+    /// Overlap of the callers of the calls before the bursts: the sum of the smaller fractions.
     CallersBefore,
-    /// Overlap of the callers of the calls after.
+    /// Optimal mode: overlap of the callers of the calls after the bursts.
     CallersAfter,
     /// Frequency of equal positions between anchors of the sequences.
     Sequence,
-    /// Published mode: frequency with which the cluster shares a column with a cluster that the
-    /// other is linked to, at most as much as that link.
+    /// Published mode: frequency with which the second cluster shares a column of the alignment
+    /// with a cluster to which the first is linked, limited by the value of that link.
     Simultaneity,
     /// Optimal mode: similarity of their shares of the time.
     Duration,
-    /// Similarity of their shares of the bursts; in the published mode, if requested, the fraction
-    /// of its bursts that those of the other one fill.
+    /// Similarity of their shares of the bursts. In the published mode, if
+    /// [requested](super::TrackParams::use_density), the number of bursts of the second cluster as
+    /// a fraction of those of the first.
     Density,
 }
 
@@ -75,8 +77,9 @@ impl std::fmt::Display for Evaluator {
 pub struct Vote {
     /// Evaluator.
     pub evaluator: Evaluator,
-    /// Values from the clusters of the earlier experiment (rows) to those of the later. The
-    /// backward evaluator has the same orientation: its columns are fractions, not its rows.
+    /// Values for the clusters of the earlier experiment (rows) and of the later one (columns). The
+    /// backward evaluator has the same orientation: each of its columns holds the fractions of one
+    /// cluster, instead of each row.
     pub matrix: Matrix,
 }
 
@@ -84,18 +87,19 @@ pub struct Vote {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Pair {
-    /// Earlier experiment.
+    /// Index of the earlier experiment.
     pub from: usize,
-    /// Later experiment: the next, or in the optimal mode also the next but one.
+    /// Index of the later experiment: the next, or in the optimal mode also the next but one.
     pub to: usize,
     /// Vector added to the points of the earlier experiment, one value for each dimension.
     pub displacement: Vec<f64>,
-    /// Half of the typical distance between clusters, which is the deviation of the Gaussian that
-    /// weights distances in the optimal mode. Infinite if each experiment has one cluster.
+    /// Half of the median distance between nearest centroids of an experiment, which is the
+    /// deviation of the Gaussian that weights distances in the optimal mode. Infinite if no
+    /// experiment has two clusters with different centroids, and in the published mode.
     pub reach: f64,
-    /// Fraction of each cluster's bursts whose nearest neighbour is in each cluster of the other
-    /// experiment, at any distance: from the earlier into the later experiment, and from the later
-    /// (rows) into the earlier.
+    /// Fraction of each cluster's bursts (row) whose nearest neighbour, at any distance, is in each
+    /// cluster of the other experiment (column). The first matrix leads from the earlier into the
+    /// later experiment, the second from the later into the earlier.
     pub cross: [Matrix; 2],
     /// Votes of all evaluators that could be computed.
     pub votes: Vec<Vote>,
@@ -104,7 +108,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Returns the vote of an evaluator on a pair of clusters; `None` if it has none.
+    /// Returns the vote of an evaluator on a pair of clusters; `None` if there is no vote.
     pub fn vote(&self, evaluator: Evaluator, from: ClusterId, to: ClusterId) -> Option<f64> {
         let vote = self.votes.iter().find(|vote| vote.evaluator == evaluator)?;
         vote.matrix.get(from, to)
@@ -124,7 +128,7 @@ pub enum LinkKind {
     Splits,
     /// The earlier cluster is a part of the later one.
     Merges,
-    /// Both belong to one group of the published heuristic.
+    /// Both clusters belong to one group of the published heuristic.
     Groups,
 }
 
@@ -132,20 +136,21 @@ pub enum LinkKind {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link {
-    /// Experiment and cluster.
+    /// Earlier experiment and its cluster.
     pub from: (usize, ClusterId),
     /// Later experiment and its cluster.
     pub to: (usize, ClusterId),
     /// Kind of the link.
     pub kind: LinkKind,
-    /// Evidence, in `0.0..=1.0`. For splits and merges it is the evidence for the part; in the
-    /// published mode the mean of the votes, or the vote of simultaneity or sequences if that is
-    /// higher.
+    /// Evidence, in `0.0..=1.0`. For splits and merges, evidence that one cluster is a part of the
+    /// other. In the published mode, mean of the votes, or the vote of simultaneity or sequences if
+    /// that vote is higher.
     pub evidence: f64,
-    /// `evidence * (1 + margin) / 2`, where the margin is `1 - other / evidence` for the best
-    /// evidence that links either cluster to another tracked region; at least 0.
+    /// Confidence, in `0.0..=1.0`: `evidence * (1 + margin) / 2`, where the margin is
+    /// `1 - other / evidence`, at least 0, and `other` is the best evidence that links one of the
+    /// two clusters to another tracked region.
     pub confidence: f64,
-    /// Votes of all evaluators.
+    /// Votes of the evaluators that have one on this pair; in the published mode only those above 0.
     pub votes: Vec<(Evaluator, f64)>,
 }
 
@@ -154,14 +159,14 @@ pub struct Link {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Event {
-    /// It is first seen, not in the first experiment.
+    /// The region is first seen after the first experiment.
     Birth {
-        /// Experiment.
+        /// First experiment in which the region is seen.
         frame: usize,
     },
-    /// It is last seen, not in the last experiment.
+    /// The region is last seen before the last experiment.
     Death {
-        /// Last experiment in which it is seen.
+        /// Last experiment in which the region is seen.
         frame: usize,
     },
     /// One cluster became several.
@@ -170,7 +175,7 @@ pub enum Event {
         frame: usize,
         /// Cluster of the previous experiment.
         from: ClusterId,
-        /// Clusters of that experiment.
+        /// Clusters of the experiment `frame`.
         into: Vec<ClusterId>,
     },
     /// Several clusters became one.
@@ -179,20 +184,21 @@ pub enum Event {
         frame: usize,
         /// Clusters of the previous experiment.
         from: Vec<ClusterId>,
-        /// Cluster of that experiment.
+        /// Cluster of the experiment `frame`.
         into: ClusterId,
     },
-    /// It is missing from an experiment and present in the next.
+    /// The region is missing from an experiment and present in the next.
     Gap {
-        /// Experiment from which it is missing.
+        /// Experiment from which the region is missing.
         frame: usize,
-        /// Cluster of another tracked region that contains it; `None` if it is lost, as in noise.
+        /// Cluster of the experiment `frame` that contains the region; `None` if it is lost, such
+        /// as in noise.
         hidden_in: Option<ClusterId>,
     },
-    /// A neighbouring experiment has it, but in no cluster: bursts of its call sites are noise
-    /// there or were dropped by a filter. Replaces a birth, death or gap.
+    /// A neighbouring experiment has bursts of the region, but in no cluster: bursts of its call
+    /// sites are noise there or were dropped by a filter. Replaces a birth, death or gap.
     Unclustered {
-        /// Experiment.
+        /// Experiment in which the bursts are in no cluster.
         frame: usize,
         /// Number of bursts of its call sites that are noise.
         noise: usize,
@@ -205,38 +211,39 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Object {
-    /// Number 1, 2, ...: by descending share of the time, in the published mode by lowest cluster
-    /// of the first experiment.
+    /// Number 1, 2, ...: in the optimal mode in descending order of the share of the time, in the
+    /// published mode in order of the lowest cluster of the first experiment.
     pub id: ObjectId,
-    /// Its clusters in each experiment, ascending; empty if it is not seen.
+    /// Clusters of the region in each experiment, ascending; empty if the region is not seen there.
     pub members: Vec<Vec<ClusterId>>,
-    /// Confidence of the weakest required link, in `0.0..=1.0`: that of the maximum spanning tree
-    /// by confidence over its clusters, in the optimal mode including bridges. For a region of one
-    /// cluster, `1 - evidence` of its best possible link, where bridges count half.
+    /// Confidence of the region, in `0.0..=1.0`: the confidence of the weakest link of the maximum
+    /// spanning tree by confidence over its clusters, in the optimal mode including bridges. For a
+    /// region of one cluster in the optimal mode, `1 - evidence` of its best possible link, where
+    /// bridges count half.
     pub confidence: f64,
-    /// Share of the CPU time of each experiment, in `0.0..=1.0`. For an
-    /// [`Observation`](super::Observation) created from points alone, share of the time of all
+    /// Share of the region in the CPU time of each experiment, in `0.0..=1.0`. For an
+    /// [`Observation`](super::Observation) created from points alone, share in the time of all
     /// points.
     pub share: Vec<f64>,
-    /// Links that hold it together. In the optimal mode the assignment, and bridges that strengthen
-    /// its weakest link. In the published mode the maximum spanning tree by confidence over its
-    /// clusters.
+    /// Links that hold the region together. In the optimal mode these are the links of the
+    /// assignment, splits and merges, and bridges that strengthen the weakest link. In the published
+    /// mode they are the maximum spanning tree by confidence over the clusters.
     pub links: Vec<Link>,
-    /// Its events in order of experiments.
+    /// Events of the region in order of experiments.
     pub events: Vec<Event>,
-    /// `true` if it was filtered for its small share.
+    /// `true` if the region was filtered because of its [small share](super::TrackParams::min_share).
     pub is_filtered: bool,
-    /// Call sites that it mixes, if it does and callers are known.
+    /// Call sites that the region mixes; `None` if it mixes none or callers are unknown.
     pub mixture: Option<Mixture>,
-    /// Part of the run in which it occurs.
+    /// Part of the run in which the region occurs.
     pub occurrence: Occurrence,
-    /// `true` if its trend can be stated: it is no mixture, it is repeated, and its confidence is
-    /// at least [`min_confidence`](super::TrackParams::min_confidence).
+    /// `true` if a trend of the region can be stated: it is not a mixture, it is repeated, and its
+    /// confidence is at least [`min_confidence`](super::TrackParams::min_confidence).
     pub is_reliable: bool,
 }
 
 impl Object {
-    /// Returns the number of experiments in which it is seen.
+    /// Returns the number of experiments in which the region is seen.
     pub fn frames(&self) -> usize {
         self.members
             .iter()
@@ -249,7 +256,7 @@ impl Object {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TrackedFrame {
-    /// Name.
+    /// Name of the experiment.
     pub name: String,
     /// Number of processes that computed.
     pub tasks: u32,
@@ -257,23 +264,23 @@ pub struct TrackedFrame {
     pub clusters: usize,
     /// Time in clusters, in the unit of the durations.
     pub clustered_time: f64,
-    /// Time of bursts in no cluster.
+    /// Time of points in no cluster, in the unit of the durations.
     pub noise_time: f64,
-    /// Tracked fraction of the time of the points (clusters and noise), in `0.0..=1.0`: the time in
-    /// regions that occur in other experiments too and were not filtered. It excludes bursts
-    /// dropped by filters; see [`balance`](Self::balance).
+    /// Tracked fraction of the time of the points (clusters and noise), in `0.0..=1.0`. Tracked time
+    /// is spent in regions that occur in several experiments and were not filtered. Bursts dropped
+    /// by filters do not count; see [`balance`](Self::balance).
     pub coverage: f64,
     /// Breakdown of the CPU time, including noise and all bursts dropped by filters. `None` for an
     /// [`Observation`](super::Observation) created from points alone.
     pub balance: Option<TimeBalance>,
-    /// Clusters of no tracked region; only in the published mode.
+    /// Clusters of no tracked region; always empty in the optimal mode.
     pub untracked: Vec<ClusterId>,
-    /// Simultaneity of clusters: the fraction of the columns of the alignment with one (rows) that
-    /// also contain another; empty without an alignment.
+    /// Simultaneity of clusters: the fraction of the columns of the alignment with one cluster (row)
+    /// that also contain another cluster (column). Empty without an alignment.
     pub simultaneity: Matrix,
-    /// SPMD scores of noise and each cluster; empty without an alignment.
+    /// SPMD scores of noise and each cluster, in `0.0..=1.0`; empty without an alignment.
     pub scores: Vec<f64>,
-    /// SPMD score of the experiment, weighted by time; `None` without an alignment.
+    /// SPMD score of the experiment, weighted by time, in `0.0..=1.0`; `None` without an alignment.
     pub score: Option<f64>,
 }
 
@@ -310,8 +317,8 @@ pub struct Tracking {
 }
 
 impl Tracking {
-    /// Returns the breakdown of the CPU time of all experiments together. `None` if one of them has
-    /// no [balance](TrackedFrame::balance).
+    /// Returns the breakdown of the CPU time of all experiments together. `None` if an experiment
+    /// has no [balance](TrackedFrame::balance).
     pub fn balance(&self) -> Option<TimeBalance> {
         let mut sum = TimeBalance::default();
         for frame in &self.frames {
@@ -320,13 +327,14 @@ impl Tracking {
         Some(sum)
     }
 
-    /// Returns a tracked region by number.
+    /// Returns a tracked region by number; `None` if there is no such region.
     pub fn object(&self, id: ObjectId) -> Option<&Object> {
         self.objects.get((id.0 as usize).checked_sub(1)?)
     }
 
-    /// Returns the tracked region of each cluster of an experiment, noise first: `[0]` is `None`,
-    /// `[3]` is cluster 3. `None` for clusters of filtered regions and of none.
+    /// Returns the tracked region of each cluster of an experiment, by cluster number: `[0]` is
+    /// noise, `[3]` is cluster 3. `None` for noise and for clusters of filtered regions or of no
+    /// region.
     ///
     /// # Errors
     /// Returns an error if there is no such experiment.
@@ -352,8 +360,8 @@ impl Tracking {
     /// of no region.
     ///
     /// # Errors
-    /// Returns an error if there is no such experiment, or the labels have a cluster that it does
-    /// not have.
+    /// Returns an error if there is no such experiment, or if the labels have a cluster that the
+    /// experiment does not have.
     pub fn recolour(&self, frame: usize, labels: &Labels) -> Result<Labels> {
         let colours = self.colours(frame)?;
         let new = |id: &ClusterId| {
@@ -368,7 +376,7 @@ impl Tracking {
         Ok(Labels::new(ids?))
     }
 
-    /// Returns the comparison of two experiments.
+    /// Returns the comparison of two experiments; `None` if they were not compared.
     pub fn pair(&self, from: usize, to: usize) -> Option<&Pair> {
         self.pairs
             .iter()

@@ -1,23 +1,22 @@
-//! [`split_by_callers`]: splits clusters that mix phases which another experiment separates.
+//! [`split_by_callers`]: splits clusters that mix phases which an experiment separates.
 
 use super::{Callers, Observation};
 use crate::{ClusterId, Labels, Result};
 use std::collections::BTreeMap;
 
-/// Smallest share of a cluster's time, or bursts, of a call site that becomes a part.
+/// Smallest share of a cluster's time or bursts at which a call site may become a part.
 const LEAST: f64 = 0.02;
-/// Smallest share of a call site's time in one cluster for an experiment to separate it from
-/// others.
+/// Share of a call site's time above which a cluster is the cluster of the call site.
 const MOSTLY: f64 = 0.5;
 
 /// Clusters of an experiment after splitting those that mix phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Parts {
-    /// Cluster of each point. The part of a cluster with the most time keeps its number; the others
-    /// have numbers past those of all clusters.
+    /// Cluster of each point. The part with the longest call site keeps the number of the cluster;
+    /// the other parts have numbers above those of all original clusters.
     pub labels: Labels,
-    /// Original cluster of each new number: `of[0]` belongs to the first number past those of the
+    /// Original cluster of each new number: `of[0]` belongs to the first number above those of the
     /// original clusters.
     pub of: Vec<ClusterId>,
 }
@@ -25,19 +24,22 @@ pub struct Parts {
 /// Splits clusters by the callers before their bursts if another experiment shows that these are
 /// different phases.
 ///
-/// An experiment separates two call sites if most of the time of one is in one cluster and most of
-/// that of the other in another. A cluster is split into groups of call sites that no experiment
-/// separates: call sites join, the longest first, the first group whose members are all compatible.
-/// A cluster of many short phases that are never separated thus stays whole, and one that mixes two
-/// phases with clusters of their own in another experiment is split in two. Bursts without callers,
-/// and of call sites with less than 2 % of the cluster's time and bursts, stay with the longest
-/// part.
+/// An experiment separates two call sites if one cluster has more than half of the time of the
+/// first, and a different cluster has more than half of the time of the second. A cluster is split
+/// into groups of call sites that no experiment separates. In descending order of time, each call
+/// site joins the first group from whose members no experiment separates it. Otherwise it starts a
+/// new group if it has at least 2 % of the cluster's time or bursts.
+///
+/// A cluster of many short phases that are never separated thus stays whole. A cluster that mixes
+/// two phases is split in two if each phase has its own cluster in another experiment. The group
+/// with the longest call site keeps the number of the cluster, and with it all bursts without
+/// callers or of call sites in no group.
 ///
 /// Pass the experiments that will be tracked, and the resulting labels to
 /// [`Observation::with_labels`].
 ///
 /// # Errors
-/// Does not fail for valid observations.
+/// Never fails for valid observations.
 ///
 /// ```
 /// use perf_track::tracking::{Callers, Observation, split_by_callers};
@@ -57,7 +59,7 @@ pub struct Parts {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub fn split_by_callers(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
-    // Cluster with most of the time of each call site, in each experiment.
+    // For each experiment, the cluster with most of the time of each call site.
     let homes: Vec<BTreeMap<&str, Option<ClusterId>>> = frames.iter().map(homes).collect();
     let told_apart = |a: &str, b: &str| {
         homes
@@ -73,7 +75,7 @@ pub fn split_by_callers(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
         .collect())
 }
 
-/// Returns time and number of bursts of call sites in clusters.
+/// Returns the time and the number of bursts of each call site in each cluster.
 pub(super) fn tally<'f>(
     frame: &'f Observation<'_>,
     callers: &'f Callers,
@@ -92,7 +94,7 @@ pub(super) fn tally<'f>(
     times.into_iter().map(sum).collect()
 }
 
-/// Returns the cluster with most of the time of each call site; `None` if no cluster has that much.
+/// Returns for each call site the cluster with more than half of its time; `None` if there is none.
 pub(super) fn homes<'f>(frame: &'f Observation<'_>) -> BTreeMap<&'f str, Option<ClusterId>> {
     let Some(callers) = &frame.before else {
         return BTreeMap::new();

@@ -36,7 +36,7 @@ impl Event {
         }
     }
 
-    /// Returns the number of the experiment in which it occurs.
+    /// Returns the index of the experiment in which the event occurs.
     pub fn frame(&self) -> usize {
         match self {
             Event::Birth { frame }
@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// Returns the clusters before and after it, as text.
+    /// Returns the clusters before and after the event as text; `None` if the event has none.
     fn ends(&self) -> (Option<String>, Option<String>) {
         match self {
             Event::Split { from, into, .. } => (Some(from.to_string()), Some(clusters(into))),
@@ -66,11 +66,11 @@ impl Tracking {
     /// | column of `tracked regions` | type | meaning |
     /// |---|---|---|
     /// | `tracked region` | unsigned | number, see [`Object::id`] |
-    /// | `experiments` | unsigned | experiments in which it is seen |
-    /// | `confidence` | float, % | confidence of the weakest link it needs |
-    /// | `reliable` | flag | its trend can be stated |
-    /// | `filtered` | flag | dropped for its small share of the time |
-    /// | `mixed call sites` | text | call sites that it mixes, separated by `; ` |
+    /// | `experiments` | unsigned | number of experiments in which the region is seen |
+    /// | `confidence` | float, % | see [`Object::confidence`] |
+    /// | `reliable` | flag | see [`Object::is_reliable`] |
+    /// | `filtered` | flag | see [`Object::is_filtered`] |
+    /// | `mixed call sites` | text | call sites that the region mixes, separated by `; `; missing if it mixes none |
     ///
     /// | column of `clusters` | type | meaning |
     /// |---|---|---|
@@ -83,9 +83,9 @@ impl Tracking {
     /// | column of `events` | type | meaning |
     /// |---|---|---|
     /// | `tracked region`, `experiment` | | as above |
-    /// | `event` | text | `birth`, `death`, `split`, `merge` or `gap` |
-    /// | `clusters before` | text | clusters of the experiment before, of splits and merges |
-    /// | `clusters after` | text | clusters that they became; of gaps the one that hides the region |
+    /// | `event` | text | `birth`, `death`, `split`, `merge`, `gap` or `unclustered` |
+    /// | `clusters before` | text | of splits and merges: clusters of the previous experiment |
+    /// | `clusters after` | text | of splits and merges: resulting clusters; of gaps: cluster that hides the region |
     ///
     /// | column of `links` | type | meaning |
     /// |---|---|---|
@@ -94,16 +94,16 @@ impl Tracking {
     /// | `later experiment`, `later cluster` | text | the other end |
     /// | `link` | text | `continues`, `bridges`, `splits`, `merges` or `groups` |
     /// | `evidence`, `confidence` | float, % | see [`Link`] |
-    /// | one for each [`Evaluator`], such as `callers before` | float, % | its vote, missing without opinion |
+    /// | one for each [`Evaluator`], such as `callers before` | float, % | vote of the evaluator, if any |
     ///
     /// | column of `experiments` | type | meaning |
     /// |---|---|---|
     /// | `experiment`, `tasks` | | as above |
     /// | `clusters` | unsigned | number of clusters |
-    /// | `clustered time`, `noise time` | float | time in clusters and in none, in the unit of the durations |
+    /// | `clustered time`, `noise time` | float | time in clusters and of noise, in the unit of the durations |
     /// | `coverage` | float, % | tracked share of the time of clusters and noise |
     /// | `SPMD score` | float, % | missing without an alignment |
-    /// | `untracked clusters` | text | clusters of no region, in published mode |
+    /// | `untracked clusters` | text | clusters of no region, in the published mode; otherwise missing |
     ///
     /// The sixth table is [`TimeBalance::table`] of the experiments that have a
     /// [balance](super::TrackedFrame::balance).
@@ -327,11 +327,12 @@ impl Pair {
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `cluster`, `later cluster` | text | clusters of the earlier and the later experiment |
-    /// | `evidence` | float, % | evidence that they are one, missing in published mode |
-    /// | `nearest in later`, `nearest in earlier` | float, % | share of the bursts of the one whose nearest burst is in the other |
-    /// | one for each evaluator, such as `callers before` | float, % | its vote, missing without opinion |
+    /// | `evidence` | float, % | evidence that both are the same phase; missing in the published mode |
+    /// | `nearest in later` | float, % | share of bursts of the earlier cluster whose nearest is in the later one |
+    /// | `nearest in earlier` | float, % | share of bursts of the later cluster whose nearest is in the earlier one |
+    /// | one for each evaluator, such as `callers before` | float, % | vote of the evaluator; missing if it has none |
     ///
-    /// Pairs for which all of these are zero or missing are skipped.
+    /// Pairs for which all of these values are zero or missing are skipped.
     ///
     /// ```
     /// use perf_core::{Job, Cell};

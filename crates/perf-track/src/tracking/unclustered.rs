@@ -1,5 +1,5 @@
-//! Tracked regions that are missing from an experiment because their bursts are in no cluster
-//! there.
+//! Detection of tracked regions that seem to be missing from an experiment only because their bursts
+//! are in no cluster there.
 
 use super::callers::Callers;
 use super::observation::Observation;
@@ -7,18 +7,18 @@ use super::result::{Event, Object};
 use crate::{Bursts, ClusterId, Kind, Labels, Result};
 use std::collections::BTreeMap;
 
-/// Smallest fraction of the expected bursts of a tracked region that must be found in no cluster.
+/// Smallest fraction of the expected bursts of a tracked region that must be found outside clusters.
 const FOUND: f64 = 0.5;
 
 /// Full chains of the callers before and after a burst.
 type Site = [Option<String>; 2];
 
-/// Bursts of one call site in no cluster.
+/// Numbers of bursts of one call site in no cluster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Loose {
-    /// Number of noise bursts.
+    /// Number of complete bursts, which are noise.
     noise: usize,
-    /// Number of dropped bursts.
+    /// Number of bursts that a filter dropped or that lack a metric.
     dropped: usize,
 }
 
@@ -31,7 +31,8 @@ pub(super) struct Unclustered {
     of: BTreeMap<Site, Loose>,
 }
 
-/// Returns the call site of an entry of two lists; `None` if neither is known.
+/// Returns the call site of the burst at index `at` of two lists of callers; `None` if neither the
+/// callers before nor those after it are known.
 fn site([before, after]: [&Option<Callers>; 2], at: usize) -> Option<Site> {
     let site = [before, after].map(|of| of.as_ref()?.name(at).map(str::to_owned));
     (site != [None, None]).then_some(site)
@@ -64,13 +65,13 @@ impl Unclustered {
     }
 }
 
-/// Replaces births, deaths and gaps of tracked regions whose call sites the neighbouring experiment
-/// has in no cluster.
+/// Replaces births, deaths and gaps of tracked regions by [`Event::Unclustered`] if the neighbouring
+/// experiment has enough bursts of their call sites in no cluster.
 ///
-/// Let `n_s` be the number of bursts of the region at call site `s` and `t` the number of threads
-/// of the experiment that has it, `u_s` the number of bursts of that call site in no cluster of the
-/// neighbour and `t'` its number of threads. The region is present in no cluster if
-/// `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
+/// Let `n_s` be the number of bursts of the region at call site `s` in the experiment that has the
+/// region, and `t` the number of threads of that experiment. Let `u_s` be the number of bursts of
+/// call site `s` in no cluster of the neighbouring experiment, and `t'` the number of threads of the
+/// neighbour. There are enough bursts if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
 pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
     for object in objects {
         for event in &mut object.events {
@@ -99,8 +100,8 @@ pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
     }
 }
 
-/// Returns the bursts of a neighbour in no cluster at the call sites of a tracked region, if they
-/// are numerous enough.
+/// Counts the bursts of the neighbour `other` in no cluster at the call sites of a tracked region.
+/// `None` if there are too few, or if a call site of the region is unknown.
 fn loose(own: &Observation<'_>, members: &[ClusterId], other: &Observation<'_>) -> Option<Loose> {
     let (here, there) = (own.unclustered()?, other.unclustered()?);
     let mut sites: BTreeMap<Site, usize> = BTreeMap::new();

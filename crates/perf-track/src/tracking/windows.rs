@@ -7,18 +7,20 @@ use perf_core::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Windows {
-    /// Into this many windows of equal length.
+    /// This many windows of equal length.
     Count(usize),
-    /// Into windows of this length; the last one may be shorter.
+    /// Windows of this length in nanoseconds; the last one may be shorter.
     Width(Nanos),
 }
 
-/// Largest number of windows of a recording, because each has a name and storage for each metric.
+/// Largest number of windows of a recording. The limit bounds memory, because each window has a name
+/// and storage for each metric.
 const MOST: u64 = 1 << 16;
 
-/// Returns the bursts of each time window, from the first begin to the last end. A burst belongs to
-/// the window in which it begins. Windows share all threads and chains, so that ids stay valid. The
-/// second part of each window holds the index of each of its bursts in the recording.
+/// Splits the time from the first begin to the last end of bursts into windows, and returns the
+/// bursts of each window with their indices in `bursts`. A burst belongs to the window in which it
+/// begins. Windows share all threads and chains, so that ids stay valid. Without bursts there are no
+/// windows.
 ///
 /// ```
 /// use perf_core::Nanos;

@@ -61,20 +61,20 @@ impl Counters {
 /// ratios, later over earlier experiment.
 ///
 /// With T, I and C the sums of time, instructions and cycles, IPC = I / C and frequency f = C / T,
-/// time is T = I / (IPC f). Hence `ln T2/T1 = ln I2/I1 - ln IPC2/IPC1 - ln f2/f1`, exactly, for
-/// sums and for means alike. Only bursts with all three counters count.
+/// time is T = I / (IPC f). Hence `ln T2/T1 = ln I2/I1 - ln IPC2/IPC1 - ln f2/f1` exactly, for sums
+/// and for means. Only bursts with positive and finite values of all three metrics count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeChange {
     /// Change of the mean duration of a burst.
     pub time: f64,
-    /// Change of the mean instructions of a burst: more of them take longer.
+    /// Change of the mean instructions of a burst. More instructions take more time.
     pub instructions: f64,
-    /// Change of the instructions per cycle: more take less time.
+    /// Change of the instructions per cycle. More instructions per cycle take less time.
     pub ipc: f64,
-    /// Change of the cycles per time: more take less time.
+    /// Change of the cycles per time. A higher frequency takes less time.
     pub frequency: f64,
-    /// Change of the number of bursts, which the means exclude.
+    /// Change of the number of bursts, which has no effect on the means.
     pub bursts: f64,
     /// Number of bursts of both experiments that count.
     pub counted: usize,
@@ -105,13 +105,13 @@ struct Sums {
     cycles: f64,
     /// Number of bursts with all counters.
     bursts: usize,
-    /// Number of bursts without one of them.
+    /// Number of bursts that lack a counter.
     missing: usize,
 }
 
 impl Trends {
-    /// Computes the causes of the change between two experiments. `None` if the tracked region is
-    /// not seen in both, or no burst of one of them has all counters.
+    /// Computes the causes of the change of the mean duration between two experiments. `None` if the
+    /// tracked region is not seen in both, or if no burst of an experiment has all counters.
     ///
     /// # Errors
     /// Returns an error if the tracked region or a metric does not exist.
@@ -168,7 +168,7 @@ impl Trends {
                 sums.missing += 1;
             }
         }
-        // Sorted, so that the sums do not depend on the order of bursts.
+        // The rows are sorted so that the sums do not depend on the order of bursts.
         rows.sort_by(|a, b| {
             let mut pairs = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
             pairs

@@ -25,7 +25,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Creates a table of bursts with these clusters: those that were tracked, in any order.
+    /// Creates a list of bursts without metrics from the cluster of each burst. Only the tracked bursts
+    /// are needed, in any order.
     pub fn new(labels: &[ClusterId]) -> Self {
         Measured {
             labels: labels.to_vec(),
@@ -33,7 +34,7 @@ impl Measured {
         }
     }
 
-    /// Adds a metric; NaN if a burst has none.
+    /// Adds a metric with its value for each burst; NaN for a burst without the metric.
     ///
     /// # Errors
     /// Returns an error if there is not one value for each burst.
@@ -58,19 +59,19 @@ impl Measured {
         Ok(self)
     }
 
-    /// Takes all bursts of an experiment with their clusters: `duration` in ns, and all their
-    /// metrics. Summaries are by cluster, so noise has no effect.
+    /// Takes all bursts of an experiment with their clusters, with the metric `duration` in ns and all
+    /// other metrics. Noise has no effect, because summaries are by cluster.
     ///
     /// # Errors
-    /// Does not fail, because a frame has one label for each burst.
+    /// Never fails, because a frame has one label for each burst.
     pub fn of_frame(frame: &Frame) -> Result<Self> {
-        // `Bursts::push` ensures that there are fewer than 2^32.
+        // `Bursts::push` ensures that there are fewer than 2^32 bursts.
         let rows: Vec<u32> = (0..frame.bursts().len() as u32).collect();
         Measured::of(frame.bursts(), &rows, frame.labels().as_slice())
     }
 
-    /// Takes some bursts of a recording with their clusters: `duration` in ns, and all their
-    /// metrics.
+    /// Takes the bursts `rows` of a recording with their clusters, with the metric `duration` in ns and
+    /// all other metrics.
     ///
     /// # Errors
     /// Returns an error if there is not one label for each row, or a row does not exist.
@@ -110,7 +111,7 @@ impl Measured {
         found.map(|(_, values)| values.as_slice())
     }
 
-    /// Returns the values of the bursts of some clusters.
+    /// Returns the values of the bursts of `members`; `None` if the metric does not exist.
     pub(super) fn of_clusters(&self, metric: &str, members: &[ClusterId]) -> Option<Vec<f64>> {
         let both = self.values(metric)?.iter().zip(&self.labels);
         let own = both.filter(|(_, label)| members.contains(label));

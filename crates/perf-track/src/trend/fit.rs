@@ -1,8 +1,8 @@
 //! [`PowerLaw`]: dependence of a metric on the number of tasks.
 //!
-//! Least squares with one variable has a closed form with two sums. A matrix decomposition with
-//! nalgebra would compute the same numbers, and add 6 packages and 9 seconds to a cold build on two
-//! cores.
+//! Least squares with one variable have a closed form with two sums. A matrix decomposition with
+//! nalgebra would compute the same numbers, and would add 6 packages and 9 seconds to a cold build on
+//! two cores.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -24,10 +24,12 @@ pub struct PowerLaw {
     pub coefficient: f64,
     /// Exponent: -1 if doubling the tasks halves the metric, 0 if it has no effect.
     pub exponent: f64,
-    /// Confidence interval of the exponent at `level`: b +- t s / sqrt(Sxx) with Student's t of n -
-    /// 2 degrees of freedom. `None` for two points, which the law fits exactly.
+    /// Confidence interval of the exponent b at `level`: `b +- t s / sqrt(Sxx)` with Student's t of
+    /// n - 2 degrees of freedom for n points, s the standard deviation of the residuals, and Sxx the
+    /// sum of squares of the logarithms of tasks about their mean. `None` for two points, which the
+    /// law fits exactly.
     pub interval: Option<(f64, f64)>,
-    /// Confidence level of the intervals, in `0.0..=1.0`.
+    /// Confidence level of the intervals, greater than 0 and less than 1.
     pub level: f64,
     /// Fraction of the variance of the logarithms that the law explains; 1 if there is no variance.
     pub r_squared: f64,
@@ -48,13 +50,15 @@ pub struct Prediction {
     /// Most likely value.
     pub value: f64,
     /// Prediction interval of one new experiment at the confidence level of the law:
-    /// `ln y +- t s sqrt(1 + 1/n + (x - mean)^2 / Sxx)`. `None` for two points.
+    /// `ln y +- t s sqrt(1 + 1/n + (x - mean)^2 / Sxx)`, with x the logarithm of tasks and the symbols
+    /// of [`PowerLaw::interval`]. `None` for two points.
     pub interval: Option<(f64, f64)>,
 }
 
 impl PowerLaw {
-    /// Fits a law to points (tasks, metric). `None` with fewer than two numbers of tasks, with a
-    /// value that is not positive and finite, or with a level that is not between 0 and 1.
+    /// Fits a law to points (tasks, metric). `None` with fewer than two different numbers of tasks,
+    /// with a value that is not positive and finite, or with a level that is not greater than 0 and
+    /// less than 1.
     pub fn fit(points: &[(f64, f64)], level: f64) -> Option<Self> {
         let is_fine = |value: f64| value.is_finite() && value > 0.0;
         let level_is_fine = level > 0.0 && level < 1.0;
@@ -108,8 +112,8 @@ impl PowerLaw {
         Some(law)
     }
 
-    /// Returns the t between whose negative and itself a variable of Student's distribution lies
-    /// with probability `level`. It is exact to 9 digits for up to 10,000 points.
+    /// Returns the `t` for which a variable of Student's distribution lies between `-t` and `t` with
+    /// probability `level`. `None` for two points. Exact to 9 digits for up to 10,000 points.
     fn t(&self) -> Option<f64> {
         let free = self.points.checked_sub(2).filter(|&free| free > 0)?;
         let student = StudentsT::new(0.0, 1.0, free as f64).ok()?;

@@ -43,8 +43,8 @@ impl Expect {
     }
 
     /// Expects that the metric is divided among the tasks, such as time and instructions in strong
-    /// scaling: its product with the number of tasks must not increase. Instructions that increase
-    /// are replicated.
+    /// scaling: its product with the number of tasks must not increase. Instructions whose product
+    /// increases are replicated.
     pub fn divided(metric: impl Into<String>) -> Self {
         Expect {
             metric: metric.into(),
@@ -62,25 +62,25 @@ pub struct Flag {
     pub object: ObjectId,
     /// Name of the metric.
     pub metric: String,
-    /// `true` if it was multiplied by the number of tasks.
+    /// `true` if the metric was multiplied by the number of tasks.
     pub by_tasks: bool,
     /// Earlier experiment.
     pub from: usize,
     /// Next experiment in which the region is seen.
     pub to: usize,
-    /// Mean of the later experiment divided by that of the earlier.
+    /// Mean of the later experiment divided by the mean of the earlier experiment.
     pub factor: f64,
     /// `|ln factor|` in units of its standard error; infinite if neither experiment varies.
     pub sigmas: f64,
 }
 
-/// Number of standard errors below which changes may be chance.
+/// Number of standard errors up to which a change may be chance.
 const SIGMAS: f64 = 2.0;
 
 impl Trends {
-    /// Returns the metrics that degraded by more than a tolerance (0.05 for 5 %) between
-    /// consecutive experiments in which a region is seen, and by more than 2 standard errors of the
-    /// means. Ordered by region, then expectation, then experiment.
+    /// Returns the metrics that degraded by more than a tolerance (0.05 for 5 %), and by more than 2
+    /// standard errors of the means, between consecutive experiments in which a region is seen. Flags
+    /// are ordered by region, then expectation, then experiment.
     ///
     /// # Errors
     /// Returns an error for a metric that does not exist, or a tolerance that is negative or not

@@ -1,9 +1,8 @@
 //! Trends: changes of tracked regions across experiments.
 //!
-//! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment. From
-//! these follow power laws with a prediction for the next experiment ([`PowerLaw`]), the exact
-//! factors of a change of time ([`TimeChange`]), and degradations ([`Flag`]). Tables can be written
-//! as CSV; all fields are public, so that tools can write their own JSON.
+//! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment, and computes
+//! power laws with a prediction for the next experiment ([`PowerLaw`]), the exact factors of a change
+//! of time ([`TimeChange`]), and degradations ([`Flag`]). All results can be converted to tables.
 //!
 //! ```
 //! use perf_core::Job;

@@ -1,6 +1,6 @@
 //! [`Summary`]: statistics of a metric of a tracked region in one experiment.
 
-/// Mean, dispersion and box plot of a metric over some bursts.
+/// Mean, dispersion and box plot of a metric over bursts.
 ///
 /// ```
 /// use perf_track::trend::Summary;
@@ -15,7 +15,7 @@
 pub struct Summary {
     /// Number of bursts with a value.
     pub count: usize,
-    /// Number of bursts without one.
+    /// Number of bursts without a value.
     pub missing: usize,
     /// Sum of the values.
     pub sum: f64,
@@ -35,13 +35,13 @@ pub struct Summary {
     pub max: f64,
     /// Smallest value not more than 1.5 (q3 - q1) below q1: the lower whisker of a box plot.
     pub low: f64,
-    /// Largest value not more than 1.5 (q3 - q1) above q3: the upper whisker.
+    /// Largest value not more than 1.5 (q3 - q1) above q3: the upper whisker of a box plot.
     pub high: f64,
 }
 
 impl Summary {
-    /// Computes the summary of some values. Values that are not finite count as missing; `None` if
-    /// no others are left.
+    /// Computes the summary of values. Values that are not finite count as missing. `None` if there
+    /// are no other values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         // Sums of sorted values do not depend on the order of bursts.
@@ -75,8 +75,8 @@ impl Summary {
         })
     }
 
-    /// Multiplies all values by a positive factor, such as the number of tasks: a metric whose
-    /// product does not decrease with more tasks is replicated.
+    /// Multiplies all values by a positive factor, such as the number of tasks: the product is
+    /// constant if the tasks divide the work, and increases if they replicate it.
     pub fn scaled(self, factor: f64) -> Self {
         Summary {
             sum: self.sum * factor,

@@ -137,13 +137,13 @@ impl Trends {
     /// |---|---|---|
     /// | `tracked region`, `metric`, `unit` | | as in [`table`](Self::table) |
     /// | `coefficient` | float | metric of one task |
-    /// | `exponent` | float | -1 if twice the tasks halve the metric |
+    /// | `exponent` | float | -1 if doubling the tasks halves the metric |
     /// | `exponent low`, `exponent high` | float | interval of the exponent, missing for two points |
     /// | `confidence level` | float, % | probability of the intervals |
     /// | `r squared` | float | share of the variance of the logarithms that the law explains |
-    /// | `points` | unsigned | experiments that it was fitted to |
-    /// | `predicted tasks` | float | next number of tasks, missing unless the series has one |
-    /// | `predicted`, `predicted low`, `predicted high` | float | metric there, and its interval |
+    /// | `points` | unsigned | number of experiments to which the law was fitted |
+    /// | `predicted tasks` | float | next number of tasks, see [`next_tasks`](Self::next_tasks) |
+    /// | `predicted`, `predicted low`, `predicted high` | float | predicted metric, and its interval |
     ///
     /// # Errors
     /// Returns the errors of [`fit`](Self::fit), of which none occurs at present.
@@ -201,16 +201,16 @@ impl Trends {
         .with(floats("predicted high", &|row| Some(row.next?.interval?.1))))
     }
 
-    /// Returns the causes of changes of the mean duration as a table, for each tracked region and
-    /// two consecutive experiments in which it is seen.
+    /// Returns the causes of changes of the mean duration as a table, with a row for each tracked
+    /// region and each two consecutive experiments in which the region is seen.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `tracked region`, `experiment`, `later experiment` | | region and experiments |
-    /// | `duration factor` | float | later mean duration of a burst by the earlier one |
-    /// | `factor of instructions`, `factor of IPC`, `factor of frequency` | float | parts of it that are due to each; their product is the duration factor |
-    /// | `factor of bursts` | float | later number of bursts by the earlier one |
-    /// | `bursts`, `bursts without counters` | unsigned | bursts of both that took part, and that lack a counter |
+    /// | `duration factor` | float | later mean duration of a burst divided by the earlier mean duration |
+    /// | `factor of instructions`, `factor of IPC`, `factor of frequency` | float | factors of the duration due to each cause; their product is the duration factor |
+    /// | `factor of bursts` | float | later number of bursts divided by the earlier number |
+    /// | `bursts`, `bursts without counters` | unsigned | bursts of both experiments with all counters, and bursts that lack a counter |
     ///
     /// ```
     /// use perf_track::trend::{Counters, Measured, Trends};
@@ -294,10 +294,10 @@ impl Trends {
     ///
     /// | column | type | meaning |
     /// |---|---|---|
-    /// | `tracked region`, `metric` | unsigned, text | region, and metric that got worse |
+    /// | `tracked region`, `metric` | unsigned, text | region, and degraded metric |
     /// | `times tasks` | flag | the metric was multiplied by the number of tasks |
     /// | `experiment`, `later experiment` | text | experiments that were compared |
-    /// | `factor` | float | later mean by the earlier one |
+    /// | `factor` | float | later mean divided by the earlier mean |
     /// | `standard errors` | float | size of the change in standard errors, missing if neither experiment varies |
     ///
     /// ```

@@ -4,7 +4,7 @@ use super::{Measured, PowerLaw, Summary};
 use crate::tracking::{ObjectId, Tracking};
 use crate::{ClusterId, Error, Result};
 
-/// Metric.
+/// Name and unit of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Metric {
@@ -58,8 +58,8 @@ pub struct Trends {
 }
 
 impl Trends {
-    /// Computes summaries of the measured bursts of each experiment, in the order in which they
-    /// were tracked. A metric need not be in all experiments.
+    /// Computes summaries of the measured bursts of each experiment. The experiments are in the order
+    /// of `tracking`. A metric need not be in all experiments.
     ///
     /// # Errors
     /// Returns an error if there is not one list of bursts for each experiment.
@@ -99,7 +99,7 @@ impl Trends {
         })
     }
 
-    /// Returns the metrics of all experiments.
+    /// Returns the metrics of all experiments, each with its unit in the first experiment that has it.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
@@ -141,8 +141,8 @@ impl Trends {
         self.table.get(row * self.metrics.len() + metric)?.as_ref()
     }
 
-    /// Returns a metric of a tracked region in each experiment; `None` if the region is not seen or
-    /// the experiment does not have the metric.
+    /// Returns a metric of a tracked region in each experiment. `None` for an experiment in which the
+    /// region is not seen or no burst of the region has the metric.
     ///
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
@@ -155,7 +155,8 @@ impl Trends {
     }
 
     /// Returns a metric of a tracked region multiplied by the number of tasks of each experiment.
-    /// Constant instructions mean that the work is divided, increasing ones that it is replicated.
+    /// If the products of instructions are constant, the tasks divide the work; if the products
+    /// increase, the tasks replicate the work.
     ///
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
@@ -165,9 +166,9 @@ impl Trends {
         Ok(scaled.collect())
     }
 
-    /// Fits the power law of the means of a metric over the number of tasks, with intervals at a
-    /// confidence level such as 0.95. `None` if the region is seen with fewer than two numbers of
-    /// tasks, or a mean is not positive.
+    /// Fits the power law of the means of a metric over the number of tasks, with intervals at the
+    /// confidence `level`, such as 0.95. `None` if the region is seen with fewer than two different
+    /// numbers of tasks, a mean is not positive, or the level is not greater than 0 and less than 1.
     ///
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
@@ -179,7 +180,7 @@ impl Trends {
     }
 
     /// Returns the number of tasks that continues the series: the last number times its ratio to
-    /// the previous one. `None` unless the last two differ.
+    /// the previous number. `None` for a single experiment, or if the last two numbers are equal.
     pub fn next_tasks(&self) -> Option<f64> {
         let [.., before, last] = self.frames.as_slice() else {
             return None;

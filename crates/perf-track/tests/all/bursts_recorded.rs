@@ -18,11 +18,7 @@ fn trace(path: &Path) -> Trace {
 }
 
 fn corpus(relative: &str) -> Option<Trace> {
-    let path = perf_testdata::corpus::corpus(relative);
-    if path.is_none() {
-        println!("skipped: corpus absent");
-    }
-    path.map(|path| trace(&path))
+    Some(trace(&perf_testdata::corpus::corpus(relative)?))
 }
 
 fn bundled(name: &str) -> Trace {

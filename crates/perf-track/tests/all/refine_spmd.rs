@@ -131,7 +131,6 @@ fn simultaneous_clusters_are_one_phase() {
 #[test]
 fn refinement_of_a_recording_beats_one_radius() {
     let Some(path) = corpus("paraver/epoch/epoch_16proc.prv.gz") else {
-        println!("skipped: corpus absent");
         return;
     };
     let (trace, _) =

@@ -1,4 +1,5 @@
-//! [`Counts`]: anomalies by step and rank; beyond a limit, statistics over the remaining ranks.
+//! [`Counts`]: number of anomalies by step and rank. Beyond a limit, the remaining ranks are
+//! summarised as statistics.
 
 use super::model::{RANKINGS, statistic};
 use perf_anomaly::server::{RankSummary, Ranks};
@@ -15,7 +16,7 @@ pub(super) struct Count {
     pub(super) lost: i64,
 }
 
-/// Statistics of one step over the ranks that are not shown one by one.
+/// Statistics of one step over the ranks that are not shown individually.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rest {
     /// Step number.
@@ -33,7 +34,7 @@ pub(super) struct Rest {
 /// Anomalies by step and rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counts {
-    /// Ranks that are shown one by one: index into the list of ranks, and their steps in order.
+    /// Ranks that are shown individually, as index into the list of ranks and steps in order.
     pub(super) ranks: Vec<(usize, Vec<Count>)>,
     /// Statistics over all other ranks, by step.
     pub(super) rest: Vec<Rest>,
@@ -41,7 +42,7 @@ pub(super) struct Counts {
     pub(super) others: usize,
 }
 
-/// Maximum number of steps, over all ranks, that are shown one by one.
+/// Upper bound on the sum of the numbers of steps over all ranks that are shown individually.
 const MOST: usize = 200_000;
 
 impl Counts {
@@ -102,7 +103,7 @@ impl Rest {
         self.sum as f64 / self.ranks.max(1) as f64
     }
 
-    /// Standard deviation over the ranks.
+    /// Returns the standard deviation over the ranks.
     pub(super) fn deviation(&self) -> f64 {
         let mean = self.mean();
         (self.squares / self.ranks.max(1) as f64 - mean * mean)
@@ -111,8 +112,8 @@ impl Rest {
     }
 }
 
-/// Returns the ranks in order of importance: for each statistic in turn the highest and the lowest
-/// rank, then the second highest and lowest, and so on.
+/// Returns the ranks in order of importance. First come the ranks with the highest and the lowest
+/// value of each statistic, then those with the second highest and second lowest values, and so on.
 fn important(summaries: &[RankSummary]) -> Vec<usize> {
     let mut lists: Vec<Vec<usize>> = Vec::new();
     for (by, _) in RANKINGS {

@@ -1,4 +1,4 @@
-//! [`Distribution`]: the run times of a function, and the ranges of normal ones.
+//! [`Distribution`]: the run times of a function, and the ranges of normal run times.
 
 use perf_anomaly::{Detector, FunctionId, Histogram, Model};
 
@@ -7,10 +7,10 @@ use perf_anomaly::{Detector, FunctionId, Histogram, Model};
 pub(super) struct Distribution {
     /// Lower bound, upper bound and number of calls of each bin.
     pub(super) bins: Vec<([f64; 2], u64)>,
-    /// Ranges of normal run times, shortest first; empty if the detector does not judge by ranges
-    /// of times.
+    /// Ranges of normal run times, shortest first. Empty if the detector does not define normal run
+    /// times by ranges.
     pub(super) normal: Vec<[f64; 2]>,
-    /// The parts of `normal` that recorded run times cover. Beyond them a threshold is
+    /// Parts of `normal` that recorded run times cover. Outside of these parts a threshold is
     /// extrapolated.
     pub(super) seen: Vec<[f64; 2]>,
     /// Facts that the detector reports about the function, as names and numbers.
@@ -53,7 +53,7 @@ impl Distribution {
         })
     }
 
-    /// Returns the shortest and the longest run time of the bins.
+    /// Returns the shortest and the longest run time of the bins, or `None` without bins.
     pub(super) fn range(&self) -> Option<[f64; 2]> {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         Some([first.0[0], last.0[1]])
@@ -119,7 +119,8 @@ fn fewer(mut bins: Vec<([f64; 2], u64)>) -> Vec<([f64; 2], u64)> {
             let count = pair.iter().map(|bin| bin.1).sum();
             Some(([first.0[0], last.0[1]], count))
         };
-        // Bins that lie far apart are not merged, because gaps between modes must stay visible.
+        // Bins that lie far apart are merged only if no other bins remain, because gaps between
+        // modes must stay visible.
         let mut merged = Vec::with_capacity(bins.len() / 2 + 1);
         let mut at = 0;
         let mut joined = false;

@@ -1,4 +1,4 @@
-//! [`Anomalies`] as JSON, the input of the drawing scripts.
+//! Conversion of [`Anomalies`] to JSON, which is the input of the drawing scripts.
 
 use super::distribution::Distribution;
 use super::label_name;
@@ -11,21 +11,21 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 impl Anomalies {
-    /// Returns everything as one JSON object.
+    /// Returns all anomalies as one JSON object.
     ///
     /// | field | content |
     /// |---|---|
-    /// | `statistics` | names and units of the statistics, in the order of the values of a rank |
-    /// | `ranks` | program, rank, name, calls, too slow, of these beyond experience, too fast, and one value for each statistic |
+    /// | `statistics` | names and units of the statistics, in the order of the statistic values of a rank |
+    /// | `ranks` | program, rank, name, numbers of calls, of calls too slow, of these beyond experience and of calls too fast, and one value for each statistic |
     /// | `others` | number of ranks that are only in `rest` |
-    /// | `steps` | for each rank that is shown by itself its index in `ranks` and its steps: step, anomalies, time lost |
-    /// | `rest` | the other ranks by step: step, ranks, mean, standard deviation and maximum of anomalies |
-    /// | `functions` | name, calls, too slow, of these beyond experience, too fast, too few calls, time lost, and the distribution |
+    /// | `steps` | index in `ranks` of each rank that is shown individually, and its steps: step number, anomalies, time lost |
+    /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
+    /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, and the distribution of run times |
     /// | `names` | function names, to which calls refer by index |
     /// | `name_colours` | colour of each name |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
     /// | `unrecorded` | number of anomalies without a recorded call |
-    /// | `origin` | time that the times of calls are relative to, in nanoseconds, as text |
+    /// | `origin` | origin of the times of calls in nanoseconds, as text |
     ///
     /// Times are in nanoseconds.
     ///
@@ -39,8 +39,8 @@ impl Anomalies {
     /// Returns the data of a page with the first `most` recorded calls.
     pub(super) fn data(&self, most: usize) -> Data<'_> {
         let records = &self.records[..most.min(self.records.len())];
-        // Times stay as recorded unless they are too large for the numbers of a script; then they
-        // count from the first call.
+        // Times are as recorded unless they are too large for the numbers of a script. In that case
+        // they count from the first call.
         let entries = || records.iter().map(|record| record.call.entry.0);
         let origin = if entries().all(|entry| entry.unsigned_abs() < LARGEST) {
             0
@@ -102,8 +102,8 @@ pub(super) struct Data<'a> {
     names: Vec<String>,
 }
 
-/// Bound on recorded times. Numbers of a script have 53 bits; one bit is left for the calls around
-/// a recorded one.
+/// Bound on recorded times. Numbers of a script have 53 bits. One of these bits is reserved for the
+/// calls before and after a recorded call.
 const LARGEST: u64 = 1 << 52;
 
 /// Function names, numbered in order of first use.
@@ -204,7 +204,8 @@ impl<'a> DistributionData<'a> {
     }
 }
 
-/// A call: index of its name, entry, exit, anomaly flag, its number and the number of its caller.
+/// Call: index of its name, entry and exit time, anomaly flag, its number and the number of its
+/// caller.
 type CallData = (usize, i64, Option<i64>, bool, u64, Option<u64>);
 
 #[derive(Debug, Serialize)]
@@ -231,7 +232,8 @@ struct RecordData<'a> {
     counters: Vec<(&'a str, String)>,
     launch: Option<String>,
     repair: Option<&'a str>,
-    /// Numbers of stack frames and messages that the record has dropped.
+    /// Number of stack frames and number of messages that the record does not contain because it
+    /// was shortened.
     cut: [u64; 2],
 }
 

@@ -1,13 +1,13 @@
-//! Abnormal ranks, steps, functions and calls.
+//! Pictures and page sections of abnormal ranks, steps, functions and calls.
 //!
 //! | | |
 //! |---|---|
-//! | [`Anomalies`] | the numbers behind all drawings, also as JSON |
+//! | [`Anomalies`] | the data of all charts, also as JSON |
 //! | [`Picture`] | ranking, counts by step, distributions and call stacks as PNG or SVG |
 //! | [`View`] | a section of a page: from rank to step to function to call stack |
 //!
-//! A page that gets its data from elsewhere, such as from a running program, can draw the same
-//! charts: [`PARTS`] is a script with one function for each chart, each of which takes parts of
+//! A page with data from another source, such as a running program, can draw the same charts.
+//! [`PARTS`] is a script with one function for each chart. These functions take parts of
 //! [`Anomalies::json`].
 
 mod counts;
@@ -23,15 +23,15 @@ pub use model::Anomalies;
 pub use picture::Picture;
 pub use view::View;
 
-/// Script with the drawing functions alone, without the part that controls a page. It defines
-/// `perfkitAnomaly` with `ranking`, `steps`, `executions`, `distribution` and `stack`, and needs
-/// [`Page::SCRIPT`](crate::Page::SCRIPT).
+/// Script that contains only the drawing functions, without the part that controls a page. It
+/// defines `perfkitAnomaly` with `ranking`, `steps`, `executions`, `distribution` and `stack`, and
+/// needs [`Page::SCRIPT`](crate::Page::SCRIPT).
 pub const PARTS: &str = include_str!("../../assets/anomaly-parts.js");
 
 /// Style sheet of the charts that [`PARTS`] draws and of the section around them.
 pub const STYLE: &str = include_str!("../../assets/anomaly.css");
 
-/// Returns the words for a label.
+/// Returns the display text of a label.
 fn label_name(label: perf_anomaly::Label) -> &'static str {
     match label {
         perf_anomaly::Label::TooSlow => "too slow",

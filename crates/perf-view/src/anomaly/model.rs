@@ -1,4 +1,4 @@
-//! [`Anomalies`]: the numbers behind pictures and pages of abnormal calls.
+//! [`Anomalies`]: the data that pictures and pages of abnormal calls show.
 
 use super::counts::Counts;
 use super::distribution::Distribution;
@@ -8,7 +8,7 @@ use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 
-/// Ranks with their steps, functions and recorded calls: the input of pictures and pages of
+/// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
 /// anomalies.
 ///
 /// ```
@@ -33,15 +33,15 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Anomalies {
-    /// Statistics of the ranks, by program and rank.
+    /// Statistics of the ranks, sorted by program and rank.
     pub(super) ranks: Vec<RankSummary>,
     /// Anomalies by step and rank.
     pub(super) counts: Counts,
-    /// Functions with anomalies, the one with the most lost time first.
+    /// Functions with anomalies, the function with the most lost time first.
     pub(super) functions: Vec<Function>,
-    /// Recorded calls: the worst first, then normal ones for comparison.
+    /// Recorded calls: abnormal calls with the worst first, then normal calls for comparison.
     pub(super) records: Vec<Record>,
-    /// Functions with their longest unjudged call, the longest call first.
+    /// Functions with their longest call that was not judged, the longest call first.
     pub(super) unjudged: Vec<(String, UnjudgedCall)>,
     /// Number of anomalies without a record.
     pub(super) unrecorded: u64,
@@ -54,12 +54,13 @@ pub(super) struct Function {
     pub(super) name: String,
     /// Counts of its abnormal calls and the time that they lost.
     pub(super) loss: Loss,
-    /// Distribution of its run times; `None` beyond the first [`DISTRIBUTIONS`] functions or if the
-    /// detector has none.
+    /// Distribution of the run times of the function; `None` beyond the first [`DISTRIBUTIONS`]
+    /// functions, or if the detector has no distribution.
     pub(super) distribution: Option<Distribution>,
 }
 
-/// Maximum number of functions with a distribution; those with the most lost time are kept.
+/// Maximum number of functions with a distribution. Functions with the most lost time take
+/// precedence.
 const DISTRIBUTIONS: usize = 200;
 /// Maximum number of unjudged calls.
 const UNJUDGED: usize = 20;
@@ -70,7 +71,7 @@ impl Anomalies {
         Self::default()
     }
 
-    /// Collects everything from a report, including all records of its store.
+    /// Collects ranks, functions and unjudged calls from a report, and all records of its store.
     ///
     /// # Errors
     ///
@@ -90,7 +91,7 @@ impl Anomalies {
             .with_records(records))
     }
 
-    /// Sets the ranks and the counts of the steps that they keep.
+    /// Sets the ranks and their counts by step.
     pub fn with_ranks(mut self, ranks: &Ranks) -> Self {
         self.ranks = ranks.ranked(Ranking::Total);
         self.ranks.sort_by_key(|rank| (rank.program, rank.rank));
@@ -99,7 +100,8 @@ impl Anomalies {
         self
     }
 
-    /// Sets the functions with anomalies. The 200 with the most lost time keep their distributions.
+    /// Sets the functions with anomalies. The 200 functions with the most lost time have a
+    /// distribution.
     pub fn with_functions(
         mut self,
         calls: &Calls,
@@ -128,7 +130,8 @@ impl Anomalies {
         self
     }
 
-    /// Sets the recorded calls and sorts them by severity.
+    /// Sets the recorded calls and sorts them: abnormal calls before normal calls, then by
+    /// severity.
     pub fn with_records(mut self, records: impl IntoIterator<Item = Record>) -> Self {
         self.records = records.into_iter().collect();
         self.records.sort_by(|one, other| {
@@ -140,12 +143,13 @@ impl Anomalies {
         self
     }
 
-    /// Returns the recorded calls: the worst first, then normal ones for comparison.
+    /// Returns the recorded calls: abnormal calls with the worst first, then normal calls for
+    /// comparison.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Returns the colours of functions, the same in all pictures of these anomalies.
+    /// Returns the colours of functions, which are the same in all pictures of these anomalies.
     pub(super) fn palette(&self) -> Palette {
         let calls = self.records.iter().flat_map(|record| {
             let around = record.before.iter().chain(&record.after);
@@ -199,7 +203,7 @@ pub(super) fn statistic(rank: &RankSummary, by: Ranking) -> f64 {
     }
 }
 
-/// Returns the name of a rank. The program is mentioned unless it is 0.
+/// Returns the display name of a rank. It contains the program unless the program is 0.
 pub(super) fn rank_name(program: u32, rank: u32) -> String {
     match program {
         0 => format!("rank {rank}"),

@@ -1,4 +1,4 @@
-//! [`Picture`]: ranking, counts, distributions and call stacks as scenes.
+//! [`Picture`]: ranking, counts by step, run times of a function and call stacks as PNG or SVG.
 
 use super::distribution::Distribution;
 use super::model::{Anomalies, Function, RANKINGS, rank_name};
@@ -56,20 +56,21 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Sets the statistic that ranks are ranked by, default [`Ranking::Total`].
+    /// Sets the statistic by which ranks are sorted. Default [`Ranking::Total`].
     pub fn by(mut self, by: Ranking) -> Self {
         self.by = by;
         self
     }
 
-    /// Sets the number of ranks shown from each end of the ranking, in `1..=256`; default 8.
+    /// Sets the number of ranks shown from each end of the ranking. It is clamped to `1..=256`.
+    /// Default 8.
     pub fn top(mut self, ranks: usize) -> Self {
         self.top = ranks.clamp(1, 256);
         self
     }
 
-    /// Draws the overview: ranking, counts by step, the function with the most lost time, and the
-    /// worst call.
+    /// Draws the overview. It shows the ranking, the counts by step, the run times of the function
+    /// with the most lost time, and the worst call.
     pub fn scene(&self) -> Scene {
         let width = 2.0 * MARGIN + 2.0 * (LEFT + WIDE) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
@@ -315,8 +316,8 @@ impl<'a> Picture<'a> {
         let seen: Vec<f64> = times.chain(ends).map(|time| time.max(1.0)).collect();
         let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
         let largest = seen.iter().copied().fold(1.0, f64::max);
-        // Thresholds far from all calls, such as 0, are clamped so that they do not stretch the
-        // axis.
+        // Thresholds far from all calls, such as 0, are clamped so that the axis does not become
+        // too long.
         let normal = of.normal.iter().flatten().copied();
         let normal = normal.map(|time| time.clamp((least / 2.0).min(largest), largest * 2.0));
         let all: Vec<f64> = seen.iter().copied().chain(normal).collect();
@@ -382,7 +383,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Formats a statistic; whole numbers are written as counts.
+/// Formats a statistic. Whole numbers are written as counts.
 fn written(unit: &Unit, value: f64) -> String {
     match unit {
         Unit::Number if value.fract() == 0.0 && value >= 0.0 => number::count(value as u64),

@@ -1,16 +1,17 @@
-//! [`Layout`]: positions of the calls around an abnormal one, by depth and time.
+//! [`Layout`]: positions of a recorded call, its callers and its neighbouring calls, by depth and
+//! time.
 
 use perf_anomaly::provenance::{CallRecord, Record};
 use std::collections::{BTreeSet, HashMap};
 
-/// A call with its level.
+/// Call with its depth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar<'a> {
     /// The recorded call.
     pub(super) call: &'a CallRecord,
     /// Depth below the outermost known call, which has depth 0.
     pub(super) depth: usize,
-    /// `true` for the recorded call itself.
+    /// `true` for the call that the record is about.
     pub(super) is_own: bool,
 }
 
@@ -21,7 +22,8 @@ pub(super) struct Layout<'a> {
     pub(super) bars: Vec<Bar<'a>>,
     /// Number of levels.
     pub(super) depth: usize,
-    /// Time window in nanoseconds, from the first neighbour to the end of the last one.
+    /// Time window in nanoseconds, from the first neighbouring call to the end of the last one,
+    /// with a margin of 4 %.
     pub(super) window: [i64; 2],
     /// Ranks at the other ends of messages, in ascending order.
     pub(super) peers: Vec<u32>,
@@ -48,8 +50,8 @@ impl<'a> Layout<'a> {
             }
             let depth = match call.caller {
                 None => 0,
-                // An unknown caller is assumed to be called from the innermost stack frame entered
-                // before it.
+                // A caller that is not in the record is assumed to be called from the innermost
+                // stack frame that was entered before it.
                 Some(caller) => levels.get(&caller).map_or_else(
                     || {
                         1 + record
@@ -70,7 +72,8 @@ impl<'a> Layout<'a> {
         }
         let own = &record.call;
         let end = |call: &CallRecord| call.exit.map_or(call.entry.0, |exit| exit.0);
-        // The callers last longer than the window, so they do not count for its bounds.
+        // Callers do not count for the bounds of the window, because they begin before it and end
+        // after it.
         let inside = || {
             let near = record.before.iter().chain(&record.after).chain([own]);
             near.filter(|call| record.stack.iter().all(|above| above.number != call.number))

@@ -1,4 +1,4 @@
-//! Drawing of a call stack in a picture.
+//! Drawing of a recorded call with its call stack, neighbouring calls and messages.
 
 use super::label_name;
 use super::model::rank_name;
@@ -10,7 +10,7 @@ use perf_anomaly::provenance::Record;
 
 /// Height of a call level in pixels.
 const BAR: f64 = 22.0;
-/// Maximum number of peer ranks with a line of their own.
+/// Maximum number of peer ranks that are drawn as a line.
 const PEERS: usize = 12;
 /// Maximum number of functions in the legend.
 const NAMES: usize = 24;
@@ -146,7 +146,8 @@ impl Picture<'_> {
         if room < 4 {
             return;
         }
-        // Names stand on paper, because red text on a coloured bar has too little contrast.
+        // Names have a background in the colour of the paper, because red text on a coloured bar
+        // has too little contrast.
         let name = shortened(&bar.call.function, room.saturating_sub(1));
         let (paper, ink) = if abnormal {
             (self.theme.paper, self.theme.alarm)

@@ -1,4 +1,4 @@
-//! [`View`]: anomalies in a page.
+//! [`View`]: section of a page that shows anomalies from rank to step to function to call stack.
 
 use super::json::Data;
 use super::model::{Anomalies, rank_name};
@@ -11,11 +11,12 @@ use perf_anomaly::provenance::Kind;
 use perf_core::Job;
 use serde::Serialize;
 
-/// Anomalies in a page.
+/// Section of a page that shows anomalies.
 ///
-/// The section has the ranking of ranks, counts by step, functions with their executions along
-/// selectable axes and their distribution, and the call stack of a call. A click leads from a rank
-/// to its steps, from a step to its functions, and from an execution to its call stack.
+/// The section shows the ranking of ranks, the counts by step, the functions with their recorded
+/// calls along selectable axes and their distribution, and the call stack of a call. A click leads
+/// from a rank to its steps, from a step to its functions, and from a recorded call to its call
+/// stack.
 ///
 /// See [`Anomalies`] for an example.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/anomaly-parts.js"),
     include_str!("../../assets/anomaly.js")
 );
-/// Number of rank colours; ranks beyond use them again.
+/// Number of colours for ranks. Further ranks use the same colours again.
 const COLOURS: usize = 48;
 /// Maximum number of functions in the text table.
 const FUNCTIONS: usize = 200;
@@ -52,8 +53,8 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Sets the maximum number of recorded calls in the page, default 4,000. The worst come first,
-    /// then normal ones for comparison.
+    /// Sets the maximum number of recorded calls in the page, default 4,000. The worst calls take
+    /// precedence, then normal calls for comparison.
     pub fn most(mut self, calls: usize) -> Self {
         self.most = calls;
         self
@@ -64,7 +65,7 @@ impl<'a> View<'a> {
     /// # Errors
     ///
     /// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
-    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the still picture has too many
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the static picture has too many
     ///   pixels.
     pub fn section(&self, job: &Job) -> Result<Section> {
         job.check()?;
@@ -179,7 +180,7 @@ impl<'a> View<'a> {
         notes
     }
 
-    /// Returns the table of the longest unjudged calls.
+    /// Returns the table of the longest calls that were not judged.
     fn unjudged(&self) -> Markup {
         let calls = &self.found.unjudged;
         html! {

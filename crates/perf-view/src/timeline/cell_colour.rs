@@ -1,4 +1,4 @@
-//! Colour of a cell.
+//! Colours of the cells of a folded timeline.
 
 use crate::{Colour, Palette, Theme};
 use perf_core::LocationKind;
@@ -19,8 +19,8 @@ pub(super) struct Paint<'a> {
 }
 
 impl Paint<'_> {
-    /// Returns the colour of a cell. With `by_agreement` the colour is lighter if fewer streams
-    /// agree.
+    /// Returns the colour of a cell. If `by_agreement` is set, the colour is lighter if fewer
+    /// streams agree.
     pub(super) fn cell(&self, cell: &Cell, classes: &Classes, by_agreement: bool) -> Colour {
         match (cell.picture(), cell.value) {
             (Some(class), _) => {
@@ -38,7 +38,8 @@ impl Paint<'_> {
         }
     }
 
-    /// Mixes a colour with the paper: the full colour at `share` 1, mostly paper at 0.
+    /// Mixes a colour with the paper. The result is the full colour for a `share` of 1, and mostly
+    /// paper for 0.
     pub(super) fn shaded(&self, colour: Colour, share: f64) -> Colour {
         self.theme
             .paper
@@ -54,8 +55,8 @@ pub(super) fn is_absent(cell: &Cell) -> bool {
 /// Returns `true` if the operation of a row selects the most frequent state, so that the share of
 /// agreeing streams is worth showing.
 ///
-/// For other operations it is not. The rarest state is rare by definition, and `idle` selects among
-/// the streams that are not idle, so the share over all streams means little.
+/// For other operations the share is not informative. The rarest state is rare by definition, and
+/// `idle` selects among the streams that are not idle, so a share of all streams means little.
 pub(super) fn is_majority(checked: &Checked, kind: LocationKind) -> bool {
     matches!(checked.op(kind), Some(Op::Max | Op::Share))
 }

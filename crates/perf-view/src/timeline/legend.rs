@@ -1,4 +1,4 @@
-//! Legend of a timeline: the states by time.
+//! Legend of a timeline: the states with their colours, sorted by time.
 
 use crate::{Colour, OTHER, Palette, Theme, number, shortened};
 use perf_fold::{Classes, State, Usage};
@@ -11,12 +11,13 @@ pub(super) struct Entry {
     pub(super) colour: Option<Colour>,
     /// Name of the state, or the text of a remark.
     pub(super) name: String,
-    /// Share of the time of all streams, and that time in nanoseconds; `None` for a remark.
+    /// Time in the state as a share of the time of all streams and in nanoseconds; `None` for a
+    /// remark.
     pub(super) time: Option<(f64, f64)>,
 }
 
-/// Creates a remark without colour and time.
 impl Entry {
+    /// Creates a remark, which has no colour and time.
     pub(super) fn remark(name: &str) -> Self {
         Entry {
             colour: None,
@@ -25,8 +26,8 @@ impl Entry {
         }
     }
 
-    /// Returns name, share and time. Names of states are shortened to `most` characters, remarks
-    /// are not.
+    /// Returns name, share and time as text. Names of states are shortened to `most` characters;
+    /// remarks are not shortened.
     pub(super) fn text(&self, most: usize) -> String {
         match self.time {
             Some((share, nanos)) => {
@@ -38,8 +39,8 @@ impl Entry {
     }
 }
 
-/// Returns the stream-ticks in each state over all rows, the largest first. Ties are sorted by
-/// state.
+/// Returns the stream-ticks in each state over all rows, the largest first. Equal times are sorted
+/// by state.
 pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     let mut times: BTreeMap<State, u128> = BTreeMap::new();
     for (state, time) in usage.iter().flat_map(|usage| &usage.times) {
@@ -50,14 +51,14 @@ pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     times
 }
 
-/// Returns a palette for all states, those with the most time first.
+/// Returns a palette for all states. States with the most time take precedence.
 pub(super) fn palette(totals: &[(State, u128)], classes: &Classes) -> Palette {
     let names = totals.iter().filter_map(|(state, _)| state.class());
     Palette::plan(names.map(|class| classes.name(class)))
 }
 
-/// Returns the legend: states by time, then all states without a colour of their own as one entry,
-/// then idle and absent.
+/// Returns the entries of the legend: states by time, then one entry for all states without an
+/// individual colour, then idle and absent.
 pub(super) fn entries(
     totals: &[(State, u128)],
     classes: &Classes,

@@ -1,15 +1,15 @@
-//! Overlays of the rows: messages as lines, and marks of abnormal calls.
+//! Overlays of timeline rows: bundles of messages as lines, and markers of abnormal calls.
 
 use perf_core::{LocationId, Ticks, TimeRange};
 use perf_fold::{Folder, Line};
 use std::collections::{BTreeMap, HashMap};
 
-/// Mark of an abnormal call in a timeline.
+/// Marker of an abnormal call in a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// Time of the mark.
+    /// Time of the marker.
     pub at: Ticks,
-    /// Location of the mark.
+    /// Location of the marker.
     pub location: LocationId,
     /// Description in a few words.
     pub label: String,
@@ -46,9 +46,9 @@ pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     /// Number of columns of the window by which messages are bundled; `None` if each message is a
-    /// bundle of its own.
+    /// separate bundle.
     pub(super) columns: Option<u32>,
-    /// Bundles, sorted by their positions.
+    /// Bundles. They are sorted by their positions if `columns` is set.
     pub(super) all: Vec<Bundle>,
     /// Number of messages with both ends in one row.
     pub(super) inside: u64,
@@ -73,9 +73,9 @@ pub(super) struct Bundle {
 
 /// Bundles the messages of a window for a page.
 ///
-/// If there are at most `most` messages, each is a bundle of its own. Otherwise messages that share
-/// a column at both ends are bundled, with the largest number of columns that gives at most `most`
-/// bundles.
+/// If there are at most `most` messages, each message is a separate bundle. Otherwise messages that
+/// share a column at both ends are bundled. The number of columns is the largest of 1,024, 512, 256
+/// and so on that gives at most `most` bundles, but at least 16.
 pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: usize) -> Bundles {
     let rows = rows(folder);
     let mut found = Bundles::default();
@@ -155,11 +155,11 @@ fn bundles_of(
     Some(bundles.into_values().collect())
 }
 
-/// Returns a pseudo-random sort key of a message, by which the representative of a bundle is
-/// chosen.
+/// Returns a pseudo-random sort key of a message. The message with the smallest key represents its
+/// bundle.
 ///
-/// The earliest messages of all bundles would gather at the borders of the columns, as if all ranks
-/// sent at the same time.
+/// If the earliest message represented its bundle, lines would gather at the borders of the
+/// columns, as if all ranks sent at the same time.
 fn order(line: &Line) -> (u64, Ticks, Ticks) {
     let mixed = line.sent.0 ^ line.received.0.rotate_left(32);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

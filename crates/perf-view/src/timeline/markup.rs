@@ -1,4 +1,4 @@
-//! Static content of a timeline section: controls, legend, and the rows as a table.
+//! HTML of a timeline section: controls, legend, and the rows as a table.
 
 use super::legend::Entry;
 use super::picture::busy_share;
@@ -7,8 +7,8 @@ use crate::{Theme, number, section};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
-/// Returns the section without its data. `whole` names the window of all numbers; `still` is a
-/// picture as base64 and its description.
+/// Returns the content of the section without its data. `whole` is the display text of the window
+/// to which all numbers refer. `still` is a picture as base64, and `words` its description.
 pub(super) fn body(
     id: &str,
     (entries, whole): (&[Entry], &str),
@@ -16,7 +16,8 @@ pub(super) fn body(
     (still, words): &(String, String),
     table: Markup,
 ) -> Markup {
-    // Colours of the theme follow the choice of the reader through classes.
+    // Colours that belong to the theme are set by CSS classes, so that they follow the choice of
+    // the reader.
     let light = Theme::light();
     html! {
         div.tools role="group" aria-label="Timeline controls" {

@@ -1,12 +1,12 @@
-//! Folded timelines: one row for each group of streams.
+//! Pictures and page sections of folded timelines, with one row for each group of streams.
 //!
 //! | type | output |
 //! |---|---|
 //! | [`Picture`] | one fold as PNG or SVG |
-//! | [`View`] | a section of a page: unfold, choose the operation, zoom |
+//! | [`View`] | a section of a page, to unfold rows, choose the operation and zoom |
 //!
 //! A cell has the colour of its state. If the operation selects the most frequent state, the colour
-//! is lighter where fewer streams agree. Colours follow from the names of states, so pictures of
+//! is lighter if fewer streams agree. The name of a state determines its colour, so pictures of
 //! different runs can be compared.
 
 mod cell_colour;

@@ -1,19 +1,20 @@
-//! [`Overlay`]: waits, their causes and a path through the rows of a picture.
+//! [`Overlay`]: hatched waits, arrows from their causes, and a path through the rows of a picture.
 
 use super::legend::Entry;
 use crate::{Mark, Scene, Theme};
 use perf_core::{LocationId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Distance of two hatch lines in pixels.
+/// Distance between two hatch lines in pixels.
 const HATCH: f64 = 6.0;
-/// Smallest hatched share of the time of the waiting streams of a row within a pixel for the pixel
-/// to be hatched.
+/// A pixel of a row is hatched if its waiting streams spend at least this share of their time in
+/// the pixel waiting.
 const MIN_COVERED: f64 = 0.5;
 /// Length of an arrow head in pixels.
 const HEAD: f64 = 6.0;
 
-/// Mean distance in pixels of the changes of row below which a path is drawn faintly.
+/// Mean distance in pixels between the row changes of a path. Below this distance the changes are
+/// drawn faintly.
 const MIN_DISTANCE: f64 = 6.0;
 
 /// Hatched intervals, arrows between locations, and a path through the rows, for
@@ -55,7 +56,7 @@ impl Overlay {
         self.route.push((location, start, end));
     }
 
-    /// Returns the explanations of the signs in use, for the legend.
+    /// Returns the explanations of the marks in use, for the legend.
     pub(super) fn remarks(&self) -> Vec<Entry> {
         let signs = [
             (self.hatched.is_empty(), "hatched: waits for others"),
@@ -157,7 +158,7 @@ impl Rows<'_> {
             .collect()
     }
 
-    /// Draws diagonal lines in a rectangle. The lines of neighbouring rectangles join.
+    /// Draws diagonal lines in a rectangle. The lines of neighbouring rectangles are continuous.
     fn hatch(&self, row: u32, from: f64, to: f64, scene: &mut Scene) {
         let colour = self.theme.ink.opacity(0.65);
         let (left, right) = (self.left + from, self.left + to);
@@ -212,8 +213,8 @@ impl Rows<'_> {
         changes.count() as f64 * MIN_DISTANCE > self.width
     }
 
-    /// Draws a path that changes its row often: its stay in a row as a line, the changes faintly
-    /// and at most once for each pixel.
+    /// Draws a path that changes its row often. Its parts within a row are lines; the changes are
+    /// drawn faintly and at most once for each pixel.
     fn dense_route(&self, points: &[[f64; 2]], scene: &mut Scene) {
         let mut changes = BTreeSet::new();
         for ends in points.windows(2) {

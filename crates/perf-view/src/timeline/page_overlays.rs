@@ -1,4 +1,4 @@
-//! Overlays of the rows of a page: messages between rows, and marks of abnormal calls.
+//! Overlays of the rows of a page: messages between rows, and markers of abnormal calls.
 
 use super::View;
 use super::links::{self, Bundles};
@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 /// Maximum number of message bundles, and of markers, in a page.
 pub(super) const MOST_LINKS: usize = 8_000;
-/// Smallest number of columns for bundles between rows of one depth. If more bundling would be
-/// needed, lines are drawn between rows at a higher level of folding.
+/// Smallest number of columns for bundles between rows of one depth. If fewer columns would be
+/// needed, lines connect rows at a higher level of folding instead.
 const FEWEST_COLUMNS: u32 = 64;
 
 /// Row of the sender, time of sending, row of the receiver, time of receiving, number of messages,
@@ -33,11 +33,11 @@ pub(super) struct Links {
 }
 
 impl View<'_> {
-    /// Returns the messages of the page, or `None` if there are none, and the numbers of messages
-    /// that are not drawn.
+    /// Returns the messages of the page, or `None` if there are none. Also returns the numbers of
+    /// messages that are not drawn: those within one row and those with an end in no row.
     ///
-    /// Lines connect the rows that unfold no further. If these rows have too many messages for
-    /// distinguishable lines, the lines connect rows at a higher level of folding.
+    /// Lines connect the rows that cannot be unfolded further. If these rows have too many messages
+    /// for distinguishable lines, the lines connect rows at a higher level of folding.
     pub(super) fn link_values(
         &self,
         nodes: &[Node],
@@ -65,7 +65,7 @@ impl View<'_> {
             let is_fine = found
                 .columns
                 .is_none_or(|columns| columns >= FEWEST_COLUMNS);
-            // The search stops before depth 0: lines between the top rows may not exist at all.
+            // The search stops before depth 0, because there may be no lines between the top rows.
             if is_fine || depths.peek().is_none_or(|next| *next == 0) {
                 let hidden = [found.inside, found.elsewhere];
                 return Ok((Some(self.links_of(&rows, &found, start)), hidden));
@@ -99,7 +99,7 @@ impl View<'_> {
         )?)
     }
 
-    /// Returns the markers in the window.
+    /// Returns the first markers in the window, at most [`MOST_LINKS`].
     pub(super) fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Mark<'_>> {
         let clock = self.timelines.clock();
         let inside = self
@@ -120,7 +120,7 @@ fn depth(nodes: &[Node], node: &Node) -> usize {
     parents.count()
 }
 
-/// Node of each location: the most unfolded group that contains it.
+/// Node of each location, which is the most unfolded group that contains the location.
 pub(super) struct Leaves(HashMap<LocationId, usize>);
 
 impl Leaves {

@@ -1,4 +1,4 @@
-//! [`Picture`]: one fold as a scene.
+//! [`Picture`]: one folded timeline as PNG or SVG, with legend, messages and markers.
 
 use super::cell_colour::{self, Paint};
 use super::legend::{self, Entry};
@@ -9,7 +9,7 @@ use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, short
 use perf_core::Job;
 use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
 
-/// One fold as PNG or SVG: one row for each group, one pixel for each column.
+/// One fold as PNG or SVG, with one row for each group and one pixel for each column.
 ///
 /// ```
 /// use perf_core::Job;
@@ -46,9 +46,11 @@ const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
 /// Longest label of a row and of the legend, in characters.
 const LABEL: usize = 36;
-/// Largest difference between painted share and busy share that needs no remark.
+/// Largest difference between the painted share and the busy share of a row without a remark in the
+/// legend.
 const MAX_SAMPLING_ERROR: f64 = 0.05;
-/// Number of message bundles that are labelled with their count: those with the most messages.
+/// Number of message bundles that are labelled with their count. The bundles with the most messages
+/// have a label.
 const COUNTED: usize = 12;
 
 impl<'a> Picture<'a> {
@@ -91,13 +93,14 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Adds messages between rows, as [`Folder::lines`] bundled them for this window.
+    /// Adds messages between rows. [`Folder::lines`] must have bundled them for the window of the
+    /// fold.
     pub fn lines(mut self, lines: &'a Lines) -> Self {
         self.lines = Some(lines);
         self
     }
 
-    /// Adds marks of abnormal calls. Marks outside of the window or the rows are skipped.
+    /// Adds markers of abnormal calls. Markers outside of the window or the rows are skipped.
     pub fn markers(mut self, markers: &'a [Marker]) -> Self {
         self.markers = markers;
         self
@@ -109,8 +112,8 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Sets the presence of a legend, default `true`. For several pictures of one recording one
-    /// legend is enough.
+    /// Sets whether the picture has a legend. Default `true`. Several pictures of one recording
+    /// need only one legend.
     pub fn legend(mut self, has_legend: bool) -> Self {
         self.has_legend = has_legend;
         self
@@ -118,8 +121,8 @@ impl<'a> Picture<'a> {
 
     /// Sets the reference span of the busy share of a row.
     ///
-    /// With `true` it is the span of the row, from its first start of work in the window to its
-    /// last end, as in [`Usage::own`]. With `false`, the default, it is the window.
+    /// If `true`, the reference is the span of the row, from its first begin of work in the window
+    /// to its last end, as in [`Usage::own`]. If `false`, the default, it is the window.
     pub fn own_spans(mut self, has_own_spans: bool) -> Self {
         self.has_own_spans = has_own_spans;
         self
@@ -254,7 +257,7 @@ impl<'a> Picture<'a> {
     /// Returns the largest difference between the painted share of a row and its busy share.
     ///
     /// Only rows with the operation `idle` are compared, because they paint busy time. The
-    /// difference is large if work repeats in step with the pixels.
+    /// difference is large if the period of repeated work matches the pixels.
     fn sampling_error(&self) -> f64 {
         let checked = self.folder.checked();
         let rows = self.fold.rows().zip(&self.usage);
@@ -379,7 +382,7 @@ pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
     found.utilisation()
 }
 
-/// Returns the words after a busy share.
+/// Returns the text after a busy share.
 pub(super) fn busy_words(has_own_spans: bool) -> &'static str {
     if has_own_spans {
         "busy of its span"
@@ -400,7 +403,7 @@ struct Layout {
     width: f64,
     /// Height of a row.
     row: f64,
-    /// Distance of labelled rows: one of this many rows has a label.
+    /// Distance between labelled rows: one of `every` rows has a label.
     every: usize,
 }
 
@@ -432,7 +435,7 @@ impl Layout {
     }
 }
 
-/// Returns the position of each legend entry, line by line.
+/// Returns the position of each legend entry. Entries wrap at the width of the picture.
 fn legend_places(entries: &[Entry], width: f64) -> Vec<[f64; 2]> {
     let (mut x, mut y) = (MARGIN, 0.0);
     let mut places = Vec::with_capacity(entries.len());

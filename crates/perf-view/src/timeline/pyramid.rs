@@ -1,4 +1,4 @@
-//! Cells of a page: folds of one window at several resolutions.
+//! Cells of a page, as folds of one window at several resolutions.
 
 use super::cell_colour;
 use crate::Result;
@@ -12,16 +12,17 @@ use std::collections::HashMap;
 pub(super) struct Node {
     /// Group of the fold.
     pub(super) group: GroupId,
-    /// Index of the node that unfolds into this one.
+    /// Index of the node that unfolds into this node; `None` for a row of the page.
     pub(super) parent: Option<usize>,
-    /// Indices of the nodes that this one unfolds into.
+    /// Indices of the nodes into which this node unfolds.
     pub(super) children: Vec<usize>,
-    /// `true` if the group has members that exceed the row limit of the page.
+    /// `true` if the group cannot be unfolded, because its members exceed the row limit of the
+    /// page.
     pub(super) cut: bool,
 }
 
-/// Returns the rows and the groups that they unfold into, level by level, up to `most` nodes. A
-/// group with a single member is shown as that member.
+/// Returns the rows and the groups into which they unfold, level by level, up to `most` nodes. A
+/// group with a single member unfolds into the members of that member.
 pub(super) fn nodes(groups: &Groups, most: usize) -> Vec<Node> {
     let node = |group, parent| Node {
         group,
@@ -53,18 +54,18 @@ fn members(groups: &Groups, id: GroupId) -> &[GroupId] {
     members
 }
 
-/// Cell codes below those of states; the script uses the same numbers.
+/// Code of an idle cell. The script uses the same codes.
 const IDLE: u8 = 0;
 const ABSENT: u8 = 1;
 const UNIFORM: u8 = 2;
 /// Code of the first state.
 const FIRST: u8 = 3;
-/// Code of all states without a code of their own.
+/// Code that all states without an individual code share.
 pub(super) const OTHERS: u8 = 255;
-/// Code of a number. The second byte is then its share of the largest possible number.
+/// Code of a number. The second byte of the cell is then the share of the largest possible number.
 pub(super) const NUMBER: u8 = 254;
 
-/// States with a code of their own: those with the most time.
+/// Codes of states. The states with the most time have individual codes.
 #[derive(Debug)]
 pub(super) struct Codes {
     /// States in order of their codes.
@@ -81,10 +82,10 @@ impl Codes {
         Codes { states, codes }
     }
 
-    /// Encodes a cell as two bytes: the code of its state, and the share of its streams in that
-    /// state.
+    /// Encodes a cell as two bytes: the code of its state, and the share of its streams that are in
+    /// this state, scaled to 255.
     ///
-    /// `most` is the largest possible number; `None` means the number of streams.
+    /// `most` is the largest possible number; `None` stands for the number of streams.
     fn cell(&self, cell: &Cell, most: Option<f64>) -> [u8; 2] {
         if let Some(number) = cell
             .value
@@ -105,7 +106,7 @@ impl Codes {
     }
 }
 
-/// One resolution of a window: the cells of each group by each operation.
+/// One resolution of a window, with the cells of each group for each operation.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct Level {
     /// Number of columns.
@@ -115,7 +116,7 @@ pub(super) struct Level {
     pub(super) cells: Vec<Vec<Option<String>>>,
 }
 
-/// Input of the pyramid.
+/// Input for the cells at all resolutions.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     /// States of all streams.
@@ -138,11 +139,11 @@ pub(super) struct Plan<'a> {
 
 /// Number of columns of the coarsest level.
 const COARSEST: usize = 512;
-/// Maximum number of cells that are folded at a time: 48 MiB.
+/// Maximum number of cells that are folded at a time. They take 48 MiB.
 const PIECE: usize = 1 << 20;
 
-/// Returns the largest number that an operation can return; `None` if that is the number of streams
-/// or if the operation returns states. Entropy is largest if all states have equal shares.
+/// Returns the largest number that an operation can return. Returns `None` if this is the number of
+/// streams, or if the operation returns states. Entropy is largest if all states have equal shares.
 pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
     let states = timelines.classes().len() + 1;
     let streams = timelines.len();
@@ -150,8 +151,9 @@ pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
 }
 
 impl Plan<'_> {
-    /// Returns the levels from the coarsest one on, each with twice the columns, until the budget
-    /// is reached. There is at least one level.
+    /// Returns the levels, the coarsest first. Each level has twice the columns of the level
+    /// before. The levels end at the finest resolution or when the budget is reached; there is at
+    /// least one level.
     pub(super) fn levels(&self, job: &Job) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let (mut columns, mut bytes) = (COARSEST.min(self.finest), 0);
@@ -168,7 +170,8 @@ impl Plan<'_> {
                 1,
                 u64::from((self.finest / COARSEST).max(1).ilog2()) + 1,
             );
-            // The next level takes about twice as much, so it is not folded in vain.
+            // The next level takes about twice as many bytes, so it is not folded if it would
+            // exceed the budget.
             if bytes * 2 > self.budget {
                 break;
             }
@@ -192,7 +195,7 @@ impl Plan<'_> {
         Ok(Level { columns, cells })
     }
 
-    /// Returns `true` if a node is a single stream, which is the same under every operation.
+    /// Returns `true` if a node is a single stream. Every operation returns the same cells for it.
     pub(super) fn is_single(&self, node: usize) -> bool {
         let group = self
             .nodes

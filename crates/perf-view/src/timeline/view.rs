@@ -1,4 +1,4 @@
-//! [`View`]: a timeline that folds, unfolds and zooms in a page.
+//! [`View`]: section of a page with a timeline that folds, unfolds and zooms.
 
 use super::cell_colour::MEASURE;
 use super::page_overlays::{Leaves, Links, MOST_LINKS, Mark};
@@ -13,7 +13,7 @@ use serde::Serialize;
 /// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
 ///
 /// The page contains cells at several resolutions. It shows cells that were folded at the visible
-/// resolution, and enlarges cells only beyond the finest one.
+/// resolution, and enlarges cells only beyond the finest resolution.
 ///
 /// ```
 /// use perf_core::Job;
@@ -118,35 +118,35 @@ impl<'a> View<'a> {
 
     /// Sets the operations that readers can choose from, default max, idle, diff, min and entropy.
     ///
-    /// Operations that return numbers come last. If there are rows of accelerators, the default
-    /// operation of each kind of row comes first.
+    /// In the page, operations that return numbers come last. If there are rows of accelerators, an
+    /// additional first choice selects the default operation of each kind of row.
     pub fn ops(mut self, ops: &[Op]) -> Self {
         self.ops = ops.to_vec();
         self
     }
 
-    /// Sets the messages, which are drawn between open rows.
+    /// Sets the messages, which are drawn as lines between visible rows.
     pub fn lines(mut self, lines: impl IntoIterator<Item = Line>) -> Self {
         self.lines = lines.into_iter().collect();
         self
     }
 
-    /// Sets the marks of abnormal calls, the worst first. The page contains the first 8,000 in the
-    /// window.
+    /// Sets the markers of abnormal calls, the worst first. The page contains the first 8,000
+    /// markers in the window.
     pub fn markers(mut self, markers: impl IntoIterator<Item = Marker>) -> Self {
         self.markers = markers.into_iter().collect();
         self
     }
 
     /// Sets the largest number of columns, default 8192. The finest resolution is the largest power
-    /// of two times 512 that does not exceed it.
+    /// of two times 512 that does not exceed this number, or the number itself if it is below 512.
     pub fn finest(mut self, columns: usize) -> Self {
         self.finest = columns.clamp(1, 1 << 20);
         self
     }
 
-    /// Sets the maximum number of rows that the page can unfold, default 400. Further rows stay
-    /// folded.
+    /// Sets the maximum number of rows in the page, default 400. Rows whose members would exceed
+    /// this number cannot be unfolded.
     pub fn most_rows(mut self, rows: usize) -> Self {
         self.most_rows = rows;
         self
@@ -170,8 +170,8 @@ impl<'a> View<'a> {
 
     /// Sets the reference span of the busy share of a row.
     ///
-    /// With `true` it is the span of the row, from its first start of work in the window to its
-    /// last end, as in [`Usage::own`]. With `false`, the default, it is the window.
+    /// If `true`, the reference is the span of the row, from its first begin of work in the window
+    /// to its last end, as in [`Usage::own`]. If `false`, the default, it is the window.
     pub fn own_spans(mut self, has_own_spans: bool) -> Self {
         self.has_own_spans = has_own_spans;
         self
@@ -341,8 +341,8 @@ impl<'a> View<'a> {
         };
         let streams = 0..self.timelines.len() as u32;
         let shaded = match op {
-            // The default operation of accelerator streams is `idle`, for which agreement means
-            // little.
+            // The default operation of accelerator streams is `idle`, for which agreement is not
+            // informative.
             None => !streams
                 .into_iter()
                 .any(|it| self.timelines.kind(it).may_overlap()),
@@ -374,7 +374,8 @@ impl<'a> View<'a> {
         nodes.iter().zip(usage).map(value).collect()
     }
 
-    /// Returns the sentences of the help: controls, and the resolution of the page.
+    /// Returns the sentences of the help text, which explain the controls and the resolution of the
+    /// page.
     fn help(finest: usize, span: i64) -> Vec<String> {
         let width = number::time(span as f64 / finest as f64);
         vec![
@@ -430,8 +431,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Returns the text about messages that are never drawn: those within one row and those with an end
-/// in no row.
+/// Returns the text about messages that are never drawn, which are messages within one row and
+/// messages with an end in no row. Returns `None` if there are none.
 fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     let part = |count: u64, text: &str| match count {
         0 => None,
@@ -446,7 +447,7 @@ fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Messages without a line in any view: {text}."))
 }
 
-/// Rounds to four decimal places, to keep pages small.
+/// Rounds a share to four decimal places, to keep pages small.
 fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }

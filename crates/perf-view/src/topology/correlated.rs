@@ -1,4 +1,5 @@
-//! Lists of correlated views from spectra, for each choice of axes.
+//! [`View::correlated`]: page section with lists of correlated views from spectra, one list for
+//! each choice of axes.
 
 use super::view::{Found, View, mask};
 use crate::{Error, Result, Unit};
@@ -14,11 +15,11 @@ impl View {
     /// Creates a view of a reference and of the `top` views that correlate most strongly with it,
     /// for each choice of axes.
     ///
-    /// `grid` returns name, values and unit of a view of the spectra, given its index. The page
-    /// begins with all axes selected. Up to 5 axes all 2^n - 1 choices are ranked. With more axes
-    /// only the choice of all axes and those without one axis are ranked.
-    /// [`correlated_by`](Self::correlated_by) begins with a filter and accepts any ranking. Reports
-    /// progress in the phase `rank`.
+    /// `grid` returns the name, values and unit of a view of the spectra for its index. The page
+    /// begins with all axes selected. For up to 5 axes, all 2^n - 1 choices are ranked. For more
+    /// axes, only the choice of all axes and the choices without one axis are ranked.
+    /// [`correlated_by`](Self::correlated_by) begins with given axis weights and accepts any
+    /// ranking. Reports progress in the phase `rank`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -73,11 +74,12 @@ impl View {
     }
 
     /// Creates a view like [`correlated`](Self::correlated) that begins with the axis weights `f`.
-    /// `rank` returns the list for the weights it is called with, strongest first.
+    /// `rank` receives axis weights and returns the list for these weights, strongest match first.
     ///
     /// The first list belongs to `f`. In the other choices an axis has either the weight 0 or its
-    /// weight in `f`; if that is 0, it has the weight 1. Up to 5 axes all 2^n - 1 choices are
-    /// ranked. With more axes only `f` and the choices that switch one of its axes are ranked.
+    /// weight in `f`; if its weight in `f` is 0, it has the weight 1 instead. For up to 5 axes, all
+    /// 2^n - 1 choices are ranked. For more axes, only `f` and the choices that switch one axis on
+    /// or off are ranked.
     ///
     /// # Errors
     ///
@@ -125,7 +127,7 @@ impl View {
                 found.push(Found {
                     view: at,
                     r: matched.r(),
-                    shift: spectra.plan().shift(matched.peak),
+                    shift: spectra.plan().steps(matched.peak),
                     unshifted: matched.correlation.zero,
                 });
             }
@@ -136,7 +138,7 @@ impl View {
     }
 }
 
-/// Returns the given weights, then those of the other choices.
+/// Returns the given weights, followed by the weights of the other choices.
 fn choices(f: &[f64]) -> Vec<Vec<f64>> {
     let (axes, own) = (f.len(), mask(f));
     let others: Vec<u32> = match axes {

@@ -1,4 +1,5 @@
-//! [`Picture`]: shaded cubes, drawn from back to front without a graphics card.
+//! [`Picture`]: grid of up to three axes as shaded cubes, drawn from back to front without a
+//! graphics card.
 
 use super::merged_cells::{Coarse, MOST_CUBES, range};
 use crate::{
@@ -31,7 +32,7 @@ pub struct Picture<'a> {
 const MARGIN: f64 = 16.0;
 const TITLE: f64 = 28.0;
 const SCALE: f64 = 46.0;
-/// Fraction of its cell that a cube fills along each axis.
+/// Fraction of a cell that its cube fills along each axis.
 const CUBE: f64 = 0.86;
 /// Brightness of the top, left and right side of a cube.
 const LIGHT: [f64; 3] = [1.08, 0.86, 0.66];
@@ -42,7 +43,7 @@ impl<'a> Picture<'a> {
     /// # Errors
     ///
     /// - Returns [`Error::Mismatch`] if more than three axes are longer than 1. Slice or aggregate
-    ///   the others.
+    ///   the other axes.
     /// - Returns [`Error::Empty`] if no cell holds a location.
     pub fn new(grid: &'a Grid) -> Result<Self> {
         let long = grid.shape().lens().iter().filter(|len| **len > 1).count();
@@ -100,7 +101,8 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Sets the width and height of the area for cubes in pixels, default 420.
+    /// Sets the width and height of the area for cubes in pixels, which is clamped to `32..=8192`.
+    /// Default 420.
     pub fn side(mut self, pixels: u32) -> Self {
         self.side = f64::from(pixels.clamp(32, 8192));
         self
@@ -129,8 +131,8 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// Draws the cubes from back to front. Of the three sides that face the reader only those
-    /// without a neighbouring cube can be seen, so a cube without any such side is skipped.
+    /// Draws the cubes from back to front. Three sides of a cube face the reader. A cube is skipped
+    /// if all three are hidden by neighbouring cubes.
     fn cubes(&self, coarse: &Coarse, axis: &Axis, varies: bool, scene: &mut Scene) {
         let dims = three(&coarse.lens);
         let place = Projection::of(dims, self.side);
@@ -172,7 +174,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Returns the remark about cubes that represent several cells.
+/// Returns the remark about cubes that represent several cells; empty if each cube is one cell.
 pub(super) fn note(coarse: &Coarse) -> String {
     if !coarse.is_coarser() {
         return String::new();
@@ -181,7 +183,7 @@ pub(super) fn note(coarse: &Coarse) -> String {
     format!("a cube is the mean of {} cells", blocks.join(" x "))
 }
 
-/// Returns the lengths of the axes longer than 1, padded to three with 1.
+/// Returns the lengths of the axes longer than 1, padded with 1 to three lengths.
 fn three(lens: &[usize]) -> [usize; 3] {
     let mut long = lens.iter().copied().filter(|len| *len > 1);
     std::array::from_fn(|_| long.next().unwrap_or(1))

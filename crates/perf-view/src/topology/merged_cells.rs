@@ -1,28 +1,29 @@
-//! [`Coarse`]: a grid with merged neighbours.
+//! [`Coarse`]: grid in which blocks of neighbouring cells are merged, so that it has a limited
+//! number of cells.
 
 use perf_topology::Grid;
 
 /// Approximate maximum number of cubes of a picture.
 pub const MOST_CUBES: usize = 20_000;
 
-/// Coarsened grid: each cell represents a block of neighbouring cells of the original.
+/// Coarsened grid. Each cell represents a block of neighbouring cells of the original grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coarse {
     /// Number of cells along each axis.
     pub lens: Vec<usize>,
-    /// Number of original cells in a block along each axis; powers of two.
+    /// Number of original cells in a block along each axis. These numbers are powers of two.
     pub blocks: Vec<usize>,
     /// Mean over the locations of each cell, with the last axis varying fastest; NaN for cells
     /// without locations.
     pub mean: Vec<f64>,
-    /// Maximum over the locations of each cell.
+    /// Maximum over the locations of each cell; NaN for cells without locations.
     pub max: Vec<f64>,
-    /// Difference of maximum and minimum over the locations of each cell.
+    /// Maximum minus minimum over the locations of each cell; NaN for cells without locations.
     pub spread: Vec<f64>,
 }
 
 impl Coarse {
-    /// Merges neighbours of a grid, in pairs along the longest axis, until there are at most `most`
+    /// Merges pairs of neighbouring cells along the longest axis until there are at most `most`
     /// cells.
     ///
     /// ```
@@ -77,13 +78,13 @@ impl Coarse {
         }
     }
 
-    /// Returns `true` if some cell represents more than one original cell.
+    /// Returns `true` if cells represent more than one original cell.
     pub fn is_coarser(&self) -> bool {
         self.blocks.iter().any(|block| *block > 1)
     }
 }
 
-/// Returns the smallest and the largest finite value; 0 and 0 if there is none.
+/// Returns the smallest and the largest finite value, or 0 and 0 if there is none.
 pub(super) fn range(values: &[f64]) -> [f64; 2] {
     let finite = values.iter().filter(|value| value.is_finite());
     let start = [f64::INFINITY, f64::NEG_INFINITY];

@@ -1,12 +1,12 @@
-//! Severities on grids: one cube for each cell, green for low and red for high values.
+//! Pictures and page sections of severities on grids, with one cube for each cell.
 //!
 //! | type | output |
 //! |---|---|
 //! | [`Picture`] | one grid of up to three axes as PNG or SVG, without a graphics card |
-//! | [`View`] | a section of a page: two grids with one camera, the correlated views, and the spectrum |
+//! | [`View`] | a section of a page, with two grids and a common camera, the correlated views, and the spectrum |
 //!
-//! Grids of more than about 20,000 cells are coarsened. [`Coarse`] merges neighbours and keeps the
-//! maximum and the spread as well as the mean, so that outliers remain visible.
+//! Grids of more than about 20,000 cells are coarsened. [`Coarse`] merges neighbouring cells. It
+//! keeps the maximum and the spread as well as the mean, so that outliers remain visible.
 
 #[cfg(feature = "spectral")]
 mod correlated;

@@ -9,13 +9,13 @@ pub(super) struct Plane {
     pub(super) axes: [usize; 2],
     /// Number of rows and columns.
     pub(super) lens: [usize; 2],
-    /// Values row by row, with frequency 0 in the middle: square root of the power relative to its
-    /// maximum.
+    /// Values row by row, with frequency 0 in the middle. A value is the square root of the power
+    /// relative to its maximum.
     pub(super) values: Vec<f64>,
 }
 
-/// Returns the spectra over all pairs of axes longer than 1, at most six pairs. A single such axis
-/// is paired with an axis of length 1.
+/// Returns the spectra over all pairs of axes longer than 1, at most six pairs. If only one axis is
+/// longer than 1, it is paired with an axis of length 1, if there is one.
 ///
 /// The mean is removed, and cells without a location are set to the mean.
 pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
@@ -37,7 +37,7 @@ pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
         .map(|(re, im)| re * re + im * im)
         .collect();
     let mut long: Vec<usize> = (0..lens.len()).filter(|axis| lens[*axis] > 1).collect();
-    // Fewer than two axes are longer than 1: pair them with shorter ones.
+    // If fewer than two axes are longer than 1, they are paired with axes of length 1.
     let more = (0..lens.len()).filter(|axis| lens[*axis] <= 1);
     long.extend(more.take(2usize.saturating_sub(long.len())));
     let pairs = (0..long.len()).flat_map(|a| (a + 1..long.len()).map(move |b| (a, b)));
@@ -48,7 +48,8 @@ pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
         .collect()
 }
 
-/// Transforms along one axis by the definition of the discrete Fourier transform; lines are short.
+/// Transforms along one axis by the definition of the discrete Fourier transform. This is fast
+/// enough because the axis is short.
 fn along(re: &mut [f64], im: &mut [f64], len: usize, below: usize) {
     if len < 2 {
         return;
@@ -82,7 +83,7 @@ fn plane(power: &[f64], lens: &[usize], [rows, columns]: [usize; 2]) -> Plane {
     let (down, across) = (stride(rows), stride(columns));
     for (cell, power) in power.iter().enumerate() {
         let (row, column) = (cell / down % height, cell / across % width);
-        // Move frequency 0 to the middle.
+        // Moves frequency 0 to the middle.
         let (row, column) = ((row + height / 2) % height, (column + width / 2) % width);
         values[row * width + column] += power;
     }

@@ -1,4 +1,5 @@
-//! [`View`]: two grids of cubes with one camera in a page.
+//! [`View`]: section of a page with two grids of cubes, a common camera and lists of correlated
+//! views.
 
 use super::cubes::{self, Picture};
 use super::merged_cells::{Coarse, MOST_CUBES, range};
@@ -17,19 +18,19 @@ pub struct Found {
     pub view: usize,
     /// Correlation with the reference at the best shift, in `-1.0..=1.0`.
     pub r: f64,
-    /// Shift of the view against the reference along each axis, in cells.
-    pub shift: Vec<usize>,
+    /// Shift of the view relative to the reference along each axis, in cells.
+    pub shift: Vec<isize>,
     /// Correlation with the reference without a shift, in `-1.0..=1.0`.
     pub unshifted: f64,
 }
 
-/// Two grids of cubes in a page with a common camera: the reference on the left, a view chosen from
-/// a list on the right.
+/// Section of a page with two grids of cubes and a common camera. The reference is on the left, a
+/// view chosen from a list is on the right.
 ///
 /// The list contains the views that correlate with the reference, strongest first, for each
-/// precomputed choice of axes. Readers can only switch to a choice that has a list. They can
-/// rotate, filter by value, cut along axes, assign other axes to x, y and z, and click on a cube
-/// for its details.
+/// precomputed choice of axes. Readers can only switch to a choice that has a list. They can also
+/// rotate the grids, filter by value, cut along axes, assign other axes to x, y and z, and click on
+/// a cube for its details.
 ///
 /// ```
 /// use perf_core::Job;
@@ -76,9 +77,9 @@ struct List {
 struct Shown {
     /// Name of the view.
     name: String,
-    /// Unit of its values.
+    /// Unit of the values.
     unit: Unit,
-    /// Values of its cells.
+    /// Values of the cells.
     grid: Grid,
 }
 
@@ -121,7 +122,7 @@ impl View {
     }
 
     /// Sets the initial colour map, default [`ColourMap::GreenYellowRed`]. Readers can choose
-    /// another one.
+    /// another map.
     pub fn map(mut self, map: ColourMap) -> Self {
         self.maps.retain(|other| *other != map);
         self.maps.insert(0, map);
@@ -134,8 +135,8 @@ impl View {
         self
     }
 
-    /// Sets the initial choice of axes: those with a weight above 0. Default: all axes. Readers can
-    /// switch to any choice that has a list.
+    /// Sets the initial choice of axes, which are the axes with a weight above 0. Default: all
+    /// axes. Readers can switch to any choice that has a list.
     pub fn chosen(mut self, f: &[f64]) -> Self {
         self.chosen = Some(mask(f));
         self
@@ -148,7 +149,7 @@ impl View {
         self
     }
 
-    /// Adds a grid to compare with and returns its number for lists.
+    /// Adds a grid to compare with the reference, and returns its number for lists.
     ///
     /// # Errors
     ///
@@ -168,8 +169,8 @@ impl View {
 
     /// Adds the views that correlate with the reference for some axis weights, strongest first.
     ///
-    /// The page shows the weights. Readers find a list by its axes with a weight above 0, so there
-    /// is one list for each set of axes.
+    /// The page shows the weights. Readers select a list by the axes with a weight above 0, so
+    /// there can be only one list for each set of axes.
     ///
     /// # Errors
     ///
@@ -205,8 +206,8 @@ impl View {
         Ok(())
     }
 
-    /// Returns the lists: a bit mask of the axes with a weight above 0, the first axis in the
-    /// lowest bit, and the views found.
+    /// Returns the lists, each as a bit mask and its matches. The bit mask contains the axes with a
+    /// weight above 0, the first axis in the lowest bit.
     pub fn lists(&self) -> impl Iterator<Item = (u32, &[Found])> {
         self.lists
             .iter()
@@ -385,7 +386,7 @@ fn axis_name(at: usize, name: &str) -> String {
     }
 }
 
-/// Returns a bit mask of the axes with a weight above 0; there are at most 16.
+/// Returns a bit mask of the axes with a weight above 0. There are at most 16 axes.
 pub(super) fn mask(f: &[f64]) -> u32 {
     let bits = f.iter().take(32).enumerate().filter(|(_, f)| **f > 0.0);
     bits.fold(0, |mask, (axis, _)| mask | 1 << axis)
@@ -393,7 +394,7 @@ pub(super) fn mask(f: &[f64]) -> u32 {
 
 /// Returns the correlation and its shift as text.
 fn said(found: &Found) -> String {
-    let shift: Vec<String> = found.shift.iter().map(usize::to_string).collect();
+    let shift: Vec<String> = found.shift.iter().map(isize::to_string).collect();
     format!("r = {:+.3}, shift {}", found.r, shift.join(","))
 }
 
@@ -414,7 +415,7 @@ fn flat(grid: &Grid) -> Result<Grid> {
 type AxisData = (String, usize, usize, usize);
 
 /// View, correlation, shift, and correlation without shift.
-type FoundData<'a> = (usize, f64, &'a [usize], f64);
+type FoundData<'a> = (usize, f64, &'a [isize], f64);
 
 /// Smallest and largest value, and one byte for each cell in base64: 1 to 255 from the smallest to
 /// the largest value, 0 for cells without a location.
@@ -440,7 +441,7 @@ struct Data<'a> {
 struct GridData<'a> {
     name: &'a str,
     unit: &'a str,
-    /// Mean; if cells are merged also maximum and spread.
+    /// Mean, and also maximum and spread if cells are merged.
     kinds: Vec<Quantised>,
 }
 
@@ -481,7 +482,8 @@ fn quantised(values: &[f64]) -> Quantised {
 }
 
 fn plane_data(plane: &Plane) -> ([usize; 2], [usize; 2], String) {
-    // The power of waves spans decades: values below 1e-4 of the largest are dark.
+    // The magnitudes of waves span decades, so the scale is logarithmic. Values below 1e-4 of the
+    // largest become 0.
     let step =
         |value: &f64| (255.0 * (1.0 + value.max(1e-12).log10() / 4.0).max(0.0)).round() as u8;
     let bytes: Vec<u8> = plane.values.iter().map(step).collect();

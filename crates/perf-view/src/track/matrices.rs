@@ -1,4 +1,4 @@
-//! Evidence that clusters of two experiments are the same, as a picture.
+//! Drawing of the evidence that clusters of two experiments are the same, as matrices.
 
 use super::model::Compared;
 use super::picture::{GAP, MARGIN, Picture, SIDE};
@@ -9,8 +9,9 @@ use crate::{Anchor, Colour, Mark, Scene, Theme};
 const MATRIX: Colour = Colour::hex(0x2b5c9e);
 
 impl Picture<'_> {
-    /// Draws the evidence that clusters of two experiments are the same: matrices for the combined
-    /// evidence, the nearest neighbours in both directions, and the vote of each evaluator.
+    /// Draws the evidence that clusters of two experiments are the same. There are matrices for the
+    /// combined evidence, the nearest neighbours in both directions, and the vote of each
+    /// evaluator.
     ///
     /// Returns `None` if the two experiments were not compared.
     pub fn matrices(&self, from: usize, to: usize) -> Option<Scene> {

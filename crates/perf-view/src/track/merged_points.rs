@@ -1,4 +1,4 @@
-//! [`Cells`]: points, merged where there are too many of them.
+//! [`Cells`]: points of an experiment, of which close points are merged if there are too many.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct Cells {
     /// Number of coordinates of a point.
     pub(super) dimensions: usize,
-    /// Coordinates, cell after cell: the mean of the points.
+    /// Coordinates of each cell, cell after cell. They are the mean of the points of the cell.
     pub(super) places: Vec<f64>,
     /// Tracked region of each cell, 0 for none.
     pub(super) objects: Vec<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Cells {
     pub(super) counts: Vec<u64>,
 }
 
-/// Numbers of steps into which the axes are divided, tried from the finest on.
+/// Numbers of steps into which the axes are divided, in the order in which they are tried.
 const STEPS: [f64; 11] = [
     2048.0, 1024.0, 512.0, 256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 1.0,
 ];
@@ -27,7 +27,7 @@ impl Cells {
         self.objects.len()
     }
 
-    /// Iterates over position, tracked region and number of points of each cell.
+    /// Returns the position, tracked region and number of points of each cell.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[f64], u32, u64)> {
         let places = self.places.chunks_exact(self.dimensions.max(1));
         let rest = self.objects.iter().zip(&self.counts);
@@ -46,9 +46,9 @@ pub(super) struct Cloud<'a> {
     pub(super) objects: &'a [u32],
 }
 
-/// Merges points until all experiments together have at most `most` cells, if there are fewer
-/// tracked regions than that. Returns the cells, and the number of steps along an axis, `None` if
-/// no points were merged.
+/// Merges points until all experiments together have at most `most` cells. This is not possible if
+/// there are more tracked regions than `most`. Returns the cells and the number of steps along an
+/// axis, which is `None` if no points were merged.
 pub(super) fn cells(
     clouds: &[Cloud<'_>],
     dimensions: usize,

@@ -1,14 +1,13 @@
-//! Clusters of CPU bursts, and their tracking across experiments.
+//! Pictures and page sections of clusters of CPU bursts, and of their tracking across experiments.
 //!
 //! | type | output |
 //! |---|---|
-//! | [`Clusters`] | the numbers behind all drawings: points, tracked regions, links, trends |
+//! | [`Clusters`] | the data of all drawings: points, tracked regions, links, trends |
 //! | [`Picture`] | all experiments in common axes, trends with boxes, matrices, as PNG or SVG |
-//! | [`View`] | a section of a page: a slider through the experiments, a choice of axes, the votes behind each match |
+//! | [`View`] | a section of a page, with a slider through the experiments, a choice of axes, and the votes for each match |
 //!
 //! A tracked region has the same colour in all experiments and pictures. Points in no tracked
-//! region are grey. A tracked region is called object, and an experiment frame, in names of items
-//! and in pages.
+//! region are grey. In names of items a tracked region is called object, and an experiment frame.
 
 mod matrices;
 mod merged_points;
@@ -26,7 +25,8 @@ pub use view::View;
 
 use crate::{Colour, Theme, numbered};
 
-/// Returns the colour of a tracked region, numbered from 1; 0 stands for points in none.
+/// Returns the colour of a tracked region, which has a number from 1. The number 0 stands for
+/// points in no tracked region.
 fn colour(object: u32, theme: &Theme) -> Colour {
     match (object as usize).checked_sub(1) {
         Some(index) => numbered(index),

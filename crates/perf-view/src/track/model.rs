@@ -1,4 +1,4 @@
-//! [`Clusters`]: the numbers behind pictures and pages of clusters and tracked regions.
+//! [`Clusters`]: the data that pictures and pages of clusters and tracked regions show.
 
 use super::merged_points::{self, Cells, Cloud};
 use super::space_axis::SpaceAxis;
@@ -8,8 +8,8 @@ use perf_track::trend::Summary;
 use perf_track::{ClusterId, Scaled, TimeBalance};
 use std::collections::HashMap;
 
-/// Experiments with their points, the tracked region of each point, the links between tracked
-/// regions, and their trends: the input of pictures and pages of clusters.
+/// Experiments with their points, the tracked region of each point, the links between clusters, and
+/// the trends of tracked regions. This is the input of pictures and pages of clusters.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -44,8 +44,8 @@ pub struct Clusters {
     pub(super) pairs: Vec<Compared>,
     /// Cluster of each point, by experiment.
     labels: Vec<Vec<ClusterId>>,
-    /// Word for a tracked region in pictures and pages: `object`, or `cluster` if there is one
-    /// experiment.
+    /// Word for a tracked region in pictures and pages: `region`, or `cluster` for an experiment
+    /// that was not tracked.
     pub(super) noun: &'static str,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Frame {
     pub(super) places: Vec<f64>,
     /// Tracked region of each point, 0 for none.
     pub(super) objects: Vec<u32>,
-    /// Division of the CPU time, if it is known.
+    /// Division of the CPU time into classes, if it is known.
     pub(super) balance: Option<TimeBalance>,
 }
 
@@ -76,11 +76,12 @@ pub(super) struct Shown {
     pub(super) share: Vec<f64>,
     /// Confidence of the tracking; `None` for clusters that were not tracked.
     pub(super) confidence: Option<f64>,
-    /// Events in words, such as splits and gaps.
+    /// Descriptions of events, such as splits and gaps.
     pub(super) events: Vec<String>,
     /// Links between the clusters of the tracked region.
     pub(super) links: Vec<Match>,
-    /// Mean and number of its points in each experiment.
+    /// Mean and number of the points of the tracked region in each experiment; `None` for an
+    /// experiment without points.
     pub(super) centres: Vec<Option<(Vec<f64>, usize)>>,
 }
 
@@ -91,7 +92,7 @@ pub(super) struct Match {
     pub(super) from: (usize, u32),
     /// Experiment and cluster of the other end.
     pub(super) to: (usize, u32),
-    /// Kind of the link in words.
+    /// Name of the kind of link.
     pub(super) kind: &'static str,
     /// Confidence of the link.
     pub(super) confidence: f64,
@@ -119,10 +120,12 @@ pub(super) struct Compared {
     pub(super) from: usize,
     /// Index of the later experiment.
     pub(super) to: usize,
-    /// Numbers of clusters of both experiments that the matrices lack: those with the least time.
+    /// Numbers of clusters of both experiments that the matrices do not contain. These are the
+    /// clusters with the least time.
     pub(super) left_out: [usize; 2],
-    /// Names and values of the matrices: evidence, nearest neighbours in both directions, then
-    /// every vote. Rows are clusters of the earlier experiment; NaN means no vote.
+    /// Names and values of the matrices: evidence, nearest neighbours in both directions, then the
+    /// votes of each evaluator. Rows are clusters of the earlier experiment. NaN stands for no
+    /// vote.
     pub(super) matrices: Vec<(&'static str, Vec<Vec<f64>>)>,
 }
 
@@ -144,8 +147,8 @@ impl Clusters {
         let mut found = Self::empty(vec![(name.into(), 0)], scaled, &[labels], objects)?;
         found.noun = "cluster";
         let most = labels.iter().map(|id| id.0).max().unwrap_or(0);
-        // A cluster number from a file may be arbitrarily large, but there cannot be more clusters
-        // than points.
+        // A cluster number from a file may be arbitrarily large. Numbers above the number of points
+        // are ignored, because there cannot be more clusters than points.
         for id in 1..=most.min(labels.len() as u32) {
             let mut shown = found.shown(id);
             if shown.centres.iter().all(Option::is_none) {
@@ -163,8 +166,8 @@ impl Clusters {
         Ok(found)
     }
 
-    /// Sets the division of the CPU time of a single experiment. It must be set before metrics are
-    /// added.
+    /// Sets the division of the CPU time of a single experiment into classes. Call this before
+    /// metrics are added.
     pub fn balanced(mut self, balance: TimeBalance) -> Self {
         if let Some(frame) = self.frames.first_mut() {
             frame.balance = Some(balance);
@@ -174,9 +177,9 @@ impl Clusters {
 
     /// Adds a metric of the points of a single experiment, with one value for each point.
     ///
-    /// The metric `duration` also sets the share of each cluster: of the CPU time if its
-    /// [division](Self::balanced) is known, otherwise of the time of all points. Without it the
-    /// shares are those of the number of points.
+    /// The metric `duration` also sets the share of each cluster. It is a share of the CPU time if
+    /// the [division](Self::balanced) of this time is known, otherwise of the time of all points.
+    /// Without this metric it is a share of the number of points.
     ///
     /// # Errors
     ///
@@ -220,7 +223,7 @@ impl Clusters {
     }
 
     /// Sets the word for a cluster or tracked region in pictures and pages. Default `cluster` for
-    /// one experiment, `object` for tracked experiments.
+    /// an experiment that was not tracked, `region` for tracked experiments.
     pub fn called(mut self, noun: &'static str) -> Self {
         self.noun = noun;
         self
@@ -273,7 +276,7 @@ impl Clusters {
         })
     }
 
-    /// Returns a tracked region with nothing but its centres.
+    /// Returns a tracked region of which only the centres are set.
     pub(super) fn shown(&self, id: u32) -> Shown {
         let dimensions = self.axes.len();
         let centre = |frame: &Frame| {
@@ -321,7 +324,7 @@ impl Clusters {
         merged_points::cells(&clouds, self.axes.len(), ranges, most)
     }
 
-    /// Returns the number of points of an experiment in no cluster.
+    /// Returns the number of points of an experiment that are in no cluster.
     pub(super) fn noise(&self, frame: usize) -> usize {
         let labels = self.labels.get(frame).map_or(&[][..], Vec::as_slice);
         labels.iter().filter(|id| id.is_noise()).count()

@@ -1,4 +1,4 @@
-//! [`Picture`]: experiments in common axes, trends and matrices as scenes.
+//! [`Picture`]: experiments in common axes, trends and matrices as PNG or SVG.
 
 use super::merged_points::Cells;
 use super::model::Clusters;
@@ -67,7 +67,7 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Sets the maximum number of panels side by side, in `1..=64`; default 4.
+    /// Sets the maximum number of panels side by side, which is clamped to `1..=64`. Default 4.
     pub fn columns(mut self, panels: usize) -> Self {
         self.columns = panels.clamp(1, 64);
         self
@@ -80,15 +80,15 @@ impl<'a> Picture<'a> {
         self
     }
 
-    /// Sets the presence of a panel in which the tracked regions move from experiment to
-    /// experiment, default `false`. Only SVG files show the movement.
+    /// Sets whether there is a panel in which the tracked regions move from experiment to
+    /// experiment. Default `false`. Only SVG files show the movement.
     pub fn moving(mut self, is_moving: bool) -> Self {
         self.is_moving = is_moving;
         self
     }
 
-    /// Draws every experiment in common axes, and below them the trends of the metrics that are
-    /// axes.
+    /// Draws every experiment in common axes. Below the experiments are the trends of the metrics
+    /// that are axes.
     pub fn scene(&self) -> Scene {
         let clusters = self.clusters;
         let ranges = clusters.ranges();
@@ -145,8 +145,8 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// Draws a metric of each tracked region over the experiments: means with standard deviations,
-    /// and boxes.
+    /// Draws a metric of each tracked region over the experiments, as means with standard
+    /// deviations and as boxes.
     ///
     /// Returns `None` if there is no such metric.
     pub fn trend(&self, metric: &str) -> Option<Scene> {
@@ -254,8 +254,8 @@ impl<'a> Picture<'a> {
         panel.frame(&around, &self.theme, scene);
     }
 
-    /// Returns the points of an experiment as circles. Those in no tracked region come first and
-    /// are covered by others.
+    /// Returns the points of an experiment as circles. Points in no tracked region come first, so
+    /// that other points cover them.
     fn circles(&self, panel: &Panel, pair: [usize; 2], cells: &Cells) -> Vec<Mark> {
         let mut all: Vec<_> = cells.iter().collect();
         all.sort_by_key(|cell| cell.1 != 0);
@@ -268,7 +268,7 @@ impl<'a> Picture<'a> {
     }
 
     /// Draws the centres of the tracked regions, which move from experiment to experiment. Their
-    /// area is the share of the time.
+    /// area grows with the share of the time.
     fn moves(
         &self,
         pair: [usize; 2],
@@ -289,7 +289,8 @@ impl<'a> Picture<'a> {
             scene.push(Mark::During(frame, steps, seen.marks));
         }
         for object in self.clusters.objects.iter().take(SHOWN) {
-            // While a tracked region is not visible, it waits at its first or last known position.
+            // While a tracked region is not visible, it stays at its last known position, or at its
+            // first position if it was not visible yet.
             let mut known = object.centres.iter().flatten().next();
             let places = object.centres.iter().enumerate().map(|(frame, centre)| {
                 known = centre.as_ref().or(known);
@@ -356,8 +357,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Returns the coordinates along a pair of axes. With a single axis all points lie on the middle
-/// line.
+/// Returns the coordinates along a pair of axes. If both axes are the same, all points lie on the
+/// middle line.
 fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
     if x == y {
         [value(x), 0.0]
@@ -383,13 +384,13 @@ fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
     scene.push(Mark::Title([x, y], Anchor::Middle, ink, text.into()));
 }
 
-/// Returns the radius of a circle that represents `count` points: its area grows with the logarithm
-/// of the count.
+/// Returns the radius in pixels of a circle that represents `count` points. The area grows with the
+/// logarithm of the count.
 fn radius(count: u64) -> f64 {
     1.7 * (1.0 + (count.max(1) as f64).log10()).sqrt()
 }
 
-/// Returns the first pairs of axes; a single axis is paired with itself.
+/// Returns the first [`PAIRS`] pairs of axes. A single axis is paired with itself.
 fn pairs(dimensions: usize) -> Vec<[usize; 2]> {
     if dimensions < 2 {
         return vec![[0, 0]];

@@ -1,13 +1,14 @@
-//! [`SpaceAxis`]: an axis of the space of points, with the conversion from coordinates to values.
+//! [`SpaceAxis`]: axis of the space of points, with the conversion from coordinates to metric
+//! values.
 
 use crate::{Axis, Unit};
 use perf_track::TransformAxis;
 
-/// Longest unit name that is written after each number.
+/// Longest name of a unit, in characters, that is written after each number.
 const BESIDE: usize = 3;
 
-/// Returns the name of a metric, followed by its unit if that is too long to be written after each
-/// number.
+/// Returns the name of a metric. It is followed by the unit if the unit is too long to be written
+/// after each number.
 pub(super) fn with_unit(name: &str, unit: &str) -> String {
     if unit.chars().count() > BESIDE && unit != "bytes" {
         format!("{name} [{unit}]")
@@ -16,7 +17,8 @@ pub(super) fn with_unit(name: &str, unit: &str) -> String {
     }
 }
 
-/// Returns the unit with this name, as it is written after a number.
+/// Returns the unit with this name for formatting numbers. A unit with a long name is not written
+/// after numbers.
 pub(super) fn unit(name: &str) -> Unit {
     match name {
         // OTF2 uses `#` as the unit of counts.
@@ -28,8 +30,8 @@ pub(super) fn unit(name: &str) -> Unit {
     }
 }
 
-/// Axis of the space. A coordinate `x` of an experiment stands for the value `a + b x`, or for its
-/// exponential if the axis is logarithmic.
+/// Axis of the space of points. A coordinate `x` of an experiment stands for the value `a + b x`,
+/// or for the exponential of this value if the axis is logarithmic.
 #[derive(Clone, Debug)]
 pub(super) struct SpaceAxis {
     /// Name of the metric.
@@ -60,7 +62,7 @@ impl SpaceAxis {
         }
     }
 
-    /// Returns the name of the axis, with the remark that it is logarithmic if it is.
+    /// Returns the name of the axis. A logarithmic axis is marked as such.
     pub(super) fn title(&self) -> String {
         if self.log {
             format!("{}, logarithmic", with_unit(&self.name, &self.unit))
@@ -106,8 +108,9 @@ impl SpaceAxis {
     }
 }
 
-/// Returns round values of a range over several decades: the densest of 1-2-5, 1-3 and 1 that gives
-/// at most `most` values.
+/// Returns round values of a range over several decades. The factors in each decade are the densest
+/// of 1-2-5, 1-3 and 1 with at most `most` values. If even 1 gives more values, decades are
+/// skipped.
 pub(super) fn factors([low, high]: [f64; 2], most: usize) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let all = |steps: &[f64], every: i32| -> Vec<f64> {

@@ -1,15 +1,16 @@
-//! Division of the CPU time into classes, for pictures and pages.
+//! Division of the CPU time of experiments into classes, for pictures and pages.
 
 use super::model::Clusters;
 use crate::number;
 use perf_core::Merge;
 use perf_track::{Amount, TimeBalance};
 
-/// Maximum number of experiments with a line of their own below a picture. Beyond it only their sum
-/// has one.
+/// Maximum number of experiments that have a line below a picture. If there are more experiments,
+/// only their sum has a line.
 const MOST_LINES: usize = 8;
 
-/// Row of the table: an experiment or the sum of all, with the classes of its CPU time.
+/// Row of the table, which contains the classes of the CPU time of an experiment or of the sum of
+/// all.
 pub(super) struct Line {
     /// Name of the experiment, or `all`.
     pub(super) name: String,
@@ -19,14 +20,15 @@ pub(super) struct Line {
     pub(super) parts: Vec<(&'static str, Amount, f64)>,
 }
 
-/// Formats a fraction as a percentage with one decimal place, so that the classes of a row add up.
+/// Formats a fraction as a percentage with one decimal place, so that the classes of a row add up
+/// to about 100 %.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 impl Clusters {
-    /// Returns the division of the CPU time of each experiment, followed by their sum. Returns
-    /// nothing if the division of an experiment is not known.
+    /// Returns the division of the CPU time of each experiment, followed by their sum. Returns an
+    /// empty list if the division of an experiment is not known.
     pub(super) fn balance(&self) -> Vec<Line> {
         let known: Option<Vec<TimeBalance>> = self.frames.iter().map(|of| of.balance).collect();
         let Some(known) = known else {

@@ -1,4 +1,5 @@
-//! [`Clusters`] from tracking: tracked regions with their links, events and votes.
+//! [`Clusters::of`]: conversion of a tracking result to tracked regions with their links, events
+//! and votes.
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
@@ -6,7 +7,8 @@ use perf_track::tracking::{Event, Link, LinkKind, Mixture, Object, Occurrence, P
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
-/// Maximum number of clusters of an experiment in a matrix: those with the most time.
+/// Maximum number of clusters of an experiment in a matrix. Clusters with the most time take
+/// precedence.
 pub(super) const MOST_CLUSTERS: usize = 32;
 
 impl Clusters {
@@ -98,7 +100,7 @@ fn links(object: &Object) -> Vec<Match> {
     object.links.iter().map(of).collect()
 }
 
-/// Returns an event of a tracked region in words.
+/// Returns the description of an event of a tracked region.
 fn said(event: &Event, tracking: &Tracking) -> String {
     let name = |frame: &usize| &tracking.frames[*frame].name;
     let list = |ids: &[ClusterId]| {
@@ -130,7 +132,8 @@ fn said(event: &Event, tracking: &Tracking) -> String {
     }
 }
 
-/// Returns the part of the run in which a tracked region occurs, unless it is repeated.
+/// Returns the description of a tracked region that occurs only at start-up or once, otherwise
+/// `None`.
 fn occurrence(of: Occurrence) -> Option<String> {
     match of {
         Occurrence::StartUp => Some("occurs only at start-up, before the main loop".to_owned()),
@@ -139,7 +142,8 @@ fn occurrence(of: Occurrence) -> Option<String> {
     }
 }
 
-/// Returns the call sites that a tracked region mixes, by their innermost callers.
+/// Returns the description of the call sites that a tracked region mixes, each by its innermost
+/// caller.
 fn mixed(mixture: &Mixture, tracking: &Tracking) -> String {
     let sites = mixture.sites.iter();
     let mut sites: Vec<&str> = sites

@@ -11,7 +11,8 @@ use perf_track::trend::Summary;
 pub(super) enum Kind {
     /// Means over the experiments, with a standard deviation to either side.
     Lines,
-    /// Boxes: quartiles, median, whiskers of at most 1.5 box heights, and the extremes as points.
+    /// Box plots with quartiles, median, whiskers of at most 1.5 box heights, and the extremes as
+    /// points.
     Boxes,
 }
 
@@ -42,7 +43,7 @@ pub(super) fn draw(
     let positive = values.iter().copied().filter(|value| *value > 0.0);
     let low = positive.clone().fold(f64::INFINITY, f64::min);
     let high = positive.fold(0.0, f64::max);
-    // On a logarithmic axis only the mean must be positive; a deviation that reaches below 0 ends
+    // On a logarithmic axis only the means must be positive. A deviation that reaches below 0 ends
     // at the axis.
     let means = all.iter().flat_map(|(_, series)| series.iter().flatten());
     let log = high > 20.0 * low && means.into_iter().all(|s| s.mean > 0.0);

@@ -1,4 +1,4 @@
-//! [`View`]: clusters in a page.
+//! [`View`]: section of a page that shows clusters and tracked regions.
 
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
@@ -10,11 +10,11 @@ use perf_core::Job;
 use perf_track::trend::Summary;
 use serde::Serialize;
 
-/// Clusters in a page.
+/// Section of a page that shows clusters and tracked regions.
 ///
-/// The section shows one experiment along selectable axes, with a slider through the experiments,
-/// all experiments side by side, trends, matrices, and the evidence for each tracked region. See
-/// [`Clusters`] for an example.
+/// The section shows one experiment along selectable axes, with a slider through the experiments.
+/// It also shows all experiments side by side, trends, matrices, and the evidence for each tracked
+/// region. See [`Clusters`] for an example.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     clusters: &'a Clusters,
@@ -25,9 +25,9 @@ pub struct View<'a> {
 
 const SCRIPT: &str = include_str!("../../assets/track.js");
 const STYLE: &str = include_str!("../../assets/track.css");
-/// Maximum number of tracked regions in a page: those with the most time.
+/// Maximum number of tracked regions in a page. Regions with the most time take precedence.
 const OBJECTS: usize = 200;
-/// Number of steps along an axis in which positions are stored.
+/// Number of steps along an axis to which positions are rounded.
 const STEPS: f64 = 65_535.0;
 
 impl<'a> View<'a> {
@@ -59,7 +59,7 @@ impl<'a> View<'a> {
     /// # Errors
     ///
     /// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
-    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the still picture has too many
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the static picture has too many
     ///   pixels.
     pub fn section(&self, job: &Job) -> Result<Section> {
         let clusters = self.clusters;
@@ -76,8 +76,7 @@ impl<'a> View<'a> {
                 words(places.map(|share| (STEPS * share).round().clamp(0.0, STEPS) as u16))
             };
             let counts = (cells.counts.iter().any(|count| *count > 1)).then(|| {
-                // Counts are stored as logarithms, because 16 bits then hold numbers of up to 28
-                // digits.
+                // Counts are stored as logarithms, so that 16 bits hold numbers of up to 28 digits.
                 let all = cells
                     .counts
                     .iter()
@@ -291,7 +290,7 @@ fn joined(members: &[u32]) -> String {
     members.join(" + ")
 }
 
-/// Encodes 16-bit numbers as base64, the lower byte first.
+/// Encodes 16-bit numbers as base64, with the lower byte first.
 fn words(values: impl Iterator<Item = u16>) -> String {
     base64(&values.flat_map(u16::to_le_bytes).collect::<Vec<_>>())
 }
@@ -418,7 +417,7 @@ struct PairData {
     from: usize,
     to: usize,
     left_out: [usize; 2],
-    /// Rows of each evaluator; null means no vote.
+    /// Name and rows of each matrix; null stands for no vote.
     matrices: Vec<(&'static str, Vec<Vec<Option<f64>>>)>,
 }
 

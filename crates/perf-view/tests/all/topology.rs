@@ -202,7 +202,7 @@ fn lists_have_the_weights_and_the_order_that_were_asked_for() {
                 assert_eq!(name, &format!("view {}", want.view));
                 assert_eq!(found[1].as_f64(), Some(want.r()));
                 assert_eq!(found[3].as_f64(), Some(want.correlation.zero));
-                let shift = spectra.plan().shift(want.peak);
+                let shift = spectra.plan().steps(want.peak);
                 assert_eq!(found[2], Value::from(shift));
             }
         }

@@ -7,12 +7,17 @@ use super::requests::Requests;
 use super::scan::{Scanned, scan};
 use super::threads;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind,
     LocationView, Members, Merge, Message, ReplayCounts, Ticks, TimeRange, TraceView,
     match_messages, parallel,
 };
+
+/// Messages whose calls are found at once.
+const BATCH: usize = 1 << 17;
+/// Messages of a task.
+const TASK: usize = 1 << 12;
 
 /// Calls and requests of all locations, by location.
 struct Found<'a> {
@@ -87,8 +92,8 @@ impl Activities {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Window`](crate::Error::Window) if the view does not contain all time of the trace,
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if there are
+    /// Returns [`Error::Window`] if the view does not contain all time of the trace,
+    /// [`Error::Cancelled`] if the job is cancelled, and an error of `perf-core` if there are
     /// too many call paths.
     pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
         Self::find(view, true, job)
@@ -110,7 +115,7 @@ impl Activities {
             return Err(crate::Error::Window);
         }
         let definitions = view.definitions();
-        let matched = match_messages(view, job)?;
+        let mut matched = match_messages(view, job)?;
         let count = definitions.system.locations().len();
         let regions = Regions::new(view, is_hybrid);
         let mut streams = Streams::new(definitions);
@@ -153,12 +158,21 @@ impl Activities {
         let mut links = threads::idle(definitions, &mut found.scanned);
         links.extend(threads::locks(definitions, &found.scanned));
         links.extend(streams.links(view, &found.scanned));
-        let mut checks = job.checks();
         let mut messages = Vec::with_capacity(matched.messages.len());
-        for message in &matched.messages {
-            checks.next(1)?;
-            messages.extend(found.message(message));
+        for batch in matched.messages.chunks(BATCH) {
+            let parts = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
+                job.check()?;
+                let own = &batch[parallel::chunk(batch.len(), TASK, number)];
+                let own = own.iter().filter_map(|message| found.message(message));
+                Ok::<Vec<CallMessage>, Error>(own.collect())
+            })?;
+            messages.extend(parts.into_iter().flatten());
         }
+        drop((
+            std::mem::take(&mut matched.messages),
+            std::mem::take(&mut found.requests),
+        ));
+        let mut checks = job.checks();
         let mut collectives = Vec::with_capacity(matched.collectives.len());
         for instance in &matched.collectives {
             checks.next(instance.members.len())?;

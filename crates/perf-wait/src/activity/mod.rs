@@ -33,7 +33,7 @@ pub use kind::CallKind;
 
 use crate::CallPlace;
 use perf_core::{
-    CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, RegionId,
+    CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, Nanos, RegionId,
     ReplayCounts, SystemTree, Ticks, Unmatched,
 };
 
@@ -277,6 +277,12 @@ impl Activities {
     pub fn range(&self) -> Option<(Ticks, Ticks)> {
         let ranges = self.locations.iter().filter_map(|it| it.range);
         ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Returns the conversion of a time to nanoseconds since the first event of the trace.
+    pub(crate) fn since_begin(&self) -> impl Fn(Ticks) -> Nanos + use<> {
+        let (clock, begin) = (self.clock(), self.range().map_or(Ticks(0), |range| range.0));
+        move |at| clock.total(u128::from(at.saturating_since(begin)))
     }
 
     /// Returns a readable name of each location: `rank 3` if each process has one location with MPI calls, otherwise

@@ -1,7 +1,7 @@
 //! Costs of delays, and their propagation through wait states.
 
 use super::DelayCost;
-use super::synchronisation::{Synchronisations, cause_time};
+use super::synchronisation::{Searched, Synchronisations, cause_time};
 use crate::activity::Activities;
 use crate::timeline::Timelines;
 use crate::waits::{Pattern, WaitState};
@@ -151,6 +151,8 @@ struct Excesses {
     slots: Vec<(u32, f64)>,
     /// End of the slots of each wait state, and the sum of its excesses.
     ends: Vec<(usize, f64)>,
+    /// Places of the wait states of the cause since the last synchronisation.
+    earlier: Vec<Range<u32>>,
 }
 
 impl Excesses {
@@ -158,6 +160,7 @@ impl Excesses {
     fn of(
         order: &[u32],
         waits: &[WaitState],
+        places_of: &[Range<usize>],
         causes: &[Option<Cause>],
         timelines: &Timelines,
         job: &Job,
@@ -170,12 +173,14 @@ impl Excesses {
         for place in order {
             checks.next(64)?;
             let mut all = 0.0;
+            let mut earlier = found.earlier.last().cloned().unwrap_or_default();
             if let (Some(wait), Some(Some(cause))) =
                 (waits.get(*place as usize), causes.get(*place as usize))
             {
                 if known.replace(*cause) != Some(*cause) {
                     own.fill(0);
                     timelines.add(cause.location, cause.since, cause.until, &mut own);
+                    earlier = places(waits, places_of, cause);
                 }
                 other.fill(0);
                 timelines.add(wait.call.location, cause.since, wait.start, &mut other);
@@ -189,16 +194,31 @@ impl Excesses {
                 }
             }
             found.ends.push((found.slots.len(), all));
+            found.earlier.push(earlier);
         }
         Ok(found)
     }
 
-    /// Returns the excesses of a wait state by slot, and their sum.
-    fn get(&self, place: usize) -> (&[(u32, f64)], f64) {
+    /// Returns the excesses of a wait state.
+    fn get(&self, place: usize) -> Excess<'_> {
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before].0);
         let (end, all) = self.ends[place];
-        (self.slots.get(start..end).unwrap_or_default(), all)
+        let earlier = &self.earlier[place];
+        Excess {
+            slots: self.slots.get(start..end).unwrap_or_default(),
+            all,
+            earlier: earlier.start as usize..earlier.end as usize,
+        }
     }
+}
+
+/// Excess of time of the cause of a wait state.
+struct Excess<'a> {
+    slots: &'a [(u32, f64)],
+    /// Sum of all slots.
+    all: f64,
+    /// Places of the wait states of the cause since the last synchronisation.
+    earlier: Range<usize>,
 }
 
 /// Returns the places of the wait states of each location.
@@ -243,7 +263,8 @@ pub(super) fn costs(
             limit: u64::from(u32::MAX),
         });
     }
-    let causes = causes(activities, waits, job)?;
+    let places_of = places_of(waits, activities.locations().len());
+    let causes = causes(activities, waits, &places_of, job)?;
     let mut before = Vec::with_capacity(waits.len() + 1);
     let mut sum = 0_u64;
     before.push(sum);
@@ -256,11 +277,10 @@ pub(super) fn costs(
     let kinds: Vec<Pattern> = kinds
         .filter(|kind| waits.iter().any(|wait| wait.pattern == *kind))
         .collect();
-    let places_of = places_of(waits, activities.locations().len());
     let mut costing = Costing {
         waits,
         timelines,
-        rates: Rates::new(waits.len(), kinds.len(), places_of),
+        rates: Rates::new(waits.len(), kinds.len(), places_of.clone()),
         pending: vec![0.0; kinds.len()],
         kinds,
         sums: Sums::new(),
@@ -272,7 +292,7 @@ pub(super) fn costs(
     for batch in order.chunks(BATCH) {
         let found = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
             let own = &batch[parallel::chunk(batch.len(), TASK, number)];
-            Excesses::of(own, waits, &causes, timelines, job)
+            Excesses::of(own, waits, &places_of, &causes, timelines, job)
         })?;
         for (own, excesses) in batch.chunks(TASK).zip(&found) {
             for (number, place) in own.iter().enumerate() {
@@ -306,13 +326,7 @@ struct Costing<'a> {
 
 impl Costing<'_> {
     /// Adds the costs of a wait state with these excesses.
-    fn add(
-        &mut self,
-        place: usize,
-        cause: Cause,
-        before: &[u64],
-        (slots, excess): (&[(u32, f64)], f64),
-    ) {
+    fn add(&mut self, place: usize, cause: Cause, before: &[u64], excess: Excess<'_>) {
         let wait = self.waits[place];
         if self.known != Some(cause) {
             if let Some(known) = self.known.replace(cause) {
@@ -320,10 +334,10 @@ impl Costing<'_> {
                 self.rates
                     .add_all(&mut self.pending, known.location, &earlier);
             }
-            self.earlier = places(self.waits, cause);
+            self.earlier = excess.earlier;
             self.waiting = (before[self.earlier.end] - before[self.earlier.start]) as f64;
         }
-        let all = excess + self.waiting;
+        let all = excess.all + self.waiting;
         let rates = self.rates.read(wait.call.location, place);
         for ((kind, pattern), rate) in self.kinds.iter().enumerate().zip(rates) {
             // Rates are sums and differences: what rounding leaves of them is no cost.
@@ -346,7 +360,7 @@ impl Costing<'_> {
                 add(cause.slot(self.timelines), 1.0);
                 continue;
             }
-            for (slot, excess) in slots {
+            for (slot, excess) in excess.slots {
                 add(*slot as usize, excess / all);
             }
             self.pending[kind] += (short + cost) / all;
@@ -388,31 +402,48 @@ impl Costing<'_> {
     }
 }
 
-/// Returns the cause of each wait state.
-fn causes(activities: &Activities, waits: &[WaitState], job: &Job) -> Result<Vec<Option<Cause>>> {
-    let mut synchronisations = Synchronisations::of(activities, waits);
-    let mut causes = Vec::with_capacity(waits.len());
-    let mut checks = job.checks();
-    for wait in waits {
-        checks.next(8)?;
-        let cause = wait.cause.map(|call| {
-            let until = cause_time(activities, wait);
-            Cause {
-                location: call.location,
-                path: activities.call(call).and_then(|call| call.path),
-                since: synchronisations.before(wait, call.location, until),
-                until,
-            }
-        });
-        causes.push(cause);
-    }
-    Ok(causes)
+/// Returns the cause of each wait state, of which those of a location are found together.
+fn causes(
+    activities: &Activities,
+    waits: &[WaitState],
+    places_of: &[Range<usize>],
+    job: &Job,
+) -> Result<Vec<Option<Cause>>> {
+    let synchronisations = Synchronisations::of(activities, waits);
+    let parts = parallel::try_map(places_of.len(), |number| {
+        let own = waits.get(places_of[number].clone()).unwrap_or_default();
+        let mut searched = Searched::new();
+        let mut checks = job.checks();
+        let mut causes = Vec::with_capacity(own.len());
+        for wait in own {
+            checks.next(8)?;
+            let cause = wait.cause.map(|call| {
+                let until = cause_time(activities, wait);
+                Cause {
+                    location: call.location,
+                    path: activities.call(call).and_then(|call| call.path),
+                    since: synchronisations.before(wait, call.location, until, &mut searched),
+                    until,
+                }
+            });
+            causes.push(cause);
+        }
+        Ok::<_, Error>(causes)
+    })?;
+    Ok(parts.concat())
 }
 
 /// Returns the places of the wait states of a cause.
-fn places(waits: &[WaitState], cause: Cause) -> Range<usize> {
-    let key = |wait: &WaitState| (wait.call.location, wait.start);
-    let from = waits.partition_point(|wait| key(wait) < (cause.location, cause.since));
-    let to = waits.partition_point(|wait| key(wait) < (cause.location, cause.until));
-    from..to.max(from)
+fn places(waits: &[WaitState], places_of: &[Range<usize>], cause: &Cause) -> Range<u32> {
+    let all = places_of
+        .get(cause.location.index())
+        .cloned()
+        .unwrap_or_default();
+    let own = waits.get(all.clone()).unwrap_or_default();
+    let from = own.partition_point(|wait| wait.start < cause.since);
+    let to = own
+        .partition_point(|wait| wait.start < cause.until)
+        .max(from);
+    // There are fewer than 2^32 wait states.
+    (all.start + from) as u32..(all.start + to) as u32
 }

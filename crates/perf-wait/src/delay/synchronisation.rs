@@ -12,11 +12,12 @@ pub(super) struct Synchronisations<'a> {
     collectives: Vec<Vec<(Ticks, u32)>>,
     /// Other synchronisations of each pair, ascending.
     pairs: HashMap<(LocationId, LocationId), Vec<Ticks>>,
-    /// Number of collectives that were searched for a waiting and a causing location, and the latest synchronisation
-    /// among them. A sequence of queries at rising times looks at each collective once.
-    known: HashMap<(LocationId, LocationId), (usize, Option<Ticks>)>,
     start: Ticks,
 }
+
+/// Number of collectives of a waiting location that were searched for each causing one, and the latest synchronisation among
+/// them. A sequence of queries at rising times looks at each collective once.
+pub(super) type Searched = HashMap<LocationId, (usize, Option<Ticks>)>;
 
 fn pair(a: LocationId, b: LocationId) -> (LocationId, LocationId) {
     (a.min(b), a.max(b))
@@ -69,7 +70,6 @@ impl<'a> Synchronisations<'a> {
             activities,
             collectives,
             pairs,
-            known: HashMap::new(),
             start: start.unwrap_or_default(),
         }
     }
@@ -78,7 +78,14 @@ impl<'a> Synchronisations<'a> {
     /// time `until` at which the waiting ends.
     ///
     /// A sequence of queries of one pair at rising times takes time in proportion to the collectives of one location.
-    pub(super) fn before(&mut self, wait: &WaitState, cause: LocationId, until: Ticks) -> Ticks {
+    /// `searched` belongs to the waiting location.
+    pub(super) fn before(
+        &self,
+        wait: &WaitState,
+        cause: LocationId,
+        until: Ticks,
+        searched: &mut Searched,
+    ) -> Ticks {
         let is_before = |time: &Ticks| *time <= wait.start && *time < until;
         let both = pair(wait.call.location, cause);
         let direct = self.pairs.get(&both).and_then(|times| {
@@ -100,8 +107,7 @@ impl<'a> Synchronisations<'a> {
         if let Some((time, _)) = last.filter(|(_, number)| is_member(*number)) {
             return direct.max(Some(*time)).unwrap_or(self.start);
         }
-        let key = (wait.call.location, cause);
-        let (seen, found) = self.known.get(&key).copied().unwrap_or_default();
+        let (seen, found) = searched.get(&cause).copied().unwrap_or_default();
         let (seen, found) = if seen <= after {
             (seen, found)
         } else {
@@ -110,7 +116,7 @@ impl<'a> Synchronisations<'a> {
         let new = all.get(seen..after).unwrap_or_default().iter().rev();
         let mut new = new.filter(|(_, number)| is_member(*number));
         let found = new.next().map(|(time, _)| *time).or(found);
-        self.known.insert(key, (after, found));
+        searched.insert(cause, (after, found));
         direct.max(found).unwrap_or(self.start)
     }
 }

@@ -3,7 +3,7 @@
 use super::{BroadcastRule, IdealNetwork};
 use crate::Result;
 use crate::activity::{Activities, CallCollective, CallKind, CallMessage};
-use crate::graph::ProgramGraph;
+use crate::graph::{ActivityId, ProgramGraph};
 use perf_core::{CollectiveOp, Job, LocationId, Nanos};
 
 /// Times of a run on an ideal network.
@@ -36,30 +36,28 @@ impl IdealNetwork {
     /// [`Error::Cycle`](crate::Error::Cycle) with the place of the first call that waits for itself, and
     /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn replay(&self, activities: &Activities, job: &Job) -> Result<IdealRun> {
-        let mut sums = vec![0_u64; activities.locations().len()];
-        let add = |burst: crate::graph::Burst| {
-            if let Some(sum) = sums.get_mut(burst.location.index()) {
-                *sum = sum.saturating_add(burst.end.saturating_since(burst.start));
-            }
-        };
-        let mut program = ProgramGraph::of(activities, add, job)?;
+        let mut program = ProgramGraph::of(activities)?;
         self.depend(&mut program, job)?;
         let clock = activities.clock();
         let locations = program.locations.clone();
         let lasts: Vec<_> = locations.iter().map(|it| program.last(*it)).collect();
-        let (graph, _) = program.build(job)?;
-        let mut ends = Vec::new();
-        let runtime = graph.length(graph.durations(), &mut ends, job)?;
-        let sum = |location: &LocationId| sums.get(location.index()).copied();
-        let total = |ticks: Option<u64>| clock.total(u128::from(ticks.unwrap_or_default()));
-        let end = |last: &Option<crate::graph::ActivityId>| {
-            last.and_then(|last| ends.get(last.index()))
-                .copied()
-                .unwrap_or_default()
+        let durations = program.bursts();
+        let (graph, places) = program.build(&durations, job)?;
+        let mut times = graph.sums(&durations);
+        let runtime = graph.replay(&mut times, job)?;
+        let computation = locations.iter().map(|location| {
+            let bursts = places.bursts_of(activities, *location);
+            let ticks = bursts.map(|(_, it)| u128::from(it.end.saturating_since(it.start)));
+            clock.total(ticks.sum())
+        });
+        let end = |last: &Option<ActivityId>| {
+            let place = last.map(|last| graph.place(last));
+            let end = place.and_then(|place| times.get(place));
+            end.copied().unwrap_or_default()
         };
         Ok(IdealRun {
             runtime,
-            computation: locations.iter().map(|it| total(sum(it))).collect(),
+            computation: computation.collect(),
             end: lasts.iter().map(end).collect(),
             locations,
         })

@@ -1,9 +1,9 @@
 //! [`UsefulTime`]: time and counters of a process in computation.
 
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{
     Close, Definitions, Event, Job, LocationId, MetricMode, Nanos, Paradigm, RegionId, Ticks,
-    TraceView, Value, Visitor, replay,
+    TraceView, Value, Visitor, parallel, replay,
 };
 
 /// Useful time of a process, and what its counters counted in it.
@@ -148,10 +148,9 @@ impl UsefulTime {
     pub fn of(view: TraceView<'_>, locations: &[LocationId], job: &Job) -> Result<Vec<Self>> {
         let definitions = view.definitions();
         let useful = useful_regions(definitions);
-        let mut found = Vec::with_capacity(locations.len());
-        for id in locations {
-            let Some(location) = view.location(*id) else {
-                continue;
+        let found = parallel::try_map(locations.len(), |number| {
+            let Some(location) = view.location(locations[number]) else {
+                return Ok(None);
             };
             let mut summing = Summing {
                 useful: &useful,
@@ -168,14 +167,14 @@ impl UsefulTime {
             };
             replay(location, &mut summing, job)?;
             let [instructions, cycles] = summing.counters.sums;
-            found.push(UsefulTime {
-                location: *id,
+            job.advance("useful time", 1, locations.len() as u64);
+            Ok::<_, Error>(Some(UsefulTime {
+                location: locations[number],
                 time: definitions.clock.total(u128::from(summing.time)),
                 instructions,
                 cycles,
-            });
-            job.advance("useful time", 1, locations.len() as u64);
-        }
-        Ok(found)
+            }))
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 }

@@ -66,18 +66,14 @@ struct Times<'a> {
 
 impl<'a> Times<'a> {
     fn of(sources: &Sources<'a>, ranks: &'a [LocationId], job: &Job) -> Result<Self> {
-        let mut times = BTreeMap::new();
         let all = (0..).map(LocationId).zip(sources.activities.locations());
-        for (location, own) in all {
-            job.check()?;
-            if !own.calls.is_empty() {
-                times.insert(location, sources.whatif.path_times(location));
-            }
-        }
+        let with_calls = all.filter(|(_, own)| !own.calls.is_empty());
+        let locations: Vec<LocationId> = with_calls.map(|it| it.0).collect();
+        let times = sources.whatif.path_times(&locations, job)?;
         Ok(Times {
             activities: sources.activities,
             ranks,
-            times,
+            times: locations.into_iter().zip(times).collect(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Findings of training jobs.
+//! Findings of training jobs: stages, ranks and operations whose ideal durations would shorten a step.
 
 use super::{Finding, FindingKind, Findings, FindingsParams};
 use crate::Result;
@@ -7,7 +7,7 @@ use crate::training::{Group, Operation, OperationKind, TrainingJob};
 use perf_core::{Definitions, Job, Nanos, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of the loss of a part from which a larger part that contains it adds nothing.
+/// A part that accounts for at least this share of the loss of a larger part around it replaces the larger part.
 const SAME_LOSS: f64 = 0.9;
 
 /// Returns the parts of a job that slow it down, the culprit first.
@@ -83,7 +83,7 @@ pub(super) fn findings(
     })
 }
 
-/// Returns `true` if all operations of the smaller part belong to the larger one, or the other way round.
+/// Returns `true` if one of the two parts contains all operations of the other.
 fn contains(training: &TrainingJob, larger: Group, smaller: Group) -> bool {
     let within = |inner: Group, outer: Group| {
         let mut own = training.operations().iter().filter(|it| inner.contains(it));
@@ -92,7 +92,8 @@ fn contains(training: &TrainingJob, larger: Group, smaller: Group) -> bool {
     within(smaller, larger) || within(larger, smaller)
 }
 
-/// Returns the kind of operation that loses most time in a part, and its mean duration over that of the other parts.
+/// Returns the kind of operation that loses most time in a part, and the ratio of its mean duration in the part to its
+/// mean duration in the other parts.
 fn slowest_kind(training: &TrainingJob, group: Group) -> Option<(OperationKind, f64)> {
     if matches!(group, Group::Operation(_)) {
         return None;

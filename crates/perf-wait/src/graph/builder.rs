@@ -18,13 +18,6 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// Reserves memory for activities and dependencies.
-    pub(crate) fn reserve(&mut self, activities: usize, dependencies: usize) {
-        self.durations.reserve_exact(activities);
-        self.groups.reserve_exact(activities);
-        self.edges.reserve_exact(dependencies);
-    }
-
     /// Adds an activity.
     ///
     /// # Errors
@@ -190,7 +183,7 @@ impl GraphBuilder {
 }
 
 /// Sorts pairs into one list for each first element: the starts of the lists, and their elements.
-fn lists(
+pub(super) fn lists(
     count: usize,
     pairs: impl Iterator<Item = (u32, u32)> + Clone,
     job: &Job,
@@ -217,7 +210,8 @@ fn lists(
     Ok((starts, elements))
 }
 
-fn list<'a>(starts: &[u32], elements: &'a [u32], of: u32) -> &'a [u32] {
+/// Returns the list of an element from [`lists`].
+pub(super) fn list<'a>(starts: &[u32], elements: &'a [u32], of: u32) -> &'a [u32] {
     let range = starts[of as usize] as usize..starts[of as usize + 1] as usize;
     elements.get(range).unwrap_or_default()
 }

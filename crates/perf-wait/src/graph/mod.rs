@@ -12,9 +12,11 @@
 //! ```
 
 mod builder;
+mod chains;
 mod program;
 
 pub use builder::GraphBuilder;
+pub(crate) use chains::{ChainGraph, Durations};
 pub(crate) use program::{Burst, Places, ProgramGraph};
 
 use crate::{Error, Result};
@@ -130,49 +132,6 @@ impl ActivityGraph {
     /// Returns [`Error::Length`] unless there is one duration for each activity, and [`Error::Cancelled`] if the job
     /// is cancelled.
     pub fn replay(&self, durations: &[Nanos], times: &mut Schedule, job: &Job) -> Result<()> {
-        let Schedule { ready, start, end } = times;
-        for list in [&mut *ready, &mut *start] {
-            list.clear();
-            list.resize(self.len(), Nanos(0));
-        }
-        self.run(
-            durations,
-            end,
-            |id, own| ready[id] = own,
-            |id, at| start[id] = at,
-            job,
-        )
-    }
-
-    /// Returns the latest end of an activity with these durations. `ends` is overwritten by the end of each.
-    ///
-    /// # Errors
-    ///
-    /// As [`replay`](Self::replay).
-    pub(crate) fn length(
-        &self,
-        durations: &[Nanos],
-        ends: &mut Vec<Nanos>,
-        job: &Job,
-    ) -> Result<Nanos> {
-        self.run(durations, ends, |_, _| (), |_, _| (), job)?;
-        Ok(ends.iter().copied().max().unwrap_or_default())
-    }
-
-    /// Replaces the durations, of which there must be one for each activity.
-    pub(crate) fn set_durations(&mut self, durations: Vec<Nanos>) {
-        self.durations = durations;
-    }
-
-    /// Replays the graph. Calls `ready` and `start` with each activity and its time.
-    fn run(
-        &self,
-        durations: &[Nanos],
-        ends: &mut Vec<Nanos>,
-        mut ready: impl FnMut(usize, Nanos),
-        mut start: impl FnMut(usize, Nanos),
-        job: &Job,
-    ) -> Result<()> {
         let count = self.len();
         if durations.len() != count {
             return Err(Error::Length {
@@ -181,25 +140,28 @@ impl ActivityGraph {
                 got: durations.len(),
             });
         }
-        ends.clear();
-        ends.resize(count, Nanos(0));
+        let Schedule { ready, start, end } = times;
+        for list in [&mut *ready, &mut *start, &mut *end] {
+            list.clear();
+            list.resize(count, Nanos(0));
+        }
         let mut checks = job.checks();
         let mut from = 0;
-        for end in &self.ends {
-            let together = self.order.get(from..*end as usize).unwrap_or_default();
-            from = *end as usize;
+        for until in &self.ends {
+            let together = self.order.get(from..*until as usize).unwrap_or_default();
+            from = *until as usize;
             let mut begin = Nanos(i64::MIN);
             for id in together {
                 let before = self.before(*id);
                 checks.next(before.len() + 1)?;
-                let ends = before.iter().map(|id| ends[*id as usize]);
+                let ends = before.iter().map(|id| end[*id as usize]);
                 let own = ends.fold(Nanos(0), Nanos::max);
-                ready(*id as usize, own);
+                ready[*id as usize] = own;
                 begin = begin.max(own);
             }
             for id in together.iter().map(|id| *id as usize) {
-                start(id, begin);
-                ends[id] = begin.saturating_add(durations[id]);
+                start[id] = begin;
+                end[id] = begin.saturating_add(durations[id]);
             }
         }
         Ok(())

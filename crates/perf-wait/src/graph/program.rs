@@ -1,19 +1,24 @@
 //! [`ProgramGraph`]: the bursts and MPI calls of a trace in program order.
 
-use super::{ActivityGraph, ActivityId, GraphBuilder};
+use super::{ActivityId, ChainGraph, Durations};
 use crate::activity::{Activities, Call, CallId};
-use crate::{CallPlace, Error, Result};
-use perf_core::{Job, LocationId, Nanos, Ticks};
+use crate::{Error, Result};
+use perf_core::{Job, LocationId, Ticks};
+use std::collections::HashMap;
 
 /// Activities of the MPI calls of a trace: of each call the burst before it and its own activity, and of each location
 /// the burst after its last call.
 pub(crate) struct ProgramGraph<'a> {
     pub(crate) activities: &'a Activities,
-    pub(crate) graph: GraphBuilder,
-    /// First activity of each location, by location.
-    bases: Vec<u32>,
+    places: Places,
     /// Locations with calls.
     pub(crate) locations: Vec<LocationId>,
+    /// Number of activities of all locations. Those at which calls meet come after them.
+    own: u32,
+    /// Number of activities.
+    count: u32,
+    /// Dependencies beyond the order of a location, as (activity, the one it depends on).
+    edges: Vec<(u32, u32)>,
 }
 
 /// Time between two calls of a location, or before the first or after the last one.
@@ -27,85 +32,62 @@ pub(crate) struct Burst {
 }
 
 impl<'a> ProgramGraph<'a> {
-    /// Adds the bursts from the first event of the trace to the last one of each location, and calls of no duration.
-    /// Calls `each` with the bursts in the order of their activities.
-    pub(crate) fn of(
-        activities: &'a Activities,
-        mut each: impl FnMut(Burst),
-        job: &Job,
-    ) -> Result<Self> {
+    /// Adds the bursts and calls of each location, from the first event of the trace to the last one of the location.
+    pub(crate) fn of(activities: &'a Activities) -> Result<Self> {
         let mut program = ProgramGraph {
             activities,
-            graph: GraphBuilder::default(),
-            bases: Vec::with_capacity(activities.locations().len()),
+            places: Places(Vec::with_capacity(activities.locations().len())),
             locations: Vec::new(),
+            own: 0,
+            count: 0,
+            edges: Vec::new(),
         };
-        let calls: usize = activities.locations().iter().map(|it| it.calls.len()).sum();
-        let members: usize = activities
-            .collectives()
-            .iter()
-            .map(|it| it.members.len())
-            .sum();
-        let others = activities.collectives().len() + activities.locations().len();
-        let depend = activities.messages().len() + 2 * members + activities.links().len();
-        program
-            .graph
-            .reserve(2 * calls + others, 2 * calls + depend + others);
-        let clock = activities.clock();
-        let begin = activities.range().map_or(Ticks(0), |range| range.0);
-        // Differences of rounded times, so that rounding does not add up.
-        let nanos = |at: Ticks| clock.total(u128::from(at.saturating_since(begin)));
-        let (mut checks, mut count) = (job.checks(), 0_u32);
         for (location, own) in (0..).map(LocationId).zip(activities.locations()) {
-            program.bases.push(count);
-            let Some((_, last)) = own.range.filter(|_| !own.calls.is_empty()) else {
+            program.places.0.push(program.count);
+            if own.calls.is_empty() || own.range.is_none() {
                 continue;
-            };
-            let (mut start, mut earlier) = (begin, None);
-            for (index, call) in (0..).zip(&own.calls) {
-                checks.next(1)?;
-                let before = Some(CallId { location, index });
-                each(Burst {
-                    location,
-                    before,
-                    start,
-                    end: call.enter,
-                });
-                let burst = program
-                    .graph
-                    .add(nanos(call.enter).saturating_sub(nanos(start)))?;
-                let own = program.graph.add(Nanos(0))?;
-                if let Some(earlier) = earlier {
-                    program.graph.depend(burst, earlier)?;
-                }
-                program.graph.depend(own, burst)?;
-                (start, earlier) = (call.leave, Some(own));
             }
-            each(Burst {
-                location,
-                before: None,
-                start,
-                end: last,
-            });
-            let rest = program
-                .graph
-                .add(nanos(last).saturating_sub(nanos(start)))?;
-            if let Some(earlier) = earlier {
-                program.graph.depend(rest, earlier)?;
-            }
-            count = rest.0 + 1;
+            program.add(own.calls.len().saturating_mul(2).saturating_add(1))?;
             program.locations.push(location);
         }
+        program.own = program.count;
         if program.locations.is_empty() {
-            Err(Error::Nothing { what: "MPI calls" })
-        } else {
-            Ok(program)
+            return Err(Error::Nothing { what: "MPI calls" });
         }
+        let members = activities.collectives().iter().map(|it| it.members.len());
+        let others = activities.messages().len() + activities.links().len();
+        program.edges.reserve(others + 2 * members.sum::<usize>());
+        Ok(program)
+    }
+
+    /// Adds activities, and returns the first of them.
+    fn add(&mut self, count: usize) -> Result<ActivityId> {
+        let first = ActivityId(self.count);
+        let count = u32::try_from(count).ok();
+        let count = count.and_then(|count| self.count.checked_add(count));
+        self.count = count.ok_or(Error::TooMany {
+            what: "activities",
+            limit: u64::from(u32::MAX),
+        })?;
+        Ok(first)
+    }
+
+    /// Lets `activity` begin no earlier than `before` ends.
+    pub(crate) fn depend(&mut self, activity: ActivityId, before: ActivityId) -> Result<()> {
+        let unknown = [activity, before].into_iter().find(|it| it.0 >= self.count);
+        if let Some(unknown) = unknown {
+            return Err(Error::UnknownActivity {
+                activity: unknown.index(),
+                count: self.count as usize,
+            });
+        }
+        self.edges.push((activity.0, before.0));
+        Ok(())
     }
 
     /// Activity of the burst before a call, whose end is the enter of the call.
     pub(crate) fn entry(&self, call: CallId) -> Option<ActivityId> {
-        let base = self.bases.get(call.location.index())?;
+        let base = self.places.0.get(call.location.index())?;
         Some(ActivityId(base.checked_add(call.index.checked_mul(2)?)?))
     }
 
@@ -131,7 +113,7 @@ impl<'a> ProgramGraph<'a> {
     /// Lets the call `call` end no earlier than `other` is entered.
     pub(crate) fn wait_for_entry(&mut self, call: CallId, other: CallId) -> Result<()> {
         match (self.exit(call), self.entry(other)) {
-            (Some(call), Some(other)) => self.graph.depend(call, other),
+            (Some(call), Some(other)) => self.depend(call, other),
             _ => Ok(()),
         }
     }
@@ -139,34 +121,73 @@ impl<'a> ProgramGraph<'a> {
     /// Lets these calls end no earlier than all of them are entered. Returns the activity at which they meet.
     pub(crate) fn together(&mut self, calls: impl Iterator<Item = CallId>) -> Result<ActivityId> {
         // No group: a call may contain several collectives.
-        let meeting = self.graph.add(Nanos(0))?;
+        let meeting = self.add(1)?;
         for call in calls {
             if let (Some(entry), Some(exit)) = (self.entry(call), self.exit(call)) {
-                self.graph.depend(meeting, entry)?;
-                self.graph.depend(exit, meeting)?;
+                self.depend(meeting, entry)?;
+                self.depend(exit, meeting)?;
             }
         }
         Ok(meeting)
     }
 
-    /// Finds an order of replay. The error about a cycle names the place of a call in it.
-    pub(crate) fn build(self, job: &Job) -> Result<(ActivityGraph, Places)> {
-        let (bases, activities) = (self.bases, self.activities);
-        let graph = self.graph.build(job).map_err(|error| match error {
-            Error::Cycle {
-                activity,
-                stuck,
-                count,
-                ..
-            } => Error::Cycle {
-                activity,
-                stuck,
-                count,
-                place: place(&bases, activities, activity),
-            },
-            other => other,
+    /// Returns the recorded durations of all activities. Those of bursts are differences of rounded times, so that
+    /// rounding does not add up. Calls and meetings take no time.
+    pub(crate) fn bursts(&self) -> Durations {
+        let nanos = self.activities.since_begin();
+        let mut durations = Durations::zero(self.count as usize);
+        for (id, burst) in self.places.bursts(self.activities) {
+            durations.set(id, nanos(burst.end).saturating_sub(nanos(burst.start)));
+        }
+        durations
+    }
+
+    /// Returns the recorded durations of all activities. That of a call begins when all that it waits for has happened.
+    /// `meetings` are the activities at which calls meet, with their times.
+    pub(crate) fn recorded(&self, meetings: &[(ActivityId, Ticks)]) -> Durations {
+        let nanos = self.activities.since_begin();
+        let mut durations = self.bursts();
+        for (id, _, call) in self.places.calls(self.activities) {
+            durations.set(id, nanos(call.leave).saturating_sub(nanos(call.enter)));
+        }
+        let meetings: HashMap<ActivityId, Ticks> = meetings.iter().copied().collect();
+        for (id, before) in &self.edges {
+            let (id, before) = (ActivityId(*id), ActivityId(*before));
+            let Some((call, _)) = self.call(id) else {
+                continue;
+            };
+            let at = match self.call(before) {
+                Some((before, true)) => before.leave,
+                Some((before, false)) => before.enter,
+                None => meetings.get(&before).copied().unwrap_or_default(),
+            };
+            let own = nanos(call.leave).saturating_sub(nanos(at));
+            durations.set(id, own.min(durations.get(id)));
+        }
+        durations
+    }
+
+    /// Returns the call of an activity, and `true` unless the activity is the burst before it.
+    fn call(&self, id: ActivityId) -> Option<(&'a Call, bool)> {
+        let (call, is_call) = self.places.call(id).filter(|_| id.0 < self.own)?;
+        Some((self.activities.call(call)?, is_call))
+    }
+
+    /// Finds an order of replay with durations like these. The error about a cycle names the place of a call in it.
+    pub(crate) fn build(self, durations: &Durations, job: &Job) -> Result<(ChainGraph, Places)> {
+        let meetings = self.own..self.count;
+        let firsts = self.places.0.iter().copied().chain(meetings);
+        let graph = ChainGraph::new(durations, firsts, &self.edges, job)?;
+        let graph = graph.map_err(|stuck| Error::Cycle {
+            activity: stuck.activity as usize,
+            stuck: stuck.count,
+            count: self.count as usize,
+            place: self
+                .places
+                .call(ActivityId(stuck.activity))
+                .and_then(|(call, _)| self.activities.place(call)),
         })?;
-        Ok((graph, Places(bases)))
+        Ok((graph, self.places))
     }
 }
 
@@ -223,13 +244,13 @@ impl Places {
             (activity, id, call)
         })
     }
-}
 
-/// Returns the place of the call of an activity.
-fn place(bases: &[u32], activities: &Activities, activity: usize) -> Option<CallPlace> {
-    let after = bases.partition_point(|base| *base as usize <= activity);
-    let location = LocationId::from_index(after.checked_sub(1)?)?;
-    let offset = activity - *bases.get(location.index())? as usize;
-    let index = u32::try_from(offset / 2).ok()?;
-    activities.place(CallId { location, index })
+    /// Returns the call of an activity of a location, and `true` unless the activity is the burst before it.
+    fn call(&self, activity: ActivityId) -> Option<(CallId, bool)> {
+        let after = self.0.partition_point(|base| *base <= activity.0);
+        let location = LocationId::from_index(after.checked_sub(1)?)?;
+        let offset = activity.0 - self.0.get(location.index())?;
+        let index = offset / 2;
+        Some((CallId { location, index }, offset % 2 == 1))
+    }
 }

@@ -1,10 +1,10 @@
 //! Median polish of the times of functions.
 
-use super::sums::{Cell, PeerSums};
+use super::sums::{Cell, PeerSums, Row};
 use super::{Effect, FunctionKey, FunctionTimes, Straggler, StragglerKind, Stragglers};
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{Job, Nanos, parallel};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Turns of a polish. Most tables do not change any more after three.
 const TURNS: usize = 10;
@@ -19,11 +19,16 @@ const MAX_SPREAD: f64 = 0.4;
 const MEDIAN_ERROR: f64 = 1.2533;
 
 /// Times of one function as a table of ranks and steps.
-struct PeerTable {
-    ranks: Vec<u32>,
+struct PeerTable<'a> {
+    /// Cells of each rank, by row.
+    rows: Vec<(u32, &'a Row)>,
     steps: Vec<u64>,
-    /// Row, column, time and the logarithm that is left.
-    cells: Vec<(u32, u32, Cell, f64)>,
+    /// Column of each cell, row after row.
+    columns: Vec<u32>,
+    /// Logarithm that is left of each cell.
+    rests: Vec<f64>,
+    /// Start of the cells of each column in the order of columns, and the end.
+    starts: Vec<u32>,
     typical: f64,
     rank_effects: Vec<f64>,
     step_effects: Vec<f64>,
@@ -31,16 +36,14 @@ struct PeerTable {
 
 /// Decomposes the times of all functions.
 pub(super) fn decompose(sums: &PeerSums, job: &Job) -> Result<Stragglers> {
-    let mut functions: Vec<FunctionKey> = sums.cells.keys().map(|key| key.0).collect();
+    let mut functions: Vec<FunctionKey> = sums.rows.keys().map(|key| key.0).collect();
     functions.dedup();
     let parts = parallel::try_map(functions.len(), |number| {
         job.check()?;
         let (function, mut found) = (functions[number], Stragglers::default());
-        let own = sums
-            .cells
-            .range((function, 0, 0)..=(function, u32::MAX, u64::MAX));
-        let own = own.map(|((_, rank, step), cell)| (*rank, *step, *cell));
-        if let Some(mut table) = PeerTable::new(&own.collect::<Vec<_>>()) {
+        let own = sums.rows.range((function, 0)..=(function, u32::MAX));
+        let own = own.map(|((_, rank), row)| (*rank, row));
+        if let Some(mut table) = PeerTable::new(own.collect())? {
             table.polish(job)?;
             table.report(function, sums, &mut found);
         }
@@ -71,36 +74,65 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-impl PeerTable {
+impl<'a> PeerTable<'a> {
     /// Returns `None` if the function has no peers: fewer than three ranks or calls of one step alone on two.
-    fn new(cells: &[(u32, u64, Cell)]) -> Option<Self> {
-        let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut steps: BTreeMap<u64, u32> = BTreeMap::new();
-        for (rank, step, _) in cells {
-            ranks.entry(*rank).or_default();
-            steps.entry(*step).or_default();
+    fn new(rows: Vec<(u32, &'a Row)>) -> Result<Option<Self>> {
+        let cells: usize = rows.iter().map(|it| it.1.len()).sum();
+        if u32::try_from(cells).is_err() {
+            return Err(Error::TooMany {
+                what: "calls of a function",
+                limit: u64::from(u32::MAX),
+            });
         }
-        if ranks.len() < 2 || (ranks.len() == 2 && steps.len() < 2) {
-            return None;
+        // Most ranks have the same steps.
+        let longest = rows.iter().map(|it| it.1).max_by_key(|row| row.len());
+        let longest = longest.into_iter().flatten();
+        let mut steps: Vec<u64> = longest.map(|it| it.0).collect();
+        let is_known = |it: &&(u64, Cell)| steps.binary_search(&it.0).is_ok();
+        let all = rows.iter().flat_map(|it| it.1);
+        let others: BTreeSet<u64> = all.filter(|it| !is_known(it)).map(|it| it.0).collect();
+        steps.extend(others);
+        steps.sort_unstable();
+        if rows.len() < 2 || (rows.len() == 2 && steps.len() < 2) {
+            return Ok(None);
         }
-        for (row, place) in ranks.values_mut().zip(0..) {
-            *row = place;
+        let mut columns = Vec::with_capacity(cells);
+        let mut rests = Vec::with_capacity(cells);
+        let mut starts = vec![0; steps.len() + 1];
+        for (_, row) in &rows {
+            let mut column = 0;
+            for (step, cell) in row.iter() {
+                // Both are in ascending order, and each step of the row is among the steps.
+                while steps.get(column).is_some_and(|it| it < step) {
+                    column += 1;
+                }
+                columns.push(column as u32);
+                rests.push((cell.time.max(1) as f64).ln());
+                starts[column + 1] += 1;
+            }
         }
-        for (column, place) in steps.values_mut().zip(0..) {
-            *column = place;
+        for column in 0..steps.len() {
+            starts[column + 1] += starts[column];
         }
-        let place = |(rank, step, cell): &(u32, u64, Cell)| {
-            let log = (cell.time.max(1) as f64).ln();
-            Some((*ranks.get(rank)?, *steps.get(step)?, *cell, log))
-        };
-        Some(PeerTable {
-            cells: cells.iter().filter_map(place).collect(),
+        Ok(Some(PeerTable {
             typical: 0.0,
-            rank_effects: vec![0.0; ranks.len()],
+            rank_effects: vec![0.0; rows.len()],
             step_effects: vec![0.0; steps.len()],
-            ranks: ranks.into_keys().collect(),
-            steps: steps.into_keys().collect(),
-        })
+            rows,
+            steps,
+            columns,
+            rests,
+            starts,
+        }))
+    }
+
+    /// Returns the row, column, time and rest of each cell.
+    fn cells(&self) -> impl Iterator<Item = (usize, usize, Cell, f64)> + '_ {
+        let rows = self.rows.iter().enumerate();
+        let cells = rows.flat_map(|(number, (_, row))| row.iter().map(move |it| (number, it.1)));
+        let places = self.columns.iter().zip(&self.rests);
+        let all = cells.zip(places);
+        all.map(|((row, cell), (column, rest))| (row, *column as usize, cell, *rest))
     }
 
     /// Takes medians of rows and columns out in turns.
@@ -108,8 +140,8 @@ impl PeerTable {
         let mut scratch = Vec::new();
         for _ in 0..TURNS {
             job.check()?;
-            let of_ranks = self.take_out(true, &mut scratch);
-            let of_steps = self.take_out(false, &mut scratch);
+            let of_ranks = self.take_out_ranks(&mut scratch);
+            let of_steps = self.take_out_steps(&mut scratch);
             for effects in [&mut self.rank_effects, &mut self.step_effects] {
                 let middle = median(&mut effects.clone());
                 self.typical += middle;
@@ -122,41 +154,39 @@ impl PeerTable {
         Ok(())
     }
 
-    /// Takes the median of each row or column out, and returns the largest of them.
-    fn take_out(&mut self, is_rank: bool, scratch: &mut Vec<f64>) -> f64 {
-        let count = if is_rank {
-            self.ranks.len()
-        } else {
-            self.steps.len()
-        };
-        let place = |cell: &(u32, u32, Cell, f64)| if is_rank { cell.0 } else { cell.1 } as usize;
-        let mut starts = vec![0; count + 1];
-        for cell in &self.cells {
-            starts[place(cell) + 1] += 1;
+    /// Takes the median of each row out, and returns the largest of them.
+    fn take_out_ranks(&mut self, scratch: &mut Vec<f64>) -> f64 {
+        let (mut start, mut largest) = (0, 0.0);
+        for ((_, row), effect) in self.rows.iter().zip(&mut self.rank_effects) {
+            let own = &mut self.rests[start..start + row.len()];
+            start += row.len();
+            scratch.clear();
+            scratch.extend_from_slice(own);
+            let median = median(scratch);
+            own.iter_mut().for_each(|rest| *rest -= median);
+            *effect += median;
+            largest = f64::max(largest, median.abs());
         }
-        for at in 0..count {
-            starts[at + 1] += starts[at];
-        }
-        let mut next = starts.clone();
-        scratch.resize(self.cells.len(), 0.0);
-        for cell in &self.cells {
-            let slot = &mut next[place(cell)];
-            scratch[*slot] = cell.3;
+        largest
+    }
+
+    /// Takes the median of each column out, and returns the largest of them.
+    fn take_out_steps(&mut self, scratch: &mut Vec<f64>) -> f64 {
+        let mut next = self.starts.clone();
+        scratch.resize(self.rests.len(), 0.0);
+        for (column, rest) in self.columns.iter().zip(&self.rests) {
+            let slot = &mut next[*column as usize];
+            scratch[*slot as usize] = *rest;
             *slot += 1;
         }
-        let lists = starts.windows(2);
-        let medians: Vec<f64> = lists
-            .map(|range| median(&mut scratch[range[0]..range[1]]))
+        let columns = self.starts.windows(2);
+        let medians: Vec<f64> = columns
+            .map(|range| median(&mut scratch[range[0] as usize..range[1] as usize]))
             .collect();
-        for (row, column, _, rest) in &mut self.cells {
-            *rest -= medians[if is_rank { *row } else { *column } as usize];
+        for (rest, column) in self.rests.iter_mut().zip(&self.columns) {
+            *rest -= medians[*column as usize];
         }
-        let effects = if is_rank {
-            &mut self.rank_effects
-        } else {
-            &mut self.step_effects
-        };
-        for (effect, median) in effects.iter_mut().zip(&medians) {
+        for (effect, median) in self.step_effects.iter_mut().zip(&medians) {
             *effect += median;
         }
         medians.into_iter().map(f64::abs).fold(0.0, f64::max)
@@ -165,14 +195,11 @@ impl PeerTable {
     /// Adds the effects of the function and its stragglers.
     fn report(&self, function: FunctionKey, sums: &PeerSums, found: &mut Stragglers) {
         // Each row and column has a median of exactly 0, which says nothing about the noise.
-        let rests = self
-            .cells
-            .iter()
-            .map(|it| it.3.abs())
-            .filter(|rest| *rest > 1e-12);
+        let rests = self.rests.iter().map(|rest| rest.abs());
+        let rests = rests.filter(|rest| *rest > 1e-12);
         let mut rests: Vec<f64> = rests.collect();
         // Effects that were taken out have made the rests smaller.
-        let (count, effects) = (self.cells.len(), self.ranks.len() + self.steps.len() - 1);
+        let (count, effects) = (self.rests.len(), self.rows.len() + self.steps.len() - 1);
         let free = count.saturating_sub(effects).max(1) as f64;
         // Times are whole nanoseconds: a rest below one of them is no noise.
         let resolution = (-self.typical).exp();
@@ -186,13 +213,10 @@ impl PeerTable {
             }
         };
         let error = |count: usize| MEDIAN_ERROR * noise / (count.max(1) as f64).sqrt();
-        let mut of_ranks = vec![(0_u64, 0); self.ranks.len()];
+        let mut of_ranks = vec![(0_u64, 0); self.rows.len()];
         let mut of_steps = vec![(0_u64, 0); self.steps.len()];
-        for (row, column, cell, _) in &self.cells {
-            for (time, count) in [
-                &mut of_ranks[*row as usize],
-                &mut of_steps[*column as usize],
-            ] {
+        for (row, column, cell, _) in self.cells() {
+            for (time, count) in [&mut of_ranks[row], &mut of_steps[column]] {
                 *time = time.saturating_add(cell.time);
                 *count += 1;
             }
@@ -203,9 +227,9 @@ impl PeerTable {
             error: error(count),
             lost: lost(time, log),
         };
-        let ranks = self.ranks.iter().zip(&self.rank_effects).zip(&of_ranks);
+        let ranks = self.rows.iter().zip(&self.rank_effects).zip(&of_ranks);
         let ranks: Vec<Effect> = ranks
-            .map(|((rank, log), sum)| effect(u64::from(*rank), *log, *sum))
+            .map(|(((rank, _), log), sum)| effect(u64::from(*rank), *log, *sum))
             .collect();
         let steps = self.steps.iter().zip(&self.step_effects).zip(&of_steps);
         let steps: Vec<Effect> = steps
@@ -233,7 +257,8 @@ impl PeerTable {
         let spread = median(&mut spread) * MEDIAN_TO_DEVIATION;
         let is_alike = spread <= MAX_SPREAD;
         // A step of few ranks says nothing about the others.
-        let is_shared = |count: usize| self.ranks.len() > 2 && 2 * count > self.ranks.len();
+        let ranks_count = self.rows.len();
+        let is_shared = |count: usize| ranks_count > 2 && 2 * count > ranks_count;
         let shared = steps.iter().zip(&of_steps).filter(|it| is_shared(it.1.1));
         for it in shared
             .map(|it| it.0)
@@ -243,14 +268,14 @@ impl PeerTable {
                 .stragglers
                 .push(straggler(StragglerKind::Step, None, Some(it.key), *it));
         }
-        for (row, column, cell, rest) in &self.cells {
-            if is_straggler(*rest, noise) {
-                let (rank, step) = (self.ranks[*row as usize], self.steps[*column as usize]);
+        for (row, column, cell, rest) in self.cells() {
+            if is_straggler(rest, noise) {
+                let (rank, step) = (self.rows[row].0, self.steps[column]);
                 let it = Effect {
                     key: step,
-                    log: *rest,
+                    log: rest,
                     error: noise,
-                    lost: lost(cell.time, *rest),
+                    lost: lost(cell.time, rest),
                 };
                 found
                     .stragglers
@@ -259,7 +284,7 @@ impl PeerTable {
         }
         found.functions.push(FunctionTimes {
             function,
-            calls: self.cells.iter().map(|it| it.2.calls).sum(),
+            calls: self.cells().map(|it| it.2.calls).sum(),
             typical: Nanos(self.typical.exp() as i64),
             noise,
             ranks,

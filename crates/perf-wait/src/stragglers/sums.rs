@@ -52,7 +52,7 @@ impl PeerSumsParams {
         Ok(PeerSums {
             min_score: self.min_score,
             min_factor: self.min_factor,
-            cells: BTreeMap::new(),
+            rows: BTreeMap::new(),
         })
     }
 }
@@ -88,8 +88,26 @@ pub(super) struct Cell {
 pub struct PeerSums {
     pub(super) min_score: f64,
     pub(super) min_factor: f64,
-    /// By function, rank and step.
-    pub(super) cells: BTreeMap<(FunctionKey, u32, u64), Cell>,
+    /// Cells of each function and rank in order of step.
+    pub(super) rows: BTreeMap<(FunctionKey, u32), Row>,
+}
+
+/// Cells of one function on one rank in order of step.
+pub(super) type Row = Vec<(u64, Cell)>;
+
+/// Adds a cell to those of a function and rank. Steps mostly rise.
+fn add(row: &mut Row, step: u64, cell: Cell) {
+    let at = match row.last() {
+        Some((last, _)) if *last >= step => row.partition_point(|it| it.0 < step),
+        _ => row.len(),
+    };
+    match row.get_mut(at).filter(|it| it.0 == step) {
+        Some((_, own)) => {
+            own.calls += cell.calls;
+            own.time = own.time.saturating_add(cell.time);
+        }
+        None => row.insert(at, (step, cell)),
+    }
 }
 
 impl Default for PeerSums {
@@ -97,7 +115,7 @@ impl Default for PeerSums {
         PeerSums {
             min_score: 6.0,
             min_factor: 1.02,
-            cells: BTreeMap::new(),
+            rows: BTreeMap::new(),
         }
     }
 }
@@ -105,10 +123,11 @@ impl Default for PeerSums {
 /// Times of a cell add up. Parameters are those of the first.
 impl Merge for PeerSums {
     fn merge(&mut self, other: &Self) {
-        for (key, cell) in &other.cells {
-            let own = self.cells.entry(*key).or_default();
-            own.calls += cell.calls;
-            own.time = own.time.saturating_add(cell.time);
+        for (key, row) in &other.rows {
+            let own = self.rows.entry(*key).or_default();
+            for (step, cell) in row {
+                add(own, *step, *cell);
+            }
         }
     }
 }
@@ -129,10 +148,9 @@ impl PeerSums {
 
     /// Adds a call. Several calls of a function on a rank in a step count as one. Times below 0 count as 0.
     pub fn add(&mut self, function: FunctionKey, rank: u32, step: u64, time: Nanos) {
-        let cell = self.cells.entry((function, rank, step)).or_default();
-        cell.calls += 1;
         let time = u64::try_from(time.0).unwrap_or_default();
-        cell.time = cell.time.saturating_add(time);
+        let row = self.rows.entry((function, rank)).or_default();
+        add(row, step, Cell { calls: 1, time });
     }
 
     /// Adds the calls of a trace: functions are regions, ranks are locations, and the step of a call is its number
@@ -157,48 +175,48 @@ impl PeerSums {
                 functions: &functions,
                 code: &code,
                 stack: Vec::new(),
-                steps: BTreeMap::new(),
-                found: Vec::new(),
+                rows: BTreeMap::new(),
             };
             if let Some(location) = view.location(ids[number])
                 && !location.overlaps(definitions, job)?
             {
                 replay(location, &mut calls, job)?;
             }
-            Ok::<_, Error>(calls.found)
+            calls.rows.values_mut().for_each(Vec::shrink_to_fit);
+            Ok::<_, Error>(calls.rows)
         })?;
-        let cells = ids.iter().zip(found).flat_map(|(id, calls)| {
-            let rank = id.0;
-            calls.into_iter().map(move |(function, step, time)| {
-                ((function, rank, step), Cell { calls: 1, time })
-            })
-        });
-        if self.cells.is_empty() {
-            // Building a map at once is faster than adding to it.
-            self.cells = cells.collect();
-            return Ok(());
-        }
-        for (key, cell) in cells {
-            let own = self.cells.entry(key).or_default();
-            own.calls += cell.calls;
-            own.time = own.time.saturating_add(cell.time);
+        for (id, rows) in ids.iter().zip(found) {
+            for (function, row) in rows {
+                let own = self.rows.entry((function.0, id.0)).or_default();
+                if own.is_empty() {
+                    *own = row;
+                    continue;
+                }
+                for (step, cell) in row {
+                    add(own, step, cell);
+                }
+            }
         }
         Ok(())
     }
 
     /// Drops the calls of earlier steps.
     pub fn forget_before(&mut self, step: u64) {
-        self.cells.retain(|key, _| key.2 >= step);
+        self.rows.retain(|_, row| {
+            let first = row.partition_point(|it| it.0 < step);
+            row.drain(..first);
+            !row.is_empty()
+        });
     }
 
-    /// Number of cells of function, rank and step. A cell takes about 48 bytes.
+    /// Number of cells of function, rank and step. A cell takes 24 bytes.
     pub fn len(&self) -> usize {
-        self.cells.len()
+        self.rows.values().map(Vec::len).sum()
     }
 
     /// Returns `true` without calls.
     pub fn is_empty(&self) -> bool {
-        self.cells.is_empty()
+        self.rows.is_empty()
     }
 }
 
@@ -209,10 +227,8 @@ struct Calls<'a> {
     code: &'a [bool],
     /// Enter of each open frame, and the ticks below it.
     stack: Vec<(Ticks, u64)>,
-    /// Number of calls of each function so far.
-    steps: BTreeMap<RegionId, u64>,
-    /// Function, number and exclusive time of each call, in nanoseconds.
-    found: Vec<(FunctionKey, u64, u64)>,
+    /// Exclusive times of the calls of each function, in nanoseconds.
+    rows: BTreeMap<RegionId, Row>,
 }
 
 impl Visitor for Calls<'_> {
@@ -236,11 +252,10 @@ impl Visitor for Calls<'_> {
             .get(region.index())
             .copied()
             .unwrap_or(region);
-        let step = self.steps.entry(function).or_default();
+        let row = self.rows.entry(function).or_default();
         let clock = self.view.definitions().clock;
         let own = clock.total(u128::from(time.saturating_sub(below)));
-        let own = u64::try_from(own.0).unwrap_or_default();
-        self.found.push((function.0, *step, own));
-        *step += 1;
+        let time = u64::try_from(own.0).unwrap_or_default();
+        row.push((row.len() as u64, Cell { calls: 1, time }));
     }
 }

@@ -1,4 +1,4 @@
-//! [`Operation`]: a recorded operation of a training job.
+//! [`Operation`]: one timed operation (computation, transfer, reduction, optimizer step) of a training job.
 
 use perf_core::Nanos;
 
@@ -96,7 +96,7 @@ impl OperationKind {
         }
     }
 
-    /// Returns the kind that stands for those of the same [`group`](Self::group).
+    /// Returns one fixed kind for each [`group`](Self::group): the send stands for the send and the receive.
     pub(super) fn group_kind(self) -> Self {
         match self {
             OperationKind::ForwardReceive => OperationKind::ForwardSend,
@@ -105,7 +105,8 @@ impl OperationKind {
         }
     }
 
-    /// Returns `true` for operations whose ideal duration is the mean, and not the median, of all of them.
+    /// Returns `true` for computation. Its ideal duration is the mean of all operations of the kind, and the median
+    /// for other kinds.
     pub fn is_computation(self) -> bool {
         matches!(
             self,
@@ -135,6 +136,6 @@ pub struct Operation {
     pub chunk: Option<u32>,
     /// Begin.
     pub start: Nanos,
-    /// Duration. That of communication counts from the begin of the last participant, and may be slightly negative.
+    /// Duration. For communication, the time since the last participant began. It may be slightly negative.
     pub duration: Nanos,
 }

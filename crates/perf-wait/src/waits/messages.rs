@@ -1,4 +1,4 @@
-//! Wait states of messages.
+//! Wait states of messages: late senders, late receivers and wrong order.
 
 use super::{Pattern, WaitState};
 use crate::Result;
@@ -76,8 +76,8 @@ fn longest(mut states: Vec<WaitState>, job: &Job) -> Result<Vec<WaitState>> {
     Ok(states)
 }
 
-/// Returns the late senders whose message was sent later than one that a later call receives, by the times of the
-/// records. Messages of one call are received together.
+/// Returns the late senders with a wrong order: a later call of the same location receives a message that was sent
+/// earlier. The times are those of the records. Messages of one call have no order among themselves.
 fn wrong_orders(
     activities: &Activities,
     late_senders: &[WaitState],

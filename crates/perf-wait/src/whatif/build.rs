@@ -2,15 +2,17 @@
 
 use super::Dependency;
 use crate::activity::{Activities, CallCollective, CallId, CallKind};
-use crate::graph::{ActivityGraph, ActivityId, Places, ProgramGraph};
+use crate::graph::{ActivityId, ChainGraph, Durations, Places, ProgramGraph};
 use crate::waits::Flow;
 use crate::{Error, Result};
-use perf_core::{Job, Nanos, Ticks};
+use perf_core::{Job, Ticks};
 
 /// A graph and its activities.
 pub(super) struct Built {
-    pub(super) graph: ActivityGraph,
+    pub(super) graph: ChainGraph,
     pub(super) places: Places,
+    /// Recorded durations.
+    pub(super) durations: Durations,
 }
 
 pub(super) fn build(
@@ -18,7 +20,7 @@ pub(super) fn build(
     dependencies: &[Dependency],
     job: &Job,
 ) -> Result<Built> {
-    let mut program = ProgramGraph::of(activities, |_| {}, job)?;
+    let mut program = ProgramGraph::of(activities)?;
     // Activities at which collectives meet, and the time of each.
     let mut meetings = Vec::new();
     let mut checks = job.checks();
@@ -62,13 +64,16 @@ pub(super) fn build(
             }
         }
         if let (Some(call), Some(on)) = (program.exit(*call), program.exit(*on)) {
-            program.graph.depend(call, on)?;
+            program.depend(call, on)?;
         }
     }
-    let (mut graph, places) = program.build(job)?;
-    let recorded = recorded(activities, &graph, &places, &meetings);
-    graph.set_durations(recorded);
-    Ok(Built { graph, places })
+    let durations = program.recorded(&meetings);
+    let (graph, places) = program.build(&durations, job)?;
+    Ok(Built {
+        graph,
+        places,
+        durations,
+    })
 }
 
 /// Lets calls end no earlier than all of them are entered.
@@ -134,33 +139,4 @@ fn depend(
         }
         _ => Ok(()),
     }
-}
-
-/// Returns the recorded durations: that of a call begins when all that it waits for has happened.
-fn recorded(
-    activities: &Activities,
-    graph: &ActivityGraph,
-    places: &Places,
-    meetings: &[(ActivityId, Ticks)],
-) -> Vec<Nanos> {
-    let clock = activities.clock();
-    let begin = activities.range().map_or(Ticks(0), |range| range.0);
-    let nanos = |at: Ticks| clock.total(u128::from(at.saturating_since(begin)));
-    let mut ends = vec![Nanos(0); graph.len()];
-    for (id, burst) in places.bursts(activities) {
-        ends[id.index()] = nanos(burst.end);
-    }
-    for (id, _, call) in places.calls(activities) {
-        ends[id.index()] = nanos(call.leave);
-    }
-    for (id, time) in meetings {
-        ends[id.index()] = nanos(*time);
-    }
-    let mut durations = graph.durations().to_vec();
-    for (id, ..) in places.calls(activities) {
-        let before = graph.dependencies(id).map(|before| ends[before.index()]);
-        let ready = before.fold(Nanos(0), Nanos::max);
-        durations[id.index()] = ends[id.index()].saturating_sub(ready);
-    }
-    durations
 }

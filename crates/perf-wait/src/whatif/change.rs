@@ -2,9 +2,9 @@
 
 use super::WhatIf;
 use crate::activity::Activities;
-use crate::graph::ActivityId;
+use crate::graph::{ActivityId, Durations};
 use crate::{Error, Result};
-use perf_core::{LocationId, Nanos, fits};
+use perf_core::{Job, LocationId, Nanos, fits, parallel};
 
 /// Factors of changes. Larger ones take a run of a day beyond the range of nanoseconds.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
@@ -162,7 +162,12 @@ fn scaled(time: Nanos, factor: f64) -> Nanos {
 
 impl WhatIf<'_> {
     /// Changes durations.
-    pub(super) fn apply(&self, change: &Change, durations: &mut [Nanos]) -> Result<()> {
+    pub(super) fn apply(
+        &self,
+        change: &Change,
+        durations: &mut Durations,
+        job: &Job,
+    ) -> Result<()> {
         let factor = change.factor();
         if !FACTORS.contains(&factor) {
             return Err(Error::Parameter {
@@ -173,24 +178,24 @@ impl WhatIf<'_> {
         }
         match change {
             Change::Function { pattern, factor } => {
-                let times = self.times_inside(&self.matching(pattern));
+                let times = self.times_inside(&self.matching(pattern), job)?;
                 for (id, _) in self.bursts() {
-                    let slot = &mut durations[id.index()];
-                    *slot = slot.saturating_sub(scaled(times[id.index()], 1.0 - factor));
+                    let saved = scaled(times.get(id), 1.0 - factor);
+                    durations.set(id, durations.get(id).saturating_sub(saved));
                 }
             }
-            Change::Balance { pattern } => self.balance(&self.matching(pattern), durations),
+            Change::Balance { pattern } => self.balance(&self.matching(pattern), durations, job)?,
             Change::Calls { pattern, factor } => {
                 let definitions = self.activities.definitions();
                 for (id, _, call) in self.calls() {
                     if fits(pattern, &definitions.region_name(call.region)) {
-                        durations[id.index()] = scaled(durations[id.index()], *factor);
+                        durations.set(id, scaled(durations.get(id), *factor));
                     }
                 }
             }
             Change::Location { location, factor } => {
                 for (id, _) in self.places.bursts_of(self.activities, *location) {
-                    durations[id.index()] = scaled(durations[id.index()], *factor);
+                    durations.set(id, scaled(durations.get(id), *factor));
                 }
             }
             Change::LikePeers { location } => {
@@ -207,14 +212,14 @@ impl WhatIf<'_> {
                     }
                     others.clear();
                     let peers = group.iter().filter(|id| !is_own(id));
-                    others.extend(peers.map(|id| self.durations()[id.index()]));
+                    others.extend(peers.map(|id| self.durations.get(*id)));
                     let half = others.len() / 2;
                     if others.is_empty() {
                         continue;
                     }
                     let median = *others.select_nth_unstable(half).1;
                     for id in group.iter().filter(|id| is_own(id)) {
-                        durations[id.index()] = median;
+                        durations.set(*id, median);
                     }
                 }
             }
@@ -238,35 +243,39 @@ impl WhatIf<'_> {
     }
 
     /// Returns the time of each burst in some call paths, by activity.
-    fn times_inside(&self, inside: &[bool]) -> Vec<Nanos> {
-        let clock = self.activities.clock();
-        let mut times = vec![Nanos(0); self.durations().len()];
-        let mut sums = vec![0; self.timelines.width()];
-        for (id, burst) in self.bursts() {
-            sums.fill(0);
-            self.timelines
-                .add(burst.location, burst.start, burst.end, &mut sums);
-            let own = inside
-                .iter()
-                .zip(&sums)
-                .filter(|(is_inside, _)| **is_inside);
-            let ticks: u64 = own.map(|(_, ticks)| *ticks).sum();
-            times[id.index()] = clock.total(u128::from(ticks));
+    fn times_inside(&self, inside: &[bool], job: &Job) -> Result<Durations> {
+        let count = self.activities.locations().len();
+        let found = parallel::try_map(count, |number| {
+            job.check()?;
+            let location = LocationId::from_index(number);
+            let times = location.map(|location| self.burst_times(location, inside, job));
+            times.transpose()
+        })?;
+        let mut times = Durations::zero(self.durations.len());
+        // Bursts come location by location.
+        let found = found.into_iter().flatten().flatten();
+        for ((id, _), time) in self.bursts().zip(found) {
+            times.set(id, time);
         }
-        times
+        Ok(times)
     }
 
     /// Replaces the time of each burst in some call paths by the mean of its peers.
-    pub(crate) fn balance(&self, inside: &[bool], durations: &mut [Nanos]) {
-        let times = self.times_inside(inside);
+    pub(super) fn balance(
+        &self,
+        inside: &[bool],
+        durations: &mut Durations,
+        job: &Job,
+    ) -> Result<()> {
+        let times = self.times_inside(inside, job)?;
         for group in self.peers().groups() {
-            let sum: i128 = group.iter().map(|id| i128::from(times[id.index()].0)).sum();
+            let sum: i128 = group.iter().map(|id| i128::from(times.get(*id).0)).sum();
             let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
             for id in group {
-                let slot = &mut durations[id.index()];
-                let changed = slot.saturating_sub(times[id.index()]).saturating_add(mean);
-                *slot = changed.max(Nanos(0));
+                let others = durations.get(*id).saturating_sub(times.get(*id));
+                durations.set(*id, others.saturating_add(mean).max(Nanos(0)));
             }
         }
+        Ok(())
     }
 }

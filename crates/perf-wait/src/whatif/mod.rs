@@ -31,11 +31,11 @@ mod change;
 pub use change::{Change, ChangeError};
 
 use crate::activity::{Activities, Call, CallId, CallKind};
-use crate::graph::{ActivityGraph, ActivityId, Burst, Places};
-use crate::timeline::Timelines;
+use crate::graph::{ActivityId, Burst, ChainGraph, Durations, Places};
+use crate::timeline::TimelineReader;
 use crate::{Error, Result};
-use perf_core::{CallPathId, Column, Job, LocationId, Nanos, RegionId, Table, TraceView};
-use std::collections::BTreeMap;
+use perf_core::{CallPathId, Column, Job, LocationId, Nanos, RegionId, Table, TraceView, parallel};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 /// Dependency between two calls that the messages and collectives of a trace do not imply.
@@ -84,13 +84,35 @@ impl Peers {
     }
 }
 
+/// Number of bursts of each kind on the current location.
+#[derive(Default)]
+struct PlaceCounts {
+    location: Option<LocationId>,
+    counts: Vec<usize>,
+}
+
+impl PlaceCounts {
+    /// Returns the number of earlier bursts of a kind on a location. Bursts are counted location by location.
+    fn next(&mut self, location: LocationId, kind: usize) -> usize {
+        if self.location.replace(location) != Some(location) {
+            self.counts.fill(0);
+        }
+        if kind >= self.counts.len() {
+            self.counts.resize(kind + 1, 0);
+        }
+        self.counts[kind] += 1;
+        self.counts[kind] - 1
+    }
+}
+
 /// A program that can be replayed with other durations.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     activities: &'a Activities,
-    timelines: Timelines,
-    /// Activities with their recorded durations.
-    graph: ActivityGraph,
+    timelines: TimelineReader<'a>,
+    graph: ChainGraph,
+    /// Recorded duration of each activity.
+    durations: Durations,
     /// Run time of the replay with the recorded durations.
     identity: Nanos,
     places: Places,
@@ -163,22 +185,22 @@ impl<'a> WhatIf<'a> {
     /// itself, [`Error::UnknownActivity`] for a dependency of a call that does not exist, and [`Error::Cancelled`] if the
     /// job is cancelled.
     pub fn of<D: Dependencies + ?Sized>(
-        view: TraceView<'_>,
+        view: TraceView<'a>,
         activities: &'a Activities,
         dependencies: &D,
         job: &Job,
     ) -> Result<Self> {
-        let timelines = Timelines::of(view, activities, &[], job)?;
         let built = build::build(activities, &dependencies.dependencies(activities), job)?;
         let mut this = WhatIf {
             activities,
-            timelines,
+            timelines: TimelineReader::new(view, activities),
             identity: Nanos(0),
             graph: built.graph,
+            durations: built.durations,
             places: built.places,
             peers: OnceLock::new(),
         };
-        this.identity = this.runtime(this.durations(), &mut Vec::new(), job)?;
+        this.identity = this.runtime(&this.durations, job)?;
         Ok(this)
     }
 
@@ -189,16 +211,15 @@ impl<'a> WhatIf<'a> {
     /// Returns [`Error::Parameter`] for a factor outside of `0.0..=10_000.0`, and [`Error::Cancelled`] if the job is
     /// cancelled.
     pub fn ask(&self, changes: &[Change], job: &Job) -> Result<Answer> {
-        let mut durations = self.durations().to_vec();
+        let mut durations = self.durations.clone();
         for change in changes {
             job.check()?;
-            self.apply(change, &mut durations)?;
+            self.apply(change, &mut durations, job)?;
         }
-        let mut times = Vec::new();
         Ok(Answer {
             recorded: self.recorded()?,
             identity: self.identity,
-            runtime: self.runtime(&durations, &mut times, job)?,
+            runtime: self.runtime(&durations, job)?,
         })
     }
 
@@ -226,9 +247,9 @@ impl<'a> WhatIf<'a> {
     ///
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn imbalance(&self, job: &Job) -> Result<Imbalance> {
-        let mut times = Vec::new();
         let equal = self.without_imbalance();
-        let ideal = self.runtime(&equal, &mut times, job)?;
+        let sums = self.graph.sums(&equal);
+        let ideal = self.graph.replay(&mut sums.clone(), job)?;
         let mut locations: BTreeMap<LocationId, Vec<ActivityId>> = BTreeMap::new();
         let mut paths: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
         for (id, burst) in self.bursts() {
@@ -238,39 +259,35 @@ impl<'a> WhatIf<'a> {
         for (id, call, _) in self.calls() {
             locations.entry(call.location).or_default().push(id);
         }
-        let mut durations = equal.clone();
-        let mut slowdown = |group: &[ActivityId]| {
-            for id in group {
-                durations[id.index()] = self.durations()[id.index()];
-            }
-            let time = self.runtime(&durations, &mut times, job)?;
-            for id in group {
-                durations[id.index()] = equal[id.index()];
-            }
-            Ok::<_, Error>(time.0 as f64 / ideal.0 as f64)
+        let slowdowns = |groups: Vec<&Vec<ActivityId>>| {
+            parallel::try_map(groups.len(), |number| {
+                let mut times = sums.clone();
+                for id in groups[number] {
+                    let slot = &mut times[self.graph.place(*id)];
+                    let more = self.durations.get(*id).saturating_sub(equal.get(*id));
+                    *slot = slot.saturating_add(more);
+                }
+                let time = self.graph.replay(&mut times, job)?;
+                Ok::<_, Error>(time.0 as f64 / ideal.0 as f64)
+            })
         };
-        let mut found = Imbalance {
+        let of_locations = slowdowns(locations.values().collect())?;
+        let of_paths = slowdowns(paths.values().collect())?;
+        Ok(Imbalance {
             replayed: self.identity,
             ideal,
-            locations: Vec::with_capacity(locations.len()),
-            paths: Vec::with_capacity(paths.len()),
-        };
-        for (location, group) in locations {
-            found.locations.push((location, slowdown(&group)?));
-        }
-        for (path, group) in paths {
-            found.paths.push((path, slowdown(&group)?));
-        }
-        Ok(found)
+            locations: locations.into_keys().zip(of_locations).collect(),
+            paths: paths.into_keys().zip(of_paths).collect(),
+        })
     }
 
     /// Returns the time that a replay without transfer times saves. Begin and end of MPI take their time.
     pub(crate) fn saved_without_transfers(&self, job: &Job) -> Result<Nanos> {
-        let mut durations = self.durations().to_vec();
+        let mut durations = self.durations.clone();
         for (id, _, call) in self.calls() {
             let kind = call.kind;
             if !kind.is_local() && !matches!(kind, CallKind::Init | CallKind::Finalize) {
-                durations[id.index()] = Nanos(0);
+                durations.set(id, Nanos(0));
             }
         }
         self.saved(&durations, job)
@@ -278,38 +295,31 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the time that balancing the exclusive time of a call path over all locations saves.
     pub(crate) fn saved_by_balancing(&self, path: CallPathId, job: &Job) -> Result<Nanos> {
-        let mut durations = self.durations().to_vec();
-        let mut own = vec![false; self.timelines.paths()];
-        if let Some(own) = own.get_mut(path.index()) {
-            *own = true;
-        }
-        self.balance(&own, &mut durations);
+        let mut durations = self.durations.clone();
+        self.balance(&self.only(path), &mut durations, job)?;
         self.saved(&durations, job)
     }
 
-    /// Returns the exclusive time of a location in each call path, in ticks.
-    pub(crate) fn path_times(&self, location: LocationId) -> Vec<u64> {
-        let mut times = vec![0; self.timelines.width()];
-        if let Some((first, last)) = self.activities.range() {
-            self.timelines.add(location, first, last, &mut times);
-        }
-        times.truncate(self.timelines.paths());
-        times
+    /// Returns the exclusive time of locations in each call path, in ticks.
+    pub(crate) fn path_times(&self, of: &[LocationId], job: &Job) -> Result<Vec<Vec<u64>>> {
+        parallel::try_map(of.len(), |number| {
+            let mut times = vec![0; self.timelines.width()];
+            if let Some((first, last)) = self.activities.range() {
+                let timeline = self.timelines.read(of[number], &[], job)?;
+                timeline.add(first, last, &mut times);
+            }
+            times.truncate(self.timelines.paths());
+            Ok(times)
+        })
     }
 
     /// Returns the run time that other durations save.
-    fn saved(&self, durations: &[Nanos], job: &Job) -> Result<Nanos> {
-        let runtime = self.runtime(durations, &mut Vec::new(), job)?;
-        Ok(self.identity.saturating_sub(runtime))
+    fn saved(&self, durations: &Durations, job: &Job) -> Result<Nanos> {
+        Ok(self.identity.saturating_sub(self.runtime(durations, job)?))
     }
 
-    fn runtime(&self, durations: &[Nanos], ends: &mut Vec<Nanos>, job: &Job) -> Result<Nanos> {
-        self.graph.length(durations, ends, job)
-    }
-
-    /// Returns the recorded duration of each activity.
-    fn durations(&self) -> &[Nanos] {
-        self.graph.durations()
+    fn runtime(&self, durations: &Durations, job: &Job) -> Result<Nanos> {
+        self.graph.replay(&mut self.graph.sums(durations), job)
     }
 
     /// Call path of the call after a burst.
@@ -331,73 +341,98 @@ impl<'a> WhatIf<'a> {
         path: Option<CallPathId>,
         job: &Job,
     ) -> Result<Nanos> {
-        let mut durations = self.durations().to_vec();
-        let mut sums = vec![0; self.timelines.width()];
-        let own = self.bursts();
-        for (id, burst) in own.filter(|it| locations.contains(&it.1.location)) {
-            let slot = &mut durations[id.index()];
-            let Some(path) = path else {
-                *slot = Nanos(0);
-                continue;
-            };
-            sums.fill(0);
-            self.timelines
-                .add(burst.location, burst.start, burst.end, &mut sums);
-            let own = sums.get(path.index()).copied().unwrap_or_default();
-            let time = self.activities.clock().total(u128::from(own));
-            *slot = slot.saturating_sub(time);
+        let mut durations = self.durations.clone();
+        for location in locations {
+            let times = path.map(|path| self.burst_times(*location, &self.only(path), job));
+            let times = times.transpose()?;
+            let bursts = self.places.bursts_of(self.activities, *location);
+            for ((id, _), number) in bursts.zip(0..) {
+                let time = times.as_ref().map(|times| times.get(number).copied());
+                durations.set(
+                    id,
+                    match time {
+                        Some(time) => durations.get(id).saturating_sub(time.unwrap_or_default()),
+                        None => Nanos(0),
+                    },
+                );
+            }
         }
         self.saved(&durations, job)
+    }
+
+    /// Returns `true` for one call path, and `false` for all others.
+    fn only(&self, path: CallPathId) -> Vec<bool> {
+        (0..self.timelines.paths())
+            .map(|it| it == path.index())
+            .collect()
+    }
+
+    /// Returns the time of each burst of a location in some call paths.
+    fn burst_times(&self, location: LocationId, inside: &[bool], job: &Job) -> Result<Vec<Nanos>> {
+        let clock = self.activities.clock();
+        let timeline = self.timelines.read(location, &[], job)?;
+        let bursts = self.places.bursts_of(self.activities, location);
+        let bursts = bursts.map(|(_, burst)| (burst.start, burst.end));
+        let times = timeline.times_in(inside, bursts);
+        Ok(times.map(|ticks| clock.total(u128::from(ticks))).collect())
     }
 
     /// Returns the bursts before the n-th call of each call path on all locations.
     fn peers(&self) -> &Peers {
         self.peers.get_or_init(|| {
-            let mut numbers: BTreeMap<PeerKey, u32> = BTreeMap::new();
-            let (mut counts, mut current): (Vec<u32>, _) = (Vec::new(), None);
-            let mut keys: Vec<((u32, u32), ActivityId)> = Vec::new();
-            for (id, burst) in self.bursts() {
-                if current.replace(burst.location) != Some(burst.location) {
-                    counts.fill(0);
-                }
+            // Kind of each burst, and the number of bursts of a kind that are the n-th of it on their location.
+            let mut numbers: HashMap<PeerKey, usize> = HashMap::new();
+            let mut kinds: Vec<u32> = Vec::new();
+            let mut sizes: Vec<Vec<u32>> = Vec::new();
+            let mut counts = PlaceCounts::default();
+            for (_, burst) in self.bursts() {
                 let key = match self.path(&burst) {
                     Some(path) if self.is_team_barrier(&burst) => {
                         (None, self.activities.paths().get(path).map(|it| it.region))
                     }
                     path => (path, None),
                 };
-                let next = numbers.len() as u32;
-                let number = *numbers.entry(key).or_insert(next);
-                if number as usize >= counts.len() {
-                    counts.push(0);
+                let kind = *numbers.entry(key).or_insert(sizes.len());
+                if kind == sizes.len() {
+                    sizes.push(Vec::new());
                 }
-                let count = &mut counts[number as usize];
-                keys.push(((number, *count), id));
-                *count += 1;
-            }
-            keys.sort_unstable();
-            let mut peers = Peers::default();
-            for (place, (key, id)) in keys.iter().enumerate() {
-                if place > 0 && keys[place - 1].0 != *key {
-                    peers.ends.push(place as u32);
+                let place = counts.next(burst.location, kind);
+                if place == sizes[kind].len() {
+                    sizes[kind].push(0);
                 }
-                peers.bursts.push(*id);
+                sizes[kind][place] += 1;
+                kinds.push(kind as u32);
             }
-            peers.ends.push(keys.len() as u32);
+            let mut peers = Peers {
+                bursts: vec![ActivityId::default(); kinds.len()],
+                ends: Vec::new(),
+            };
+            // The sizes become the next place of each group.
+            let mut end = 0;
+            for size in sizes.iter_mut().flatten() {
+                let start = end;
+                end += std::mem::replace(size, start);
+                peers.ends.push(end);
+            }
+            let mut counts = PlaceCounts::default();
+            for ((id, burst), kind) in self.bursts().zip(kinds) {
+                let place = counts.next(burst.location, kind as usize);
+                let next = &mut sizes[kind as usize][place];
+                peers.bursts[*next as usize] = id;
+                *next += 1;
+            }
             peers
         })
     }
 
     /// Returns the durations without imbalance.
-    fn without_imbalance(&self) -> Vec<Nanos> {
-        let mut ideal = self.durations().to_vec();
+    fn without_imbalance(&self) -> Durations {
+        let mut ideal = self.durations.clone();
         for group in self.peers().groups() {
-            let times = group
-                .iter()
-                .map(|id| i128::from(self.durations()[id.index()].0));
+            let times = group.iter().map(|id| i128::from(self.durations.get(*id).0));
             let mean = times.sum::<i128>() / group.len().max(1) as i128;
             for id in group {
-                ideal[id.index()] = Nanos(i64::try_from(mean).unwrap_or(i64::MAX));
+                ideal.set(*id, Nanos(i64::try_from(mean).unwrap_or(i64::MAX)));
             }
         }
         let mut transfers: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
@@ -405,14 +440,12 @@ impl<'a> WhatIf<'a> {
             transfers.entry(call.path).or_default().push(id);
         }
         for group in transfers.values() {
-            let mut times: Vec<Nanos> = group
-                .iter()
-                .map(|id| self.durations()[id.index()])
-                .collect();
+            let times = group.iter().map(|id| self.durations.get(*id));
+            let mut times: Vec<Nanos> = times.collect();
             let half = times.len() / 2;
             let median = *times.select_nth_unstable(half).1;
             for id in group {
-                ideal[id.index()] = median;
+                ideal.set(*id, median);
             }
         }
         ideal

@@ -14,20 +14,13 @@ pub(crate) fn trace(path: &Path) -> Trace {
 
 /// Reads a trace of the corpus; `None` if the corpus is absent.
 pub(crate) fn corpus(relative: &str) -> Option<Trace> {
-    let path = perf_testdata::corpus::corpus(relative);
-    if path.is_none() {
-        println!("skipped: corpus absent");
-    }
-    path.map(|path| trace(&path))
+    Some(trace(&perf_testdata::corpus::corpus(relative)?))
 }
 
 /// Reads a file of facts of the corpus; `None` if the corpus is absent.
 pub(crate) fn facts(relative: &str) -> Option<Value> {
-    let path = perf_testdata::corpus::corpus(relative);
-    if path.is_none() {
-        println!("skipped: corpus absent");
-    }
-    let bytes = std::fs::read(path?).expect("facts can be read");
+    let path = perf_testdata::corpus::corpus(relative)?;
+    let bytes = std::fs::read(path).expect("facts can be read");
     Some(serde_json::from_slice(&bytes).expect("facts are JSON"))
 }
 

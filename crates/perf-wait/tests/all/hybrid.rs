@@ -283,10 +283,7 @@ fn four_ranks() -> Option<Trace> {
         perf_testdata::corpus::corpus(&relative)
     };
     let paths: Option<Vec<PathBuf>> = names.into_iter().map(path).collect();
-    let Some(paths) = paths else {
-        println!("skipped: corpus absent");
-        return None;
-    };
+    let paths = paths?;
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     let options = perf_formats::OpenOptions::new();
     let recording = perf_formats::chrome::open(&paths, &options, &Job::default());

@@ -1,4 +1,4 @@
-//! Clusters as JSON and as tables.
+//! Output of `cluster` as JSON and as tables.
 
 use super::{Found, How};
 use crate::findings;
@@ -58,7 +58,7 @@ impl Found {
         }
     }
 
-    /// Returns a row for each cluster, the noise last.
+    /// Returns a row for each cluster, noise last.
     pub(super) fn clusters_table(&self) -> Table {
         let clusters = self.clusters();
         let each = || {

@@ -1,4 +1,4 @@
-//! Clusters of the CPU bursts of a recording.
+//! Subcommand `cluster`: clusters the CPU bursts of a recording by their metrics.
 
 mod json;
 mod picture;
@@ -79,19 +79,20 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     found.text(options.sweep, out)
 }
 
-/// Origin of the radius, and thereby of the clusters.
+/// Origin of the radius.
 enum How {
     /// The radius is an option.
     Given,
     /// The radius was chosen from the distances between the points.
     Chosen(EpsChoice),
-    /// The radii of a refinement in their order, and the nodes of the resulting tree.
+    /// The radii are those of a refinement, in their order. The second part has the nodes of the
+    /// resulting tree.
     Refined(Vec<f64>, Vec<RefineNode>),
 }
 
 /// Bursts of a recording with their points and clusters.
 struct Found {
-    /// Recording as bursts.
+    /// Bursts of the recording with their origin.
     from: Gathered,
     /// Points in the space of the axes.
     scaled: Scaled,
@@ -107,7 +108,7 @@ struct Found {
     eps: f64,
     /// Number of points of a dense neighbourhood.
     min_points: usize,
-    /// Second radius and number of points, used to cluster the noise of the first ones.
+    /// Second radius and number of points, with which the noise of the first clustering was clustered.
     rest: Option<(f64, usize)>,
     /// Minimum duration of the bursts.
     min_duration: Nanos,
@@ -115,7 +116,7 @@ struct Found {
     is_chosen: bool,
     /// Division of the CPU time by class of bursts.
     balance: TimeBalance,
-    /// Score of each cluster, noise first, and of the whole clustering.
+    /// SPMD score of each cluster, noise first, and of the whole clustering.
     score: perfkit::track::SpmdScore,
 }
 
@@ -194,7 +195,8 @@ impl Found {
         &self.from.bursts
     }
 
-    /// Returns the values of all metrics; durations are added because they have no column.
+    /// Returns the values of the metrics of all axes for each burst. Durations have no column and
+    /// are computed.
     fn values(&self) -> Vec<Vec<f64>> {
         let values = |name: &String| match self.bursts().column(name) {
             Ok(column) => column.values.clone(),

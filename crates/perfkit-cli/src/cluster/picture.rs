@@ -1,4 +1,4 @@
-//! Clusters as pictures and pages.
+//! Output of `cluster` as pictures and pages.
 
 use super::Found;
 use crate::failure::Outcome;

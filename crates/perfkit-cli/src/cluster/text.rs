@@ -1,4 +1,4 @@
-//! Clusters as text.
+//! Output of `cluster` as text.
 
 use super::{Found, How};
 use crate::failure::Outcome;
@@ -64,7 +64,7 @@ impl Found {
         Ok(())
     }
 
-    /// Returns the complete bursts that are no points, by the axis that excludes them.
+    /// Returns the complete bursts that are not points, by the axis that excludes them.
     pub(super) fn no_points(&self) -> Vec<(&str, perfkit::track::Amount)> {
         let amounts = &self.scaled.frames[0].left_out;
         let all = self.metrics.iter().map(String::as_str).zip(amounts);

@@ -1,4 +1,4 @@
-//! Events of a trace as a table.
+//! Table of the events of a trace, for the conversion to CSV.
 
 use perfkit::core::{Column, Event, Nanos, Table, Trace};
 
@@ -21,7 +21,7 @@ struct Cells {
     bytes: Vec<Option<u64>>,
 }
 
-/// Returns a row for each event, and the number of events with values or numbers that have no column.
+/// Returns a row for each event, and the number of events with values that have no column.
 pub(super) fn table(trace: &Trace) -> (Table, u64) {
     let definitions = trace.definitions();
     let (system, clock) = (&definitions.system, definitions.clock);

@@ -72,7 +72,7 @@ impl Format {
         found.map_or("", |(name, ..)| name)
     }
 
-    /// Returns the format of a path by its extension; a path without one is the folder of an archive.
+    /// Returns the format of a path by its extension. A path without an extension is the folder of an OTF2 archive.
     ///
     /// # Errors
     /// Returns [`Failure::Usage`] for any other extension.
@@ -115,7 +115,8 @@ pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Returns the folder of an OTF2 archive, and options with its name. A path that ends in .otf2 is that of the anchor.
+/// Returns the folder of an OTF2 archive and options with its name. A path that ends in `.otf2` is the anchor file in
+/// the folder.
 pub(super) fn archive(path: &Path) -> (PathBuf, WriteOptions) {
     let options = WriteOptions::default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

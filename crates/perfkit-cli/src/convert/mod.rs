@@ -1,4 +1,4 @@
-//! Conversion of a recording to another format.
+//! Subcommand `convert`: writes a recording in another format and reports the losses.
 
 mod events;
 mod format;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes a recording in another format, and counts what that format cannot hold
+/// Writes a recording in another format, and counts the parts that the format cannot represent
 ///
 /// A trace becomes an OTF2 archive, a Paraver trace, Chrome JSON, a Perfetto trace, a table of its events, or a Cube
 /// profile of its calls. A profile becomes a Cube profile or a table of its severities.
@@ -49,7 +49,7 @@ struct Written {
     what: &'static str,
     /// Losses and completions by rule.
     diagnostics: Diagnostics,
-    /// Number of events that are dropped or written incompletely, and the reason.
+    /// Number of events that are dropped or written incompletely, and a description of these events.
     lost: (u64, &'static str),
 }
 
@@ -64,7 +64,7 @@ impl Written {
     }
 }
 
-/// Reads the recording and writes it.
+/// Reads the recording and writes it in the other format.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if the format is unknown or cannot represent the recording, or if the
@@ -136,7 +136,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Events that Chrome JSON and Perfetto traces cannot represent.
+/// Description of the events that Chrome JSON and Perfetto traces cannot represent.
 const NO_CALLS: &str = "ends of messages without the other end, collectives, remote access, requests, switches of \
     recording, samples of call paths";
 

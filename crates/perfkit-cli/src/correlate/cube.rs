@@ -9,6 +9,7 @@
 
 use super::list::List;
 use crate::failure::{Failure, input};
+use crate::scope::scoped_name;
 use perfkit::core::{
     CallPathId, Combine, Diagnostics, Job, Metric, MetricId, Profile, ProfileMetric, Result,
     RowStore, Scope, Severities, Value, ValueType,
@@ -89,19 +90,24 @@ impl RowStore for Results {
 }
 
 /// Returns the profile with two more metrics for each compared metric.
-fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profile, Failure> {
+fn with_results(profile: &Profile, list: &List) -> std::result::Result<Profile, Failure> {
     let first = MetricId::from_index(profile.metrics().len());
     let first = first.ok_or_else(|| Failure::Input("too many metrics".into()))?;
     let (base, locations) = (
         Arc::clone(profile.rows()),
         profile.system().locations().len(),
     );
+    let stored = profile;
     let (mut profile, mut values) = (profile.clone(), BTreeMap::new());
     let compared: BTreeSet<MetricId> = list.extremes().map(|(metric, ..)| metric).collect();
     let mut added = BTreeMap::new();
     for metric in compared {
-        let of = profile.metrics().get(metric.index());
-        let of = of.map_or_else(String::new, |of| of.metric.name.clone());
+        let of = list.profile.metrics().get(metric.index());
+        let of = of.map_or_else(String::new, |of| match stored.metric(&of.metric.name) {
+            // A metric in its stored scope keeps its name.
+            Some(id) if stored.metrics()[id.index()].scope == of.scope => of.metric.name.clone(),
+            _ => scoped_name(of),
+        });
         let about = list.about();
         let mut ids = [first; 2];
         for (id, (word, which, combine)) in ids.iter_mut().zip([
@@ -158,7 +164,7 @@ fn free(profile: &Profile, name: String) -> String {
 /// names the content that cannot be kept.
 pub(super) fn write(
     profile: &Profile,
-    list: &List<'_>,
+    list: &List,
     archive: Option<&Path>,
     to: &mut dyn Write,
 ) -> std::result::Result<Diagnostics, Failure> {

@@ -1,27 +1,35 @@
 //! The ordered list of views and its output.
 
-use super::grid::Grid;
-use super::{Options, Related, call_path, metric};
-use crate::failure::{Failure, Outcome, input};
+use super::views::Views;
+use super::{Options, Related, call_path};
+use crate::failure::{Failure, Outcome};
 use crate::findings::Findings;
 use crate::progress::Bar;
+use crate::scope::{scope_of, scoped_name};
 use crate::table;
-use perfkit::core::{CallPathId, Column, Combine, Job, MetricId, Profile, Table};
+use perfkit::core::{CallPathId, Column, Job, MetricId, Profile, Table};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, CheckedRank, Confidence, Correlation, Match, Missing, NullParams,
-    RankParams, Score, Spectra, TOLERANCE, stored_rows,
+    AxisFilter, AxisPower, CheckedRank, Confidence, Correlation, Kinship, Match, NullParams,
+    RankParams, Score, Spectra, TOLERANCE,
 };
 use perfkit::topology::Topology;
 use perfkit::view::Section;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 /// Ordered list of views with the data behind it.
 #[derive(Debug)]
-pub(super) struct List<'a> {
-    /// Profile of the views.
-    pub(super) profile: &'a Profile,
+pub(super) struct List {
+    /// Profile of the views, in their scope.
+    pub(super) profile: Profile,
+    /// Kin among the views.
+    kin: Kinship,
+    /// `true` if kin of the reference and identical views are listed.
+    shows_kin: bool,
+    /// Labels of the call paths of the views.
+    labels: BTreeMap<CallPathId, String>,
     /// Grid of the locations.
     pub(super) topology: Topology,
     /// Weight of each axis.
@@ -64,8 +72,10 @@ struct ViewName {
     metric: String,
     /// Scope of the metric: `inclusive`, `exclusive` or empty.
     scope: String,
-    /// Names of the regions of the call path.
+    /// Names of the regions of the call path, with its number if several have them.
     path: String,
+    /// Number of the call path.
+    call_path: u32,
 }
 
 /// Correlation of a view, for `--json`.
@@ -76,22 +86,24 @@ struct Listed {
     view: ViewName,
     /// Correlation that decides the position in the list, in `-1.0..=1.0`.
     r: f64,
-    /// Shift of `r`, one offset for each axis.
-    shift: Vec<usize>,
+    /// Shift of `r`, one offset in the shorter direction for each axis.
+    shift: Vec<isize>,
     /// Largest correlation over all shifts.
     max: f64,
     /// Shift of the largest correlation.
-    max_shift: Vec<usize>,
+    max_shift: Vec<isize>,
     /// Smallest correlation over all shifts.
     min: f64,
     /// Shift of the smallest correlation.
-    min_shift: Vec<usize>,
+    min_shift: Vec<isize>,
     /// Correlation without a shift.
     zero: f64,
     /// Pearson's r without filter and shift, in `-1.0..=1.0`; `None` if it was not computed.
     pearson: Option<f64>,
     /// Number of cells without a value.
     missing: usize,
+    /// `true` if the view contains the reference, is part of it or equals it.
+    kin: bool,
     /// Probability of the correlation by chance for one view.
     p: Option<f64>,
     /// Probability that the strongest of all views reaches the correlation by chance.
@@ -166,20 +178,30 @@ pub(super) fn weights(f: &[f64]) -> String {
 /// machine.
 const TIE: f64 = 1e-9;
 
-impl<'a> List<'a> {
-    pub(super) fn of(profile: &'a Profile, options: &Options) -> Result<Self, Failure> {
-        let metric = metric(profile, options.metric.as_deref())?;
-        let reference = (metric, call_path(profile, &options.path)?);
-        let Grid {
-            topology,
-            source,
-            notes,
-        } = Grid::of(profile, options)?;
-        let lens = topology.shape().lens();
-        let axes = match &options.axes {
-            Some(axes) => axes.weights(topology.shape())?,
-            None => vec![1.0; lens.len()],
+impl List {
+    pub(super) fn of(profile: &Profile, options: &Options) -> Result<Self, Failure> {
+        let Some(path) = &options.path else {
+            return Err(Failure::Usage("--path selects the reference".into()));
         };
+        let reference = call_path(profile, path)?;
+        let Views {
+            profile,
+            topology,
+            notes,
+            axes,
+            rows,
+            spectra,
+            metric,
+            labels,
+        } = Views::of(profile, options, Some(reference))?;
+        let reference = (metric, reference);
+        let own = rows.iter().position(|row| *row == reference);
+        let own = own.unwrap_or_default();
+        if let Some(skipped) = spectra.skipped().iter().find(|it| it.view == own) {
+            return Err(Failure::Input(format!(
+                "the reference has no correlation with any view: {skipped}"
+            )));
+        }
         let usage = |error: perfkit::spectral::Error| Failure::Usage(error.to_string());
         let filter = AxisFilter::new(&axes);
         let filter = filter.map_err(|error| Failure::Usage(format!("--axes: {error}")))?;
@@ -195,26 +217,7 @@ impl<'a> List<'a> {
                 "--tolerance {tolerance}: not a number from 0 to below 1"
             ))
         })?;
-        let metrics: Vec<MetricId> = if options.same_metric {
-            vec![metric]
-        } else {
-            (0..profile.metrics().len())
-                .filter_map(MetricId::from_index)
-                .collect()
-        };
-        let mut rows = stored_rows(profile, &metrics);
-        let own = rows.iter().position(|row| *row == reference);
-        let own = own.unwrap_or_else(|| {
-            rows.push(reference);
-            rows.len() - 1
-        });
-        check_memory(&topology, rows.len(), options, &source)?;
         let job = Bar::job();
-        let mut builder = Spectra::<f64>::builder(&lens).map_err(usage)?;
-        builder
-            .add_rows(profile, &topology, &rows, Missing::Fill, &job)
-            .map_err(input)?;
-        let spectra = builder.finish();
         let ranked = ranked(&spectra, own, &filter, &params, &job);
         let (matches, has_ties) = ranked.map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
@@ -231,7 +234,11 @@ impl<'a> List<'a> {
                 confidence: confidence.map_err(usage)?,
             });
         }
+        let kin = Kinship::of(&profile, &rows);
         Ok(List {
+            kin,
+            shows_kin: options.kin,
+            labels,
             profile,
             topology,
             axes,
@@ -260,7 +267,8 @@ impl<'a> List<'a> {
                 self.rows.len()
             ));
         }
-        let changed = self.matches.iter().take(top).filter(|found| {
+        let shown = self.shown(top);
+        let changed = shown.iter().filter(|(_, found)| {
             let strict = found.correlation.strict();
             !self.is_paper() && (found.peak.at, found.peak.r) != (strict.at, strict.r)
         });
@@ -272,11 +280,26 @@ impl<'a> List<'a> {
                  such shift is reported (--tolerance 0 reports the largest |r|)"
             ));
         }
+        let listed = self.listed_positions(&self.matches).len();
+        let kin = self
+            .matches
+            .iter()
+            .filter(|found| self.is_kin(found))
+            .count();
+        if listed < self.matches.len() {
+            let same = self.matches.len() - listed - kin;
+            notes.push(format!(
+                "of {} views, {kin} of the reference's kin (they contain it, are part of it or equal it) and {same} \
+                 identical to another view are hidden (--kin lists them)",
+                self.matches.len()
+            ));
+        }
         if self.is_paper() {
             notes.push(
                 "in order of the largest r: opposites of the reference are at the end".into(),
             );
         }
+        notes.extend(self.open_axes());
         if self.power.share.iter().all(|share| *share == 0.0) {
             notes.push("the reference is the same everywhere, so that nothing follows it".into());
         }
@@ -284,6 +307,64 @@ impl<'a> List<'a> {
             notes.push("all axes weigh 0: everything is filtered away, and every r is 0".into());
         }
         notes
+    }
+
+    /// Describes the open axes that keep variation; `None` if there are none.
+    fn open_axes(&self) -> Option<String> {
+        let axes = self.topology.shape().axes().iter().zip(&self.axes);
+        let open = axes.enumerate().filter_map(|(at, (axis, weight))| {
+            let is_open = !axis.periodic && axis.len > 1 && *weight > 0.0;
+            is_open.then(|| match axis.name.as_str() {
+                "" => at.to_string(),
+                name => format!("{at} ({name})"),
+            })
+        });
+        let open: Vec<String> = open.collect();
+        let (axes, are) = match open.len() {
+            0 => return None,
+            1 => ("axis", "is"),
+            _ => ("axes", "are"),
+        };
+        Some(format!(
+            "{axes} {} {are} open, but the transform wraps: a shift moves cells from one end to the other",
+            open.join(", ")
+        ))
+    }
+
+    /// Returns `true` if a view is kin of the reference: one contains the other, or they are equal.
+    fn is_kin(&self, found: &Match) -> bool {
+        let views = self.spectra.views();
+        let first = |view: usize| views.get(view).and_then(|it| it.same_as).unwrap_or(view);
+        self.kin.are_kin(self.own, found.view) || first(found.view) == first(self.own)
+    }
+
+    /// Returns the positions of the views that are listed: without kin of the reference, and only
+    /// the first of identical views.
+    fn listed_positions(&self, matches: &[Match]) -> Vec<usize> {
+        let mut known = BTreeSet::new();
+        let views = self.spectra.views();
+        let mut is_listed = |found: &Match| {
+            let view = views.get(found.view);
+            let first = view.and_then(|it| it.same_as).unwrap_or(found.view);
+            // Constant views have no pattern in common.
+            let is_constant = view.is_some_and(|it| it.is_constant());
+            !self.is_kin(found) && (is_constant || known.insert(first))
+        };
+        let all = matches.iter().enumerate();
+        let listed = all.filter(|(_, found)| self.shows_kin || is_listed(found));
+        listed.map(|(at, _)| at).collect()
+    }
+
+    /// Returns the first `top` listed views with their positions.
+    fn shown(&self, top: usize) -> Vec<(usize, &Match)> {
+        let positions = self.listed_positions(&self.matches).into_iter();
+        let shown = positions.filter_map(|at| Some((at, self.matches.get(at)?)));
+        shown.take(top).collect()
+    }
+
+    /// Returns the view that correlates best.
+    pub(super) fn best(&self) -> Option<&Match> {
+        self.shown(1).first().map(|(_, found)| *found)
     }
 
     /// Returns `true` if the order is by the largest R, as in the paper, instead of the largest
@@ -294,7 +375,7 @@ impl<'a> List<'a> {
 
     /// Returns the best views under other weights of the axes, in the same order.
     pub(super) fn under(&self, f: &[f64], top: usize) -> perfkit::spectral::Result<Vec<Match>> {
-        let mut matches = if f == self.axes {
+        let matches = if f == self.axes {
             self.matches.clone()
         } else {
             ranked(
@@ -306,8 +387,12 @@ impl<'a> List<'a> {
             )?
             .0
         };
-        matches.truncate(top);
-        Ok(matches)
+        let mut listed = self.listed_positions(&matches);
+        listed.truncate(top);
+        Ok(listed
+            .into_iter()
+            .filter_map(|at| matches.get(at).copied())
+            .collect())
     }
 
     /// Returns the probabilities of the match at a position of the list: for one view, and for all
@@ -354,33 +439,23 @@ impl<'a> List<'a> {
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
         let metric = self.profile.metrics().get(metric.index());
         let metric = metric.map_or_else(String::new, |metric| metric.metric.name.clone());
-        (
-            metric,
-            self.profile.calls().name(path, self.profile.regions()),
-        )
+        (metric, self.labels.get(&path).cloned().unwrap_or_default())
     }
 
     /// Returns metric and call path for output. The scope is appended to the name of a metric that
     /// does not state it.
     pub(super) fn label(&self, row: (MetricId, CallPathId)) -> (String, String) {
         let (name, path) = self.name(row);
-        let scope = self.scope(row.0);
-        let is_stated = scope.is_empty() || name.starts_with(&scope);
-        if is_stated {
-            (name, path)
-        } else {
-            (format!("{name} ({scope})"), path)
-        }
+        let metric = self.profile.metrics().get(row.0.index());
+        (metric.map_or(name, scoped_name), path)
     }
 
     /// Returns `inclusive` or `exclusive`; empty for a metric that is not additive, because it has
     /// no scope.
     fn scope(&self, metric: MetricId) -> String {
         let metric = self.profile.metrics().get(metric.index());
-        let metric = metric.filter(|metric| metric.combine == Combine::Sum);
-        metric.map_or_else(String::new, |metric| {
-            format!("{:?}", metric.scope).to_lowercase()
-        })
+        let scope = metric.and_then(scope_of);
+        scope.unwrap_or_default().to_string()
     }
 
     pub(super) fn row(&self, found: &Match) -> (MetricId, CallPathId) {
@@ -389,28 +464,29 @@ impl<'a> List<'a> {
 
     /// Returns the reported shift with commas between the axes.
     pub(super) fn shift(&self, found: &Match) -> String {
-        let shift = self.spectra.plan().shift(found.peak);
-        let shift: Vec<String> = shift.iter().map(usize::to_string).collect();
+        let shift = self.spectra.plan().steps(found.peak);
+        let shift: Vec<String> = shift.iter().map(isize::to_string).collect();
         shift.join(",")
     }
 
     /// Returns the first `top` views for `--json`.
     pub(super) fn json(&self, top: usize, findings: Findings) -> impl Serialize {
         let plan = self.spectra.plan();
-        let views = self.matches.iter().take(top).enumerate();
+        let views = self.shown(top).into_iter();
         let views = views.map(|(at, found)| {
             let Correlation { max, min, zero, .. } = found.correlation;
             Listed {
                 view: self.view(self.row(found)),
                 r: found.r(),
-                shift: plan.shift(found.peak),
+                shift: plan.steps(found.peak),
                 max: max.r,
-                max_shift: plan.shift(max),
+                max_shift: plan.steps(max),
                 min: min.r,
-                min_shift: plan.shift(min),
+                min_shift: plan.steps(min),
                 zero,
                 pearson: found.pearson,
                 missing: found.missing,
+                kin: self.is_kin(found),
                 p: self.chance(at).map(|(p, _)| p),
                 p_of_all: self.chance(at).map(|(_, p)| p),
             }
@@ -453,6 +529,7 @@ impl<'a> List<'a> {
             metric,
             scope: self.scope(row.0),
             path,
+            call_path: row.1.0,
         }
     }
 
@@ -523,7 +600,8 @@ impl<'a> List<'a> {
 
     /// Returns the first `top` views with labels for output.
     fn listed(&self, top: usize, description: impl Into<Cow<'static, str>>) -> Table {
-        let matches = || self.matches.iter().take(top);
+        let shown = self.shown(top);
+        let matches = || shown.iter().map(|(_, found)| *found);
         let labels: Vec<_> = matches().map(|it| self.label(self.row(it))).collect();
         let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", matches().map(of));
         let pearson = matches().map(|found| found.pearson);
@@ -546,7 +624,7 @@ impl<'a> List<'a> {
         if self.chances.is_none() {
             return table;
         }
-        let chances: Vec<_> = (0..labels.len()).map(|at| self.chance_texts(at)).collect();
+        let chances: Vec<_> = shown.iter().map(|(at, _)| self.chance_texts(*at)).collect();
         let chance = |which: usize| {
             let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
             chances.iter().map(of)
@@ -561,7 +639,7 @@ impl<'a> List<'a> {
         let plan = self.spectra.plan();
         let all = || self.matches.iter();
         let shift = |peak| {
-            let shift: Vec<String> = plan.shift(peak).iter().map(usize::to_string).collect();
+            let shift: Vec<String> = plan.steps(peak).iter().map(isize::to_string).collect();
             shift.join(" ")
         };
         let names: Vec<(String, String)> = all().map(|found| self.name(self.row(found))).collect();
@@ -570,6 +648,10 @@ impl<'a> List<'a> {
             .with(Column::text(
                 "metric",
                 names.iter().map(|(metric, _)| metric.as_str()),
+            ))
+            .with(Column::text(
+                "scope",
+                all().map(|found| self.scope(self.row(found).0)),
             ))
             .with(Column::text(
                 "call path",
@@ -592,7 +674,8 @@ impl<'a> List<'a> {
                 "Pearson",
                 "",
                 all().map(|found| found.pearson),
-            ));
+            ))
+            .with(Column::flags("kin", all().map(|found| self.is_kin(found))));
         if self.chances.is_none() {
             return table;
         }
@@ -628,7 +711,7 @@ impl<'a> List<'a> {
 
     /// Describes the metrics that [`results`](super::results) adds to the profile.
     pub(super) fn about(&self) -> String {
-        let (metric, path) = self.name(self.reference);
+        let (metric, path) = self.label(self.reference);
         format!("{metric} of {path}, axes {:?}", self.axes)
     }
 
@@ -653,38 +736,6 @@ fn chance_text(p: f64, surrogates: usize) -> String {
     } else {
         format!("{p:.digits$}")
     }
-}
-
-/// Refuses spectra and scores of surrogates that would exceed the memory budget, before they are
-/// allocated.
-fn check_memory(
-    topology: &Topology,
-    views: usize,
-    options: &Options,
-    source: &str,
-) -> Result<(), Failure> {
-    /// Number of bytes in a GiB.
-    const GIB: f64 = (1u64 << 30) as f64;
-    // Rows in addition to the spectra: views and spectra of a batch, and working space for each
-    // thread.
-    const BESIDE: usize = 64;
-    let cells = topology.shape().cells();
-    let spectra = views.saturating_add(BESIDE).saturating_mul(cells);
-    let scores = views.saturating_mul(options.surrogates.unwrap_or_default());
-    let numbers = spectra.saturating_add(scores);
-    let gib = numbers.saturating_mul(size_of::<f64>()) as f64 / GIB;
-    let budget = options.memory;
-    if gib <= budget {
-        return Ok(());
-    }
-    let surrogates = match options.surrogates {
-        Some(count) => format!(" and their scores with --surrogates {count}"),
-        None => String::new(),
-    };
-    Err(Failure::Input(format!(
-        "{source}: {views} views of {cells} cells{surrogates} take {gib:.2} GiB, more than the memory budget of \
-         {budget} GiB; --same-metric compares fewer views, --memory raises the budget"
-    )))
 }
 
 /// Ranks all views by their correlation with one of them. The flag is `true` if some views are

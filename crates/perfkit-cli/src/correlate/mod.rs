@@ -6,6 +6,8 @@ mod grid;
 mod list;
 mod options;
 mod pictures;
+mod relations;
+mod views;
 
 pub use options::Options;
 
@@ -14,9 +16,9 @@ use crate::findings::{self, Findings};
 use crate::messages;
 use crate::output;
 use crate::recording;
-use crate::suggest::{hint, near};
+use crate::suggest::near;
 use list::List;
-use perfkit::core::{CallPathId, MetricId, Profile};
+use perfkit::core::{CallPathId, Profile};
 use perfkit::view::{Scene, Section, Theme};
 use std::io::Write;
 
@@ -37,6 +39,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let opened = recording::profile(&options.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
+    if options.path.is_none() {
+        return relations::run(options, &opened, out);
+    }
     let list = List::of(&opened.profile, options)?;
     for note in list.notes(options.top) {
         messages::say(&format!("note: {note}"));
@@ -127,23 +132,12 @@ pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
     ])
 }
 
-fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
-    let Some(name) = name else {
-        let first = (!profile.metrics().is_empty()).then_some(MetricId(0));
-        return first.ok_or_else(|| Failure::Input("the profile has no metric".into()));
-    };
-    profile.metric(name).ok_or_else(|| {
-        let metrics = profile.metrics().iter();
-        let hint = hint(name, metrics.map(|metric| metric.metric.name.as_str()));
-        Failure::Input(format!("--metric {name}: no such metric{hint}"))
-    })
-}
-
 /// Finds a call path by its number or by the names of its regions.
 fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
     let count = profile.calls().paths().len();
     let ids = || (0..count).filter_map(CallPathId::from_index);
     let name = |at| profile.calls().name(at, profile.regions());
+    let labels = profile.call_path_labels();
     if let Ok(number) = text.parse::<u32>() {
         let known = (number as usize) < count;
         return known.then_some(CallPathId(number)).ok_or_else(|| {
@@ -167,6 +161,9 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
             ));
             return Ok(*path);
         }
+    }
+    if let Some(path) = ids().find(|path| labels.label(*path) == text) {
+        return Ok(path);
     }
     let names: Vec<String> = ids().map(name).collect();
     // The innermost functions suffice if no other path ends with them.

@@ -4,11 +4,12 @@ use super::axes::Axes;
 use super::grid::Rule;
 use crate::options::{General, TRACE, positive};
 use crate::pictures::Files;
+use crate::scope::ScopeBy;
 use clap::Args;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Correlates the severity views of a profile with that of one call path over a grid of locations
+/// Correlates the severity views of a profile with that of one call path, or all of them, over a grid of locations
 ///
 /// Weights of the axes remove the variation along an axis, such as that of a known imbalance, before views are
 /// compared.
@@ -19,12 +20,15 @@ pub struct Options {
         "Profile (.cubex, .cube, a TAU folder, .ppk), or recording with events, whose calls make a profile: {TRACE}"
     ))]
     pub(crate) file: PathBuf,
-    /// Call path to compare with, written with ` > `, or its number
+    /// Call path to compare with, written with ` > `, or its number [default: all pairs of views are compared without
+    /// shift, and those that correlate beyond chance are printed as sentences]
     #[arg(long, value_name = "PATH")]
-    pub(crate) path: String,
-    /// Metric of the call path [default: the first of the profile]
+    pub(crate) path: Option<String>,
+    /// Metric of the call path, such as "exclusive time" [default: the first of the profile]
     #[arg(long, value_name = "M")]
     pub(crate) metric: Option<String>,
+    #[command(flatten)]
+    pub(crate) scope: ScopeBy,
     /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE or metadata:NAME
     ///
     /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
@@ -42,20 +46,32 @@ pub struct Options {
     pub(crate) axes: Option<Axes>,
     /// Order by the largest r over all shifts, as the text of the paper does, which puts opposites low in the
     /// list [default: by the largest |r|]
-    #[arg(long)]
+    #[arg(long, requires = "path")]
     pub(crate) paper: bool,
     /// Relative difference within which magnitudes of r count as equal, from 0 to below 1: of equal ones the smallest
     /// shift is reported, with 0 always the largest |r| [default: 0.01]
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "S",
+        allow_negative_numbers = true,
+        requires = "path"
+    )]
     pub(crate) tolerance: Option<f64>,
+    /// List kin too: views that contain the reference, are part of it or equal another view; without --path, also
+    /// test pairs of which one view contains the other
+    #[arg(long)]
+    pub(crate) kin: bool,
+    /// Expected share of false pairs among those found without --path, between 0 and 1 [default: 0.05]
+    #[arg(long, value_name = "SHARE", conflicts_with = "path")]
+    pub(crate) rate: Option<f64>,
     /// Compare with views of the same metric only
     #[arg(long)]
     pub(crate) same_metric: bool,
     /// Estimate the probability of each correlation by chance from N random references of the same spectrum;
     /// takes N transforms a view
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "path")]
     pub(crate) surrogates: Option<usize>,
-    /// Views to list
+    /// Views or pairs to list
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
     /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
@@ -66,7 +82,12 @@ pub struct Options {
     pub(crate) csv: Option<PathBuf>,
     /// Write the profile as .cubex with the largest and the smallest correlation of each call path as two metrics,
     /// "correlation of M" and "anticorrelation of M"
-    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    #[arg(
+        long,
+        value_name = "OUT",
+        help_heading = "Output files",
+        requires = "path"
+    )]
     pub(crate) cube: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: Files,

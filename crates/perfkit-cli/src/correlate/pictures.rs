@@ -17,11 +17,14 @@ pub(super) const TOP: usize = 12;
 /// Largest number of characters of a title above a grid.
 const TITLE: usize = 60;
 
-impl List<'_> {
+impl List {
     /// Returns the title of pictures and pages, with the name of the recording and of the call path.
     pub(super) fn title(&self, name: &str) -> String {
-        let (_, path) = self.label(self.reference);
-        format!("{name}: correlated with {}", shortened(&path, TITLE))
+        let (metric, path) = self.label(self.reference);
+        format!(
+            "{name}: correlated with {metric} of {}",
+            shortened(&path, TITLE)
+        )
     }
 
     /// Returns a section with both grids and the list of views, for the selected weights of the
@@ -45,7 +48,7 @@ impl List<'_> {
     pub(super) fn scene(&self, title: &str, theme: Theme) -> Result<Scene, Failure> {
         let filter = AxisFilter::new(&self.axes).map_err(|error| failed(error.into()))?;
         let is_filtered = self.axes.iter().any(|weight| *weight != 1.0);
-        let best = self.matches.first();
+        let best = self.best();
         let best = best.map(|found| (found.view, self.row(found), Some(found)));
         let mut drawn = Vec::new();
         for (view, row, found) in [(self.own, self.reference, None)].into_iter().chain(best) {
@@ -100,7 +103,7 @@ impl List<'_> {
         let shape = self.topology.shape();
         let mut values = vec![0.0; shape.cells()];
         self.topology
-            .view_of_into(self.profile, metric, path, &mut values)
+            .view_of_into(&self.profile, metric, path, &mut values)
             .map_err(unreadable)?;
         let unit = self.profile.metrics().get(metric.index());
         let (unit, factor) = pictures::unit(unit.map_or("", |found| &found.metric.unit));

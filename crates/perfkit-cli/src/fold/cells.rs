@@ -1,4 +1,4 @@
-//! Cells of a fold as a table.
+//! Table of the cells of a fold, for CSV.
 
 use super::View;
 use perfkit::core::{Column, Table};

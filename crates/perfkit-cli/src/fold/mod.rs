@@ -1,4 +1,4 @@
-//! The folded timeline of a recording: many streams in few rows.
+//! Subcommand `fold`: folds the timeline of a recording, many streams in few rows.
 
 mod cells;
 mod options;
@@ -24,7 +24,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Folds a recording and prints a row of letters for each row of the fold. `words` are the
-/// arguments, used in the page for the command that draws another window.
+/// arguments, from which the page composes the command that draws another window.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
@@ -93,7 +93,7 @@ fn overlay(recording: &Recording, names: &str) -> Result<Overlay, Failure> {
 /// Fold of a recording with the statistics of its rows.
 #[derive(Debug)]
 struct View {
-    /// Folder that was used.
+    /// Folder that computed the fold.
     folder: Folder,
     /// Rows of the fold.
     fold: Fold,
@@ -101,7 +101,7 @@ struct View {
     usage: Vec<Usage>,
     /// Name of the operation.
     op: String,
-    /// Operation, if it is an option.
+    /// Operation, if it was selected by an option.
     chosen: Option<Op>,
 }
 

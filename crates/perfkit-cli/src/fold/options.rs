@@ -1,4 +1,4 @@
-//! Command line of `fold`.
+//! Command line of `fold`: its options, and the operation of a fold by name.
 
 use crate::clocks::ClocksBy;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1200, value_parser = columns)]
     pub(crate) columns: usize,
     /// Hatch the time in which ranks wait for others, with arrows from the causes of the longest waits and the critical
-    /// path; in a page as a picture of its own
+    /// path; in a page as a separate picture
     #[arg(long)]
     pub(crate) waits: bool,
     /// Heading of the picture
@@ -85,7 +85,7 @@ impl Options {
         file_names(&self.files)
     }
 
-    /// Returns the name of the first file, and the number of further files.
+    /// Returns the name of the first file and the number of further files.
     pub(crate) fn name(&self) -> String {
         let first = self
             .files
@@ -187,7 +187,10 @@ impl Operation {
         Ok(Operation { name, kind })
     }
 
-    /// Returns the operation with the identifier of its state in the recording.
+    /// Returns the operation for a recording, with the identifier of its state.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Usage`] if the recording does not have the state.
     pub(crate) fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
         let state = |name: &String| {
             let classes = timelines.classes();

@@ -1,4 +1,4 @@
-//! The output of `fold`: a strip of letters for each row, or JSON.
+//! Output of `fold` as text, with a strip of letters for each row, and as JSON.
 
 use super::View;
 use crate::failure::Outcome;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::ops::Range;
 
 impl View {
-    /// Returns the share of the cells of a row that show each state.
+    /// Returns the share of the cells that show each state, largest first.
     fn shares(&self, cells: &[Cell]) -> Vec<(ClassId, f64)> {
         let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
         for class in cells.iter().filter_map(Cell::picture) {
@@ -26,7 +26,7 @@ impl View {
         shares
     }
 
-    /// Returns the exact busy share of some streams for each character, as shades.
+    /// Returns a strip with the exact busy share of some streams in the cells of each character, as [`SHADES`].
     fn shades(&self, streams: &[u32], pieces: &[Range<usize>]) -> String {
         let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
         let shade = |piece: &Range<usize>| {
@@ -208,7 +208,7 @@ const STRIP: usize = 80;
 const SHADES: &str = " .:-=+*#%@";
 
 /// Largest difference between the share of a strip that shows a state and the busy share of the
-/// row. Above it the busy share is also printed for each character.
+/// row. If the difference is larger, a second strip shows the busy share of each character.
 const MAX_INK_ERROR: f64 = 0.05;
 
 /// Returns the range of cells of each character of a strip.
@@ -232,12 +232,12 @@ struct Letters {
 }
 
 impl Letters {
-    /// Returns the character for some neighbouring cells: their mean if they hold numbers, else the
-    /// letter of a state.
+    /// Returns the character for some neighbouring cells: the letter of a state, or the digit of
+    /// their mean if they hold numbers.
     ///
-    /// Of several states, the one that lacks the most characters is shown. Along a row the number
-    /// of characters of a state is therefore proportional to its cells. Cells without a state do
-    /// not count, so that short events stay visible; a letter is in lower case if its state has
+    /// Of several states, the state that lacks the most characters is shown. The number of
+    /// characters of a state in a row is therefore proportional to its cells. Cells without a state
+    /// do not count, so that short events stay visible. The letter is in lower case if its state has
     /// less than half of the cells.
     fn of(&mut self, cells: &[Cell]) -> char {
         let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();

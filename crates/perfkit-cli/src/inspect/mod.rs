@@ -1,5 +1,7 @@
-//! Summary of a recording. For a trace: locations, regions, events, duration, repairs, the top call
-//! paths. For a profile: the machine, its grids, metrics with their severities, the top call paths.
+//! Subcommand `inspect`: summarises a recording.
+//!
+//! The summary of a trace has locations, regions, events, duration, repairs and the top call paths. The
+//! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.
 
 mod profile;
 mod severities;
@@ -13,6 +15,7 @@ use crate::options::{General, TRACE, UnifyBy};
 use crate::output;
 use crate::pictures::{self, Files};
 use crate::recording::{self, Any, Profiled, Reading, Recording};
+use crate::scope::ScopeBy;
 use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
@@ -23,9 +26,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use trace::Summary;
 
-/// Prints what is in a recording: its size, repairs, clocks and top call paths
+/// Prints a summary of a recording: its size, repairs, clocks and top call paths
 ///
-/// Of a profile it prints the machine, the grids over it, and the metrics with their severities.
+/// For a profile, prints the machine, the grids over it, and the metrics with their severities.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[doc = "Recording with events, or profile"]
@@ -34,9 +37,11 @@ pub struct Options {
     /// Call paths to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Metric of a profile by which call paths are ordered [default: the first that is a time]
+    /// Metric of a profile by which call paths are ordered, such as "exclusive time" [default: the first that is a time]
     #[arg(long, value_name = "M")]
     metric: Option<String>,
+    #[command(flatten)]
+    scope: ScopeBy,
     #[command(flatten)]
     unify: UnifyBy,
     #[command(flatten)]
@@ -61,6 +66,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         file,
         top,
         metric,
+        scope: ScopeBy { scope },
         unify,
         clocks,
         csv,
@@ -79,6 +85,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     match recording::any_by(file, reading)? {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
+            return Err(Failure::Usage(what.into()));
+        }
+        Any::Trace(_) if scope.is_some() => {
+            let what = "--scope is for profiles, a trace has a column for each scope";
             return Err(Failure::Usage(what.into()));
         }
         Any::Trace(trace) => {
@@ -104,7 +114,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         }
         Any::Profile(profile) => {
             let explain = findings::explain(&profile.diagnostics);
-            let summary = ProfileSummary::of(&profile, metric.as_deref(), top).map_err(explain)?;
+            let summary = ProfileSummary::of(&profile, (metric.as_deref(), *scope), top);
+            let summary = summary.map_err(explain)?;
             if general.json {
                 output::json(&mut text, &summary.json())?;
             } else {
@@ -114,14 +125,17 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             let scene = || Ok(summary.bars(&name));
             files.write(&name, scene, || Ok(summary.sections()))?;
             let regions = profile.profile.regions();
-            let table = || severity_table(&profile.profile, regions);
+            let table = || match scope {
+                Some(scope) => severity_table(&profile.profile.in_scope(*scope), regions),
+                None => severity_table(&profile.profile, regions),
+            };
             output::csv(csv.as_ref(), table)?;
         }
     }
     Ok(out.write_all(&text)?)
 }
 
-/// Returns the summary, the `top` call paths and the timeline of a trace as parts of a page.
+/// Returns the timeline, the summary and the `top` call paths of a trace as sections of a page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if no profile of the trace can be computed, and the errors of folding
@@ -137,12 +151,12 @@ pub(crate) fn trace_sections(
     Ok(sections)
 }
 
-/// Returns the metrics and the `top` call paths of a profile as parts of a page.
+/// Returns the metrics and the `top` call paths of a profile as sections of a page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row cannot be read.
 pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Section>, Failure> {
-    Ok(ProfileSummary::of(opened, None, top)?.sections())
+    Ok(ProfileSummary::of(opened, (None, None), top)?.sections())
 }
 
 /// Returns the timeline with one row for each process as sections of a page; empty without events.

@@ -5,7 +5,7 @@ use crate::findings::{self, Findings, Found};
 use crate::inspect::severities::{About, Spread, about};
 use crate::pictures;
 use crate::recording::Profiled;
-use crate::suggest::hint;
+use crate::scope::{find_metric, scope_name};
 use crate::table::{self, counted, grouped};
 use perfkit::core::{
     CallPathId, CartDimension, CartMembers, CartTopology, Column, Combine, MetricId, Nanos,
@@ -21,12 +21,22 @@ use std::io::Write;
 struct Path {
     /// Names of the regions of the call path.
     name: String,
-    /// Exclusive value.
+    /// Exclusive value, over all locations.
     exclusive: f64,
-    /// Inclusive value.
+    /// Inclusive value, over all locations.
     inclusive: f64,
     /// Number of visits; `None` if the profile has no such metric.
     visits: Option<f64>,
+}
+
+impl Path {
+    /// Returns the value in a scope.
+    fn value(&self, scope: Scope) -> f64 {
+        match scope {
+            Scope::Exclusive => self.exclusive,
+            Scope::Inclusive => self.inclusive,
+        }
+    }
 }
 
 /// Summary of a profile.
@@ -40,6 +50,8 @@ pub(crate) struct ProfileSummary<'a> {
     by: Option<MetricId>,
     /// Top call paths.
     paths: Vec<Path>,
+    /// Scope of the values that order the call paths.
+    scope: Scope,
     /// Sum of the exclusive values over all call paths.
     exclusive: f64,
     /// Number of call paths without a caller.
@@ -50,13 +62,14 @@ pub(crate) struct ProfileSummary<'a> {
 
 impl<'a> ProfileSummary<'a> {
     /// Summarises a profile. The `top` call paths are those with the largest values of the metric
-    /// of this name. Without a name the metric is the first time, else the first additive metric.
+    /// of this name and scope. Without a name, the metric is the first additive time, otherwise the
+    /// first additive metric. Without a scope, values are exclusive.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if the metric does not exist or a row cannot be read.
     pub(crate) fn of(
         opened: &'a Profiled,
-        metric: Option<&str>,
+        (metric, scope): (Option<&str>, Option<Scope>),
         top: usize,
     ) -> Result<Self, Failure> {
         let profile = &opened.profile;
@@ -66,10 +79,14 @@ impl<'a> ProfileSummary<'a> {
             let name = profile.metrics()[id.index()].metric.name.to_lowercase();
             name.contains("time") && adds_up(id)
         };
-        let by = match metric {
-            Some(name) => Some(profile.metric(name).ok_or_else(|| unknown(profile, name))?),
-            None => all().find(is_time).or_else(|| all().find(adds_up)),
+        let (by, scope) = match metric {
+            Some(name) => {
+                let (id, scope) = find_metric(profile, name, scope)?;
+                (Some(id), scope)
+            }
+            None => (all().find(is_time).or_else(|| all().find(adds_up)), scope),
         };
+        let scope = scope.unwrap_or(Scope::Exclusive);
         let calls = profile.calls();
         let mut depths: Vec<usize> = Vec::with_capacity(calls.paths().len());
         for path in calls.paths() {
@@ -78,7 +95,7 @@ impl<'a> ProfileSummary<'a> {
             depths.push(above.unwrap_or_default() + 1);
         }
         let (paths, exclusive) = match by {
-            Some(by) => paths(profile, by, top)?,
+            Some(by) => paths(profile, (by, scope), top)?,
             None => (Vec::new(), 0.0),
         };
         Ok(ProfileSummary {
@@ -86,6 +103,7 @@ impl<'a> ProfileSummary<'a> {
             metrics: all().map(|id| about(profile, id)).collect(),
             by,
             paths,
+            scope,
             exclusive,
             roots: calls.children(None).count(),
             deepest: depths.into_iter().max().unwrap_or_default(),
@@ -96,7 +114,7 @@ impl<'a> ProfileSummary<'a> {
         &self.opened.profile.metrics()[id.index()]
     }
 
-    /// Returns the metrics and the top call paths as parts of a page.
+    /// Returns the metrics and the top call paths as sections of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
         let metrics = ["metric", "unit", "scope", "rows", "total"];
         let metrics = self.metrics_table().select(&metrics);
@@ -148,30 +166,42 @@ impl<'a> ProfileSummary<'a> {
                 _ => Column::floats(name, "", values),
             }
         };
-        let share = paths().map(|it| 100.0 * it.exclusive / self.exclusive);
+        let share = paths().map(|it| 100.0 * it.value(self.scope) / self.exclusive);
         let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
-        let words = format!("By exclusive {}, summed over locations.", by.quantity());
-        let table = Table::new("call paths", words)
-            .with(Column::text(
-                "call path",
-                paths().map(|it| it.name.as_str()),
-            ))
-            .with(values("exclusive", |it| it.exclusive))
-            .with(Column::floats("share", "%", share))
-            .with(values("inclusive", |it| it.inclusive))
+        let words = format!(
+            "By {} {}, summed over locations.",
+            scope_name(self.scope),
+            by.quantity()
+        );
+        let table = Table::new("call paths", words).with(Column::text(
+            "call path",
+            paths().map(|it| it.name.as_str()),
+        ));
+        let share = Column::floats("share", "%", share);
+        let exclusive = values("exclusive", |it| it.exclusive);
+        let inclusive = values("inclusive", |it| it.inclusive);
+        // The share follows the values that order the list.
+        let columns = match self.scope {
+            Scope::Exclusive => [exclusive, share, inclusive],
+            Scope::Inclusive => [inclusive, share, exclusive],
+        };
+        let table = columns
+            .into_iter()
+            .fold(table, |table, column| table.with(column))
             .with(Column::unsigned("visits", "", visits));
         Some(table)
     }
 
-    /// Draws the top call paths of the recording `name` as bars of their exclusive values.
+    /// Draws the top call paths of the recording `name` as bars of the values that order them.
     pub(crate) fn bars(&self, name: &str) -> Scene {
         let by = self.by.map(|by| self.metric(by));
         let (unit, factor) = pictures::unit(by.map_or("", |by| &by.metric.unit));
         let quantity = by.map_or("values", |by| by.quantity());
-        let title = format!("{name}: exclusive {quantity} of call paths, summed over locations");
+        let scope = scope_name(self.scope);
+        let title = format!("{name}: {scope} {quantity} of call paths, summed over locations");
         let mut bars = Bars::new(unit).titled(title);
         for path in &self.paths {
-            bars.push(&path.name, path.exclusive * factor);
+            bars.push(&path.name, path.value(self.scope) * factor);
         }
         bars.scene()
     }
@@ -203,6 +233,7 @@ impl<'a> ProfileSummary<'a> {
             findings: Findings,
             metrics: Table,
             by: Option<&'a str>,
+            scope: &'static str,
             call_paths: Option<Table>,
         }
         let profile = &self.opened.profile;
@@ -229,6 +260,7 @@ impl<'a> ProfileSummary<'a> {
             findings: Findings::new(&self.opened.diagnostics, self.opened.counts),
             metrics: self.metrics_table(),
             by: self.by.map(|by| self.metric(by).metric.name.as_str()),
+            scope: scope_name(self.scope),
             call_paths: self.call_paths(),
         }
     }
@@ -297,7 +329,7 @@ impl<'a> ProfileSummary<'a> {
         self.write_call_paths(out)
     }
 
-    /// Writes the nodes with their contents, in a few lines.
+    /// Writes at most six nodes with their numbers of groups and locations.
     fn machine(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 6;
         let system = self.opened.profile.system();
@@ -379,16 +411,11 @@ impl<'a> ProfileSummary<'a> {
         let quantity = self.metric(by).quantity();
         writeln!(
             out,
-            "  top call paths by exclusive {quantity}, summed over locations"
+            "  top call paths by {} {quantity}, summed over locations",
+            scope_name(self.scope)
         )?;
         Ok(table::print(out, &paths, 60)?)
     }
-}
-
-fn unknown(profile: &Profile, name: &str) -> Failure {
-    let names = profile.metrics().iter();
-    let hint = hint(name, names.map(|metric| metric.metric.name.as_str()));
-    Failure::Input(format!("--metric {name}: no such metric{hint}"))
 }
 
 /// Counts the nodes by class.
@@ -432,9 +459,13 @@ fn described(cart: &CartTopology) -> String {
     )
 }
 
-/// Returns the call paths with the largest values of a metric, the largest first, and the sum over
-/// all call paths.
-fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64), Failure> {
+/// Returns the call paths with the largest values of a metric in a scope, the largest first, and
+/// the sum of the exclusive values over all call paths.
+fn paths(
+    profile: &Profile,
+    (by, scope): (MetricId, Scope),
+    top: usize,
+) -> Result<(Vec<Path>, f64), Failure> {
     let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
         let row = profile.scoped(metric, path, scope).map_err(input)?;
         let combine = profile.metrics()[metric.index()].combine;
@@ -444,16 +475,24 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
     let visits = visits.into_iter().find_map(|name| profile.metric(name));
     let ids = (0..profile.calls().paths().len()).filter_map(CallPathId::from_index);
     let mut all = Vec::new();
+    let mut total = 0.0;
     for path in ids {
-        all.push((of(by, path, Scope::Exclusive)?, path));
+        let exclusive = of(by, path, Scope::Exclusive)?;
+        total += exclusive;
+        let key = match scope {
+            Scope::Exclusive => exclusive,
+            Scope::Inclusive => of(by, path, Scope::Inclusive)?,
+        };
+        all.push((key, path));
     }
     all.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.cmp(b)));
-    let total = all.iter().map(|(exclusive, _)| exclusive).sum();
+    let labels = profile.call_path_labels();
     let mut named = Vec::new();
-    for (exclusive, path) in all {
+    for (_, path) in all {
         if named.len() == top {
             break;
         }
+        let exclusive = of(by, path, Scope::Exclusive)?;
         let inclusive = of(by, path, Scope::Inclusive)?;
         // Roots without values are skipped: their values belong to call paths below other roots.
         if exclusive == 0.0 && inclusive == 0.0 {
@@ -461,7 +500,7 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
         }
         let visits = visits.map(|visits| of(visits, path, Scope::Exclusive));
         named.push(Path {
-            name: profile.calls().name(path, profile.regions()),
+            name: labels.label(path),
             exclusive,
             inclusive,
             visits: visits.transpose()?,

@@ -1,4 +1,4 @@
-//! Severities of a metric over all call paths.
+//! [`about`]: summary of a metric of a profile, with the spread of its severities over locations.
 
 use perfkit::core::{Combine, MetricId, Profile, Severities};
 
@@ -7,13 +7,13 @@ use perfkit::core::{Combine, MetricId, Profile, Severities};
 pub(crate) struct About {
     /// The metric.
     pub(crate) id: MetricId,
-    /// Number of metrics above it in the tree of metrics.
+    /// Number of metrics above this metric in the tree of metrics.
     pub(crate) depth: usize,
     /// Number of call paths that have a row of the metric.
     pub(crate) rows: usize,
     /// Severities by location over all call paths; `None` if the metric cannot be combined or read.
     pub(crate) severities: Option<Spread>,
-    /// Reason why the metric cannot be read, if it cannot.
+    /// Reason why the metric cannot be read; `None` if it can.
     pub(crate) failed: Option<String>,
 }
 
@@ -56,7 +56,8 @@ pub(crate) fn about(profile: &Profile, id: MetricId) -> About {
     }
 }
 
-/// Returns the distribution of a metric over the locations, combined over all call paths.
+/// Returns the distribution of a metric over the locations, combined over all call paths. `None` if
+/// the metric cannot be combined.
 fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Spread>> {
     let combine = profile.metrics()[id.index()].combine;
     if !matches!(combine, Combine::Sum | Combine::Minimum | Combine::Maximum) {

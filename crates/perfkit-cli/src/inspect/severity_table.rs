@@ -1,13 +1,15 @@
 //! Severities of a profile as a table: a row for each call path and location.
 
 use crate::failure::{Failure, input};
+use crate::scope::scoped_name;
 use perfkit::core::{
-    CallPathId, Column, LocationId, MetricId, Nanos, Profile, Region, Scope, Severities, Table,
+    CallPathId, CallPathLabels, Column, LocationId, MetricId, Nanos, Profile, Region, Severities,
+    Table,
 };
 use std::sync::Arc;
 
-/// Returns the severities of all metrics by call path and location. Rows in which all of them are 0 are dropped; a
-/// missing cell has no value in the recording.
+/// Returns the severities of all metrics by call path and location. Rows with only zeros are dropped. A cell is missing
+/// if the recording has no value for it.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row of the profile cannot be read.
@@ -19,6 +21,7 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
     let metrics: Vec<MetricId> = (0..profile.metrics().len())
         .filter_map(MetricId::from_index)
         .collect();
+    let labels = CallPathLabels::of(profile.calls(), regions);
     let (mut paths, mut places) = (Vec::new(), Vec::new());
     let mut cells = vec![Cells::default(); metrics.len()];
     for path in (0..profile.calls().paths().len()).filter_map(CallPathId::from_index) {
@@ -28,7 +31,7 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
             .iter()
             .map(|row| row.as_ref().map(|row| row.to_f64()))
             .collect();
-        let name = profile.calls().name(path, regions);
+        let name = labels.label(path);
         for location in &locations {
             let at = location.index();
             let is_set = |row: &Option<Vec<f64>>| {
@@ -54,24 +57,18 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
         .with(Column::text("location", places));
     let columns = cells.into_iter().zip(profile.metrics());
     Ok(columns.fold(table, |table, (cells, metric)| {
-        let name = metric.metric.name.clone();
-        // The scope is appended to the name if two metrics differ by their scope alone.
-        let name = match metric.scope {
-            Scope::Inclusive if !name.contains("inclusive") => format!("{name} (inclusive)"),
-            _ => name,
-        };
-        table.with(cells.column(name, metric.metric.unit.clone()))
+        table.with(cells.column(scoped_name(metric), metric.metric.unit.clone()))
     }))
 }
 
-/// Cells of a metric. Integers are stored apart because a float cannot represent all of them.
+/// Cells of a metric. Integers are stored separately because a float cannot represent all of them.
 #[derive(Clone, Debug, Default)]
 struct Cells {
     /// Values of integer rows.
     whole: Vec<Option<u64>>,
     /// Values of all rows as floating-point numbers.
     floats: Vec<Option<f64>>,
-    /// `true` if a row is not of integers.
+    /// `true` if a row has other values than unsigned integers.
     has_floats: bool,
 }
 

@@ -34,7 +34,7 @@ struct Path {
 pub struct Summary {
     /// Name of the format.
     format: &'static str,
-    /// Program that wrote the trace, if it is stated.
+    /// Program that wrote the trace, if the trace names it.
     creator: Option<String>,
     /// Number of locations.
     locations: usize,
@@ -50,15 +50,15 @@ pub struct Summary {
     events: u64,
     /// Number of events of each kind.
     event_kinds: BTreeMap<String, u64>,
-    /// Time of the first event.
+    /// Time of the first event; 0 without events.
     start_ns: Nanos,
-    /// Time of the last event.
+    /// Time of the last event; 0 without events.
     end_ns: Nanos,
     /// Number of repairs.
     repairs: u64,
     /// Numbers of messages and collectives.
     messages: MessageCounts,
-    /// Call paths, the largest exclusive time first.
+    /// Call paths, largest exclusive time first.
     #[serde(skip)]
     paths: Vec<Path>,
     /// Clock of the trace.
@@ -103,7 +103,7 @@ impl Summary {
         Self::by(recording, Unify::default())
     }
 
-    /// Summarises a recording, with a rule that decides which regions are one function.
+    /// Summarises a recording. `unify` is the rule that decides which regions are one function.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if no profile of the trace can be computed.
@@ -354,7 +354,7 @@ impl Summary {
     }
 }
 
-/// Returns all call paths, the largest exclusive time first.
+/// Returns all call paths, largest exclusive time first.
 fn paths(profile: &Profile, regions: &[Region]) -> Result<Vec<Path>, Failure> {
     let total = |metric: &str, path: CallPathId| -> Result<u64, Failure> {
         let Some(metric) = profile.metric(metric) else {

@@ -1,4 +1,4 @@
-//! The parameter server and its page; with the feature `simulate` also a load generator.
+//! Subcommand `live`: runs the parameter server with its page, and with the feature `simulate` a load generator.
 
 mod options;
 #[cfg(feature = "simulate")]
@@ -11,7 +11,7 @@ use options::{Command, Replay};
 use perf_live::program;
 use std::io::Write;
 
-/// Runs a server until the process ends, or plays a recording to a server.
+/// Runs a server until the process ends, shows the database of a finished run, or plays a recording to a server.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a database, recording or address cannot be opened, or a parameter

@@ -48,7 +48,7 @@ pub(super) struct Serve {
     pub(super) file: PathBuf,
     #[command(flatten)]
     listen: Address,
-    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN goes before it [default: FILE.token, which is
+    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN takes precedence [default: FILE.token, which is
     /// created]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,

@@ -8,7 +8,7 @@ use perf_live::simulate::Load;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Plays a recording to a server by many ranks, and prints figures of it
+/// Plays a recording to a server by many simulated ranks, and prints the rates and latencies
 #[derive(Args, Clone, Debug)]
 pub(super) struct Simulate {
     /// Address of the server, such as http://127.0.0.1:5560
@@ -16,7 +16,7 @@ pub(super) struct Simulate {
     #[doc = "Recording with events that the ranks play"]
     #[arg(long, value_name = "RECORDING", long_help = format!("Recording with events that the ranks play: {TRACE}"))]
     from: PathBuf,
-    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN goes before it
+    /// File with the token of writers; the variable PERFKIT_LIVE_TOKEN takes precedence
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Simulated ranks

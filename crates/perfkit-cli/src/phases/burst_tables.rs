@@ -1,4 +1,4 @@
-//! Input from the established burst clustering: its parameters as options, its tables as bursts.
+//! Input from the BSC clustering suite: its parameters as options, and its tables as bursts.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::{Axis, Gathered, Wanted, name, usage};
@@ -32,7 +32,7 @@ pub fn definition(path: &Path) -> Result<Definition, Failure> {
     Ok(found)
 }
 
-/// Returns the radius and the number of points of a definition.
+/// Returns the radius and the number of points of a neighbourhood in a definition, if given.
 pub fn density(definition: &Definition) -> (Option<f64>, Option<usize>) {
     let get = |name: &str| definition.algorithm.parameters.get(name).copied();
     (
@@ -41,7 +41,7 @@ pub fn density(definition: &Definition) -> (Option<f64>, Option<usize>) {
     )
 }
 
-/// Returns the axes of a definition, with the names of the counters in a trace.
+/// Returns the axes of a definition, with the names of counters from the `.pcf` of a trace.
 pub fn axes(definition: &Definition, trace: &Path) -> Vec<Axis> {
     let stem = if trace.extension().is_some_and(|end| end == "gz") {
         trace.with_extension("")
@@ -80,7 +80,7 @@ pub fn axes(definition: &Definition, trace: &Path) -> Vec<Axis> {
     duration.into_iter().chain(all).collect()
 }
 
-/// Returns the name in this crate of a metric of a table.
+/// Returns the name that this crate uses for a metric of a table.
 fn metric(name: &str) -> String {
     match name {
         "PAPI_TOT_INS" => "instructions".into(),
@@ -132,7 +132,7 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         }));
     }
     let mut dropped = Dropped::default();
-    // The table was filtered when it was written.
+    // Without the option there is no minimum, because the table was filtered when it was written.
     let least = wanted.min_duration.unwrap_or_default();
     let (mut kinds, mut labels) = (Vec::new(), Vec::new());
     for row in &data.rows {

@@ -1,5 +1,5 @@
-//! Clustering of points: radii that all experiments of a space share, and a second density for the
-//! noise.
+//! [`partitions`]: clusters the points of experiments with shared radii, and clusters the noise again with a second
+//! density.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::usage;
@@ -11,7 +11,7 @@ use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, Sca
 
 /// Largest share of the time of the points that remains noise without a second density.
 const MAX_NOISE: f64 = 0.1;
-/// Smallest share of the time of the points that makes a cluster of the second density.
+/// Smallest share of the time of the points that a cluster of the second density must have.
 const MIN_SHARE: f64 = 0.01;
 
 /// Bursts of an experiment.
@@ -36,7 +36,7 @@ pub struct Partition {
     pub min_points: usize,
     /// Choice of the radius; `None` if the radius is an option.
     pub choice: Option<EpsChoice>,
-    /// Second radius and number of points, used to cluster the noise of the first ones.
+    /// Second radius and number of points, with which the noise of the first clustering was clustered.
     pub rest: Option<(f64, usize)>,
 }
 
@@ -66,8 +66,8 @@ impl ClusterOptions {
     }
 }
 
-/// Clusters the points of experiments and numbers the clusters by time. Experiments that share a
-/// space share the radii.
+/// Clusters the points of experiments and numbers the clusters by time. In modes in which experiments share a
+/// space, they also share the radii. Clusters that were read from a file are kept.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] for parameters out of range, and [`Failure::Input`] if no radius can
@@ -109,10 +109,10 @@ pub fn partitions(
             .map_or(0.0, |of| scaled.resolution(frame, of.bursts));
         let points = rest.points().map_err(input)?;
         match options.search(points, time, (floor, least)) {
-            // Points scattered between the clusters are no phase.
+            // Points that are scattered between the clusters are not a phase.
             Ok(choice) if is_scattered(&choice, all[frame].choice.as_ref()) => {}
             Ok(choice) => choices.push(choice),
-            // Too few points for a cluster.
+            // There are too few points for a cluster.
             Err(Error::NoScale) => {}
             Err(error) => return Err(input(error)),
         }
@@ -135,14 +135,14 @@ pub fn partitions(
     Ok(all)
 }
 
-/// Returns `true` if the remainder is one cluster only with a radius that ties the clusters of the
-/// first step, too.
+/// Returns `true` if the remainder becomes a single cluster, and only with a radius that would also join the
+/// clusters of the first clustering.
 fn is_scattered(rest: &EpsChoice, first: Option<&EpsChoice>) -> bool {
     let ties = |first: &EpsChoice| first.why == EpsWhy::Single || rest.eps >= first.ties;
     rest.why == EpsWhy::Single && first.is_none_or(ties)
 }
 
-/// Returns the noise with its time, if its share of the time exceeds [`MAX_NOISE`].
+/// Returns the noise with the time of its points; `None` if its share of the time is at most [`MAX_NOISE`].
 fn remainder(
     points: Points<'_>,
     labels: &Labels,
@@ -154,7 +154,7 @@ fn remainder(
     Ok(is_much.then_some((rest, own)))
 }
 
-/// Returns the labels with clusters below `least` of the time changed to noise.
+/// Returns the labels with all clusters whose time is less than `least` changed to noise.
 fn without_small(labels: &Labels, time: &[f64], least: f64) -> Labels {
     let mut sums = vec![0.0; labels.clusters() + 1];
     for (id, time) in labels.as_slice().iter().zip(time) {
@@ -169,7 +169,7 @@ fn without_small(labels: &Labels, time: &[f64], least: f64) -> Labels {
     Labels::new(labels.as_slice().iter().map(kept).collect())
 }
 
-/// Returns the first radius of each experiment.
+/// Returns a partition without labels for each experiment, with the radius of the first clustering.
 fn radii(
     inputs: &[Input<'_>],
     scaled: &Scaled,
@@ -195,7 +195,7 @@ fn radii(
                         found.eps = Some(choice.eps);
                         found.choice = Some(choice);
                     }
-                    // An experiment with few bursts takes the radius of the others.
+                    // An experiment with few bursts gets the radius of the other experiments.
                     Err(Error::NoScale) => {
                         failed.get_or_insert_with(|| no_scale(of.name, frame, min_points));
                         found.eps = Some(0.0);

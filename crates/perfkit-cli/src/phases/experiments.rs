@@ -1,4 +1,4 @@
-//! Recordings as bursts: choice of the metrics, dropped bursts, and errors if no burst remains.
+//! [`gather`]: reads recordings as CPU bursts, and chooses their metrics and minimum duration.
 
 use crate::failure::{Failure, input};
 use crate::phases::burst_tables;
@@ -20,7 +20,7 @@ pub struct Axis {
     pub log: bool,
     /// Weight of the axis.
     pub factor: f64,
-    /// Range of the metric; bursts outside are dropped.
+    /// Range of the metric, outside of which bursts are dropped; `None` to keep all.
     pub range: Option<(f64, f64)>,
 }
 
@@ -67,10 +67,11 @@ impl Axis {
 /// Parameters of the extraction of bursts.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Axes of the space. If empty, they are IPC and instructions if the recording has both, else
-    /// durations and its first counter. The choice for the first recording applies to all.
+    /// Axes of the space. If the list is empty, the axes are IPC and instructions if the recording
+    /// has both, otherwise duration and the first counter of the recording. The choice for the first
+    /// recording applies to all.
     pub axes: Vec<Axis>,
-    /// Definition of the established tool that replaces the axes.
+    /// Definition of the BSC clustering suite that replaces the axes.
     pub like: Option<Definition>,
     /// Minimum duration of bursts. If it is `None`, the first recording sets it to the largest
     /// duration below which bursts take at most 1 % of the CPU time.
@@ -83,7 +84,7 @@ pub struct Wanted {
     pub is_chosen: bool,
 }
 
-/// Recording as bursts.
+/// Bursts of a recording with their origin.
 #[derive(Debug)]
 pub struct Gathered {
     /// Name of the recording.
@@ -98,7 +99,7 @@ pub struct Gathered {
     pub labels: Option<Labels>,
     /// Repairs and losses of the reader.
     pub diagnostics: Diagnostics,
-    /// Thread of a Paraver trace that corresponds to each thread of the bursts.
+    /// Paraver thread of each thread of the bursts; `None` if the recording is not a Paraver trace.
     pub objects: Vec<Option<paraver::Object>>,
     /// Clock of the recording.
     pub clock: Clock,
@@ -107,9 +108,9 @@ pub struct Gathered {
 /// Largest share of the CPU time that the default minimum duration drops.
 const DROPPED: f64 = 0.01;
 
-/// Reads recordings as [`gather`] does, with one minimum duration for all. By default, shorter
-/// bursts take at most 1 % of the CPU time of each recording. Several recordings are then read
-/// twice because together they may not fit into memory.
+/// Reads recordings like [`gather`], with one minimum duration for all. By default, bursts below the
+/// minimum take at most 1 % of the CPU time of each recording. To find this minimum, several
+/// recordings are read twice, because together they may not fit into memory.
 ///
 /// # Errors
 /// Returns the errors of [`gather`].
@@ -128,15 +129,16 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     paths.iter().map(|path| gather(path, wanted)).collect()
 }
 
-/// Returns the largest minimum duration that bursts of a trace permit.
+/// Returns the largest minimum duration that drops at most 1 % of the CPU time of a trace.
 fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
     let extract = Extract::default();
     let (bursts, _) = extracted(&extract, trace, name)?;
     DurationCut::of(&bursts, DROPPED).map_err(input)
 }
 
-/// Reads a recording, or a table of bursts of the established tool. Sets the axes if there are
-/// none, and prints the dropped bursts and the findings of the reader to standard error.
+/// Reads a recording, or a table of bursts of the BSC clustering suite. Sets the axes and the
+/// minimum duration in `wanted` if they are not set. Prints the dropped bursts and the findings of
+/// the reader to standard error.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the recording cannot be read or no burst remains, and
@@ -210,8 +212,8 @@ fn extracted(extract: &Extract, trace: &Trace, name: &str) -> Result<(Bursts, Dr
     })
 }
 
-/// Returns IPC and instructions if bursts of the recording have them, else durations and the first
-/// counter that a burst has.
+/// Returns IPC and instructions if bursts of the recording have them, otherwise duration and the
+/// first counter with a positive value.
 ///
 /// # Errors
 /// Returns [`Failure`] if bursts cannot be extracted.
@@ -238,8 +240,8 @@ pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     Ok(metrics)
 }
 
-/// Returns the name of a file or folder without its extension; for an anchor file, that of its
-/// folder.
+/// Returns the name of a file or folder without the extensions `.prv` and `.DATA.csv`. For an OTF2
+/// anchor file, returns the name of its folder.
 pub fn name(path: &Path) -> String {
     let is_anchor = path
         .extension()

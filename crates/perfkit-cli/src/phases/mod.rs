@@ -1,4 +1,4 @@
-//! CPU bursts, their clusters and their tracking: shared by `bursts`, `cluster` and `track`.
+//! CPU bursts, their clusters and their tracking, shared by `bursts`, `cluster`, `track` and `report`.
 
 pub mod burst_tables;
 pub mod clustering;

@@ -29,7 +29,7 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "T", value_parser = time)]
     min_duration: Option<Nanos>,
     /// Take metrics, filters, radius and points from this file of the BSC clustering suite, and set --mode
-    /// published; other options go before it
+    /// published; other options take precedence
     #[arg(long, value_name = "FILE.xml")]
     like: Option<PathBuf>,
     /// Steps of the method [default: optimal]

@@ -1,4 +1,4 @@
-//! Paraver traces with a cluster or a tracked region for each burst.
+//! Output of Paraver traces with a cluster or a tracked region for each burst.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::Gathered;
@@ -9,8 +9,8 @@ use perfkit::formats::paraver::{Cluster, Coloured, Object, recolour_files};
 use perfkit::track::{Bursts, Kind};
 use std::path::Path;
 
-/// Assigns a cluster to each burst. A complete burst has the cluster that `of` returns for its row;
-/// the cluster of any other burst follows from its kind.
+/// Assigns a cluster to each burst. A complete burst gets the cluster that `of` returns for its row.
+/// The cluster of any other burst follows from its kind.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] if the bursts are not from a Paraver trace.

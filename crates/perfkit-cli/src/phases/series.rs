@@ -1,4 +1,4 @@
-//! Tracking of recordings: bursts, points in one space, clusters, tracked regions, trends.
+//! [`track`]: reads a series of recordings, clusters their bursts, tracks the clusters and computes trends.
 
 use crate::failure::{Failure, input};
 use crate::phases::burst_tables;
@@ -21,24 +21,26 @@ use std::path::PathBuf;
 /// Parameters of clustering and tracking.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// Axes of the space. If empty, they are IPC and instructions if the recording has both, else
-    /// durations and its first counter.
+    /// Axes of the space. If the list is empty, the axes are IPC and instructions if the recording
+    /// has both, otherwise duration and the first counter of the recording.
     pub axes: Vec<Axis>,
-    /// Parameters of the established clustering, used for all parameters without an option.
+    /// Definition of the BSC clustering suite, used for all parameters without an option.
     pub like: Option<Definition>,
     /// Radius of a neighbourhood; `None` chooses one for each experiment.
     pub eps: Option<f64>,
     /// Number of points of a dense neighbourhood; `None` chooses it by the number of points.
     pub min_points: Option<usize>,
-    /// Minimum duration of bursts; `None` drops those that take at most 1 % of the CPU time.
+    /// Minimum duration of bursts; `None` for the largest minimum that drops at most 1 % of the CPU
+    /// time.
     pub min_duration: Option<Nanos>,
-    /// Mode of the clustering: published or optimal. The default is optimal, with `like` published.
+    /// Mode of the clustering; `None` for published with `like` and for optimal without.
     pub mode: Option<Mode>,
     /// Rule that decides which regions are one function.
     pub unify: Unify,
-    /// Number of windows into which each recording is divided.
+    /// Number of windows into which each recording is divided, default 1.
     pub windows: usize,
-    /// `true` if clusters that mix call sites are split when another experiment distinguishes them.
+    /// `true` if clusters that mix call sites are split when an experiment separates the call sites;
+    /// only in the optimal mode.
     pub split: bool,
     /// Confidence below which no trend is reported for a tracked region; `None` for the default of
     /// [`Tracking::params`].
@@ -146,7 +148,7 @@ impl ClusterOptions {
 /// Experiment with its clusters.
 #[derive(Debug)]
 pub struct Clustered {
-    /// Bursts of all kinds, and the cluster of each after splitting.
+    /// Bursts of all kinds with the cluster of each burst after splitting.
     pub frame: Frame,
     /// Index of the recording in [`Series::recordings`].
     pub recording: usize,
@@ -163,7 +165,7 @@ pub struct Clustered {
 /// Series of experiments with the results of tracking.
 #[derive(Debug)]
 pub struct Series {
-    /// Recordings; their bursts have been moved to the experiments.
+    /// Recordings without their bursts, which have been moved to the experiments.
     pub recordings: Vec<Gathered>,
     /// Experiments in their order.
     pub frames: Vec<Clustered>,
@@ -184,8 +186,8 @@ pub struct Series {
 /// Reads recordings and tracks them.
 ///
 /// # Errors
-/// Returns [`Failure::Input`] if a recording cannot be read, and [`Failure::Usage`] for metrics
-/// that it does not have and for parameters out of range.
+/// Returns [`Failure::Input`] if a recording cannot be read, and [`Failure::Usage`] if a recording
+/// does not have a metric or a parameter is out of range.
 pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Failure> {
     let mut wanted = options.wanted();
     let mut recordings = gather_all(paths, &mut wanted)?;
@@ -248,7 +250,7 @@ pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the clusters of points without clusters below a share of the time.
+/// Returns the clusters of points, with clusters below a share of the time changed to noise.
 ///
 /// # Errors
 /// Returns [`Failure`] if the number of labels differs from the number of points.
@@ -277,7 +279,7 @@ struct Cut {
     labels: Option<Labels>,
 }
 
-/// Moves the bursts out of recordings, as one experiment each or as several windows.
+/// Moves the bursts out of recordings. Each recording becomes one experiment or several windows.
 fn cut(recordings: &mut [Gathered], options: &ClusterOptions) -> Result<Vec<Cut>, Failure> {
     let mut all = Vec::new();
     for (recording, of) in recordings.iter_mut().enumerate() {

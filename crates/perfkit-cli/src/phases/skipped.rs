@@ -1,5 +1,4 @@
-//! Bursts that filters drop: as a table, a sentence, JSON, and on standard error with the findings
-//! of readers.
+//! Output of the bursts that filters drop: as a table, as a sentence, and on standard error.
 
 use crate::findings;
 use crate::messages;
@@ -21,7 +20,7 @@ pub fn reasons(dropped: &Dropped) -> Vec<(String, Amount)> {
     all
 }
 
-/// Returns other counts of the extraction that are above 0.
+/// Returns the other counts of the extraction that are above 0.
 pub fn counted(dropped: &Dropped) -> Vec<(&'static str, u64)> {
     let mut all = vec![
         ("calls of no duration", dropped.empty),
@@ -38,7 +37,7 @@ pub fn counted(dropped: &Dropped) -> Vec<(&'static str, u64)> {
     all
 }
 
-/// Returns the share of a part, in `0.0..=1.0`.
+/// Returns the share of `part` in `all`; 0 if `all` is 0.
 pub fn share(part: Nanos, all: Nanos) -> f64 {
     match all.0 {
         0 => 0.0,
@@ -77,7 +76,7 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     }
 }
 
-/// Writes a table of the dropped bursts; nothing if there are none.
+/// Writes a table of the dropped bursts and the other counts of the extraction. Writes nothing if there are none.
 ///
 /// # Errors
 /// Returns the write errors of `out`.

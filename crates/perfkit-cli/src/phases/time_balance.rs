@@ -1,4 +1,4 @@
-//! Division of the CPU time of experiments as a table, and the minimum duration.
+//! Output of the division of the CPU time of experiments, and of the minimum duration of bursts.
 
 use crate::table;
 use perfkit::core::{Column, Nanos, Table};
@@ -19,8 +19,7 @@ fn parts(balance: &TimeBalance, is_tracked: bool) -> Vec<(&'static str, Amount)>
     parts
 }
 
-/// Writes a row for each experiment, and one for all of them if there are several. Classes that no
-/// experiment has are skipped.
+/// Writes a row for each experiment. Classes of bursts that no experiment has are skipped, except the first.
 ///
 /// # Errors
 /// Returns the write errors of `out`.
@@ -59,9 +58,9 @@ pub fn write(
     table::print(out, &table, 60)
 }
 
-/// Writes the minimum duration and its origin; nothing if there is none. If recordings are divided
-/// into windows, `window` is the window of which the minimum duration drops the largest share of
-/// the CPU time.
+/// Writes the minimum duration and its origin. Writes nothing if there is no minimum. If recordings are
+/// divided into windows, `window` has the name of the window in which the minimum duration drops the
+/// largest share of the CPU time, and this share.
 ///
 /// # Errors
 /// Returns the write errors of `out`.
@@ -96,7 +95,7 @@ pub fn write_min(
 pub struct MinDuration {
     /// Minimum duration in nanoseconds.
     pub ns: Nanos,
-    /// `true` if it was chosen from the bursts.
+    /// `true` if the minimum duration was chosen from the bursts.
     #[serde(rename = "chosen")]
     pub is_chosen: bool,
 }

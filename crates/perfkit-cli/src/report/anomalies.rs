@@ -1,4 +1,4 @@
-//! Findings about single calls: abnormal ones, and functions that became slower.
+//! Findings of the report about abnormal calls, and about functions that became slower during the run.
 
 use super::Part;
 use super::exclusive_times::{Class, RUNNING, Times};
@@ -12,20 +12,20 @@ use crate::table::{grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::core::{Region, Ticks};
 
-/// Smallest share of the time that abnormal calls lose and that is a finding.
+/// Smallest share of the time lost in abnormal calls that is a finding.
 const MIN_LOST_SHARE: f64 = 0.005;
 /// Smallest factor by which a function that became slower is a finding.
 const MIN_SLOWDOWN: f64 = 1.1;
-/// Smallest share of the time that a slowdown concerns.
+/// Smallest share of the time lost by a slowdown that is a finding.
 const MIN_SLOWDOWN_SHARE: f64 = 0.005;
-/// Smallest part of the run before a slowdown, from which the usual time is known.
+/// Smallest part of the run before a slowdown, which is needed to know the usual time.
 const MIN_BEFORE: f64 = 0.05;
-/// Largest number of slowdowns.
+/// Largest number of slowdowns that are reported.
 const MAX_SLOWDOWNS: usize = 3;
-/// Time before and after a call that its window shows, as a multiple of its run time.
+/// Time before and after a call in its window, as a multiple of the run time of the call.
 const AROUND: i64 = 2;
 
-/// Judges the calls of a trace, and returns the findings and the part of the page.
+/// Searches the calls of a trace for anomalies, and returns the findings with their section of the page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the trace cannot be replayed.

@@ -1,4 +1,4 @@
-//! Findings about the distribution of time: classes of regions, load imbalance, and call paths.
+//! Findings of the report about the distribution of time: classes of regions, load imbalance, and call paths.
 
 use super::Part;
 use super::exclusive_times::{Class, PathTime, Times};
@@ -13,20 +13,20 @@ use perfkit::core::TraceView;
 
 /// Smallest share of the time in a class of regions that is a finding.
 const MIN_CLASS_SHARE: f64 = 0.05;
-/// Smallest share of the time outside all regions that is a finding. Late starts and early ends of
-/// threads are usual.
+/// Smallest share of the time outside all regions that is a finding. It is not smaller because late
+/// starts and early ends of threads are usual.
 const MIN_IDLE_SHARE: f64 = 0.1;
 /// Smallest ratio of the largest to the mean computing time that is a load imbalance.
 const MIN_MAX_TO_MEAN: f64 = 1.05;
-/// Smallest share of the time that perfect balance could save and that is a finding.
+/// Smallest share of the time that perfect balance could save at which an imbalance is a finding.
 const MIN_SAVING_SHARE: f64 = 0.02;
-/// Largest number of call paths with uneven times.
+/// Largest number of call paths with uneven times that are reported.
 const MAX_UNEVEN_PATHS: usize = 3;
-/// Largest share of the saving of one call path in the whole above which it repeats the load imbalance.
+/// Share of the computing time at which a call path repeats the load imbalance and is not reported.
 const MAX_SAME_SHARE: f64 = 0.95;
-/// Share of a symptom above which a cause explains it and precedes it in the list.
+/// Smallest share of a symptom that a cause must explain to precede the symptom in the list.
 pub(super) const MIN_EXPLAINED: f64 = 0.5;
-/// Parts of the names of functions into which compilers put OpenMP regions, and of the regions of OpenMP.
+/// Parts of names by which functions that compilers create for OpenMP regions, and OpenMP regions, are recognised.
 const OPENMP_NAMES: [&str; 3] = ["._omp_fn.", ".omp_outlined", "!$omp"];
 /// Largest number of letters of a call path in a sentence.
 const MAX_NAME: usize = 80;
@@ -45,9 +45,9 @@ pub(super) struct Balance<'a> {
     pub(super) source: &'a Source,
     /// Exclusive times of its CPU threads.
     pub(super) times: &'a Times,
-    /// Trace of the times, if they are not of a profile.
+    /// Trace from which the times were computed; `None` for a profile.
     pub(super) view: Option<TraceView<'a>>,
-    /// `true` if the recording has a grid of its ranks.
+    /// `true` if the recording or an option has a grid of the ranks.
     pub(super) has_grid: bool,
 }
 
@@ -95,7 +95,7 @@ impl Balance<'_> {
         }
     }
 
-    /// Returns `true` if members wait for each other: ranks that communicate, threads that OpenMP synchronises, or
+    /// Returns `true` if most members wait for each other: ranks that communicate, threads that OpenMP synchronises, or
     /// threads that share the work of an OpenMP region.
     fn are_coupled(&self) -> bool {
         let members = self.times.members.len();
@@ -114,7 +114,8 @@ impl Balance<'_> {
         are_most(coupled.count()) || (self.times.noun == "thread" && shared.any(are_most))
     }
 
-    /// Returns the finding about computing times, with the saving of perfect balance in nanoseconds.
+    /// Returns the finding about unequal computing times with the saving of perfect balance in nanoseconds. `None` if
+    /// there is no load imbalance.
     fn imbalance(&self, part: &mut Part) -> Result<Option<(Finding, f64)>, Failure> {
         let times = self.times;
         let analysis = "load balance";
@@ -241,7 +242,7 @@ impl Balance<'_> {
         Ok(Some((finding, spread.saving)))
     }
 
-    /// Returns the denominator in words.
+    /// Describes the denominator of the shares.
     fn of(&self) -> String {
         match self.times.duration {
             Some(duration) => format!(
@@ -354,7 +355,7 @@ impl Balance<'_> {
         self.outside(part);
     }
 
-    /// Adds a finding if threads are outside all regions for long.
+    /// Adds a finding if threads spend much time outside all regions.
     fn outside(&self, part: &mut Part) {
         let times = self.times;
         let outside: f64 = times.members.iter().map(|member| member.outside).sum();
@@ -394,7 +395,7 @@ impl Balance<'_> {
         }));
     }
 
-    /// Returns computing call paths with different times of the members, by falling saving.
+    /// Returns the computing call paths whose times differ between the members, in descending order of the saving.
     fn uneven(&self) -> Vec<(&PathTime, Spread)> {
         let times = self.times;
         let computing = times
@@ -488,7 +489,8 @@ impl Balance<'_> {
         }
     }
 
-    /// Adds the computing call path with the largest exclusive time, or the first of all without one.
+    /// Adds the computing call path with the largest exclusive time. If no call path computes, adds the call path with
+    /// the largest exclusive time of all.
     fn top(&self, part: &mut Part) {
         let times = self.times;
         let computing = times

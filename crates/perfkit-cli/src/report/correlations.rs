@@ -1,4 +1,4 @@
-//! Findings about profiles over a grid: call paths with correlated times.
+//! Findings of the report about call paths whose times correlate over the grid of the ranks.
 
 use super::Part;
 use super::exclusive_times::{Class, PathTime, Times, time_metric};
@@ -12,20 +12,20 @@ use std::ffi::OsString;
 
 /// Smallest |r| of a finding.
 const MIN_R: f64 = 0.8;
-/// Smallest |r| at which a view of a caller or callee is identical.
+/// Smallest |r| at which the views of a caller and its callee count as identical.
 const SAME_R: f64 = 0.999;
-/// Largest probability by chance of a correlation that is reported.
+/// Largest probability of a reported correlation to occur by chance.
 const MAX_CHANCE: f64 = 0.05;
-/// Number of random references for that probability.
+/// Number of random references from which this probability is estimated.
 const SURROGATES: &str = "99";
 /// Largest number of letters of a call path in a sentence.
 const MAX_NAME: usize = 60;
-/// Number of the most uneven call paths that are references.
+/// Number of the most uneven call paths that are tried as reference.
 const MAX_REFERENCES: usize = 4;
 /// Largest number of call paths in the finding.
 const MAX_VIEWS: usize = 4;
 
-/// Returns the call paths that correlate with the most uneven one over the grid of the recording.
+/// Returns the finding about the call paths that correlate over the grid with one of the most uneven call paths.
 ///
 /// # Errors
 /// Returns [`Failure`] if the grid does not apply to the recording.
@@ -95,7 +95,7 @@ pub(super) fn part(
         let words = words.into_iter().map(OsString::from);
         failure::options(words.chain(["--".into(), file.clone()]))
     };
-    // Of the most uneven call paths, select the one with the strongest correlation.
+    // Selects the call path with the strongest correlation among the most uneven call paths.
     let mut chosen: Option<(f64, &PathTime, Vec<Related>)> = None;
     for (_, path) in references.into_iter().take(MAX_REFERENCES) {
         let related = correlate::related(profile, &options(path, true)?)?;
@@ -168,14 +168,14 @@ fn deviation(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).abs()).sum()
 }
 
-/// Returns the exclusive time of a profile that also has the inclusive time.
+/// Returns the metric `exclusive time`, which profiles of traces have beside the inclusive time.
 fn exclusive(profile: &Profile) -> Option<MetricId> {
     profile.metric("exclusive time")
 }
 
-/// Returns the views that are unlikely by chance, each with the number of identical views of
-/// callers and callees. Views of callers and callees of the reference are dropped if they equal it,
-/// or if times are inclusive and therefore contain each other.
+/// Returns the views that are unlikely to correlate by chance, each with the number of identical views
+/// of its callers and callees. Views of callers and callees of the reference are dropped if they equal
+/// the reference, or if times are inclusive and therefore contain each other.
 fn folded<'a>(
     related: &'a [Related],
     calls: &CallTree,

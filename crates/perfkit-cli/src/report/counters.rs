@@ -1,4 +1,4 @@
-//! Findings about counters of profiles: unequal distribution over locations.
+//! Findings of the report about counters of profiles that are distributed unequally over the locations.
 
 use super::Part;
 use super::findings::{Finding, Kind, percent};
@@ -13,12 +13,13 @@ use perfkit::view::Unit;
 const MIN_MAX_TO_MEAN: f64 = 1.5;
 /// Smallest number of locations that are compared.
 const MIN_LOCATIONS: usize = 2;
-/// Metrics that count calls; they describe the instrumentation rather than the run.
+/// Metrics that count calls, which describe the instrumentation instead of the run.
 const CALLS: [&str; 3] = ["visits", "calls", "subroutines"];
-/// Largest number of counters.
+/// Largest number of counters that are reported.
 const MAX_COUNTERS: usize = 3;
 
-/// Returns the counters of a profile that are distributed unequally. Times are compared by [`super::balance`].
+/// Returns findings about the counters of a profile that are distributed unequally. Times are compared by
+/// [`super::balance`].
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row cannot be read.
@@ -32,7 +33,7 @@ pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> 
     for id in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
         let metric = &profile.metrics()[id.index()];
         let is_time = pictures::unit(&metric.metric.unit).0 == Unit::Nanos;
-        // Metrics that are parts of another metric follow it.
+        // Times, counts of calls, and metrics that are parts of another metric are skipped.
         let counts_calls = CALLS.contains(&metric.metric.name.as_str());
         if is_time
             || counts_calls

@@ -1,4 +1,4 @@
-//! Findings about accelerators: idle time, gaps, uneven devices, and exposed communication.
+//! Findings of the report about accelerators: idle time, gaps, uneven devices, and exposed communication.
 
 use super::Part;
 use super::balance::MIN_EXPLAINED;
@@ -14,18 +14,18 @@ use perfkit::fold::{Cause, Device, DeviceParams, Devices, GroupBy, Groups, Op, W
 
 /// Smallest share of idle time of the devices that is a finding.
 const MIN_IDLE_SHARE: f64 = 0.1;
-/// Smallest share of the longest gap in the span of its device that is a finding.
+/// Smallest share of the longest gap in the span of its device at which the gap is a finding.
 const MIN_GAP_SHARE: f64 = 0.05;
 /// Smallest share of exposed communication or copies that is a finding.
 const MIN_EXPOSED_SHARE: f64 = 0.05;
 /// Smallest ratio of the largest to the mean busy share that makes devices uneven.
 const MIN_MAX_TO_MEAN: f64 = 1.1;
-/// Number of causes of idle time in a sentence.
+/// Largest number of causes of idle time in a sentence.
 const CAUSES: usize = 3;
 /// Denominator of all shares.
 const SPAN: &str = "devices x span";
 
-/// Returns a cause of idle time in words.
+/// Describes a cause of idle time.
 fn words(cause: Cause) -> &'static str {
     match cause {
         Cause::HostLate => "the host launches late",
@@ -57,7 +57,7 @@ struct Sum<'a> {
     span: f64,
 }
 
-/// Returns the findings about the devices of a trace, and their part of the page.
+/// Returns the findings about the devices of a trace.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the work of the devices cannot be read.

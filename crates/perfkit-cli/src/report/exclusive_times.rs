@@ -78,7 +78,7 @@ fn is_call(name: &str, start: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|letter: char| letter.is_ascii_uppercase()))
 }
 
-/// States of Paraver in which a thread waits for the others of its process.
+/// States of Paraver in which a thread waits for other threads of its process.
 const SYNCHRONISATION_STATES: [&str; 2] = ["Synchronization", "Scheduling and Fork/Join"];
 
 /// States of Paraver in which a thread is idle.
@@ -108,11 +108,11 @@ pub(super) struct Member {
     pub(super) name: String,
     /// Rank, if the name or a property states it.
     pub(super) rank: Option<u64>,
-    /// Threads in it.
+    /// Number of CPU threads of the member.
     pub(super) threads: usize,
-    /// Time by class in nanoseconds, over its threads.
+    /// Time by class in nanoseconds, summed over the threads of the member.
     pub(super) classes: [f64; Class::COUNT],
-    /// Time outside all regions in nanoseconds, over its threads.
+    /// Time outside all regions in nanoseconds, summed over the threads of the member.
     pub(super) outside: f64,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct PathTime {
     pub(super) name: String,
     /// Class of the innermost region.
     pub(super) class: Class,
-    /// Exclusive time of each member in nanoseconds, over its threads.
+    /// Exclusive time of each member in nanoseconds, summed over its threads.
     pub(super) members: Vec<f64>,
     /// Sum over all members in nanoseconds.
     pub(super) sum: f64,
@@ -153,18 +153,18 @@ pub(super) struct Times {
     pub(super) members: Vec<Member>,
     /// Noun for a member: `rank`, `process` or `thread`.
     pub(super) noun: &'static str,
-    /// Call paths by falling exclusive time.
+    /// Call paths in descending order of exclusive time.
     pub(super) paths: Vec<PathTime>,
-    /// CPU threads with events.
+    /// Number of CPU threads with events.
     pub(super) threads: usize,
     /// Denominator of all shares in nanoseconds. For a trace it is the number of threads times the
     /// duration, for a profile the exclusive time of all call paths.
     pub(super) total: f64,
-    /// Duration of the trace in nanoseconds.
+    /// Duration of the trace in nanoseconds; `None` for a profile.
     pub(super) duration: Option<f64>,
-    /// Name of the metric that the times are of.
+    /// Name of the metric that has the times.
     pub(super) metric: String,
-    /// Member of each location, if it is a CPU thread with events.
+    /// Member of each location; `None` if the location is not a CPU thread with events.
     of: Vec<Option<usize>>,
     /// `true` for each location that has regions of the program.
     computes: Vec<bool>,
@@ -182,7 +182,7 @@ pub(super) fn time_metric(profile: &Profile) -> Option<(MetricId, f64)> {
     times.next()
 }
 
-/// Prefix of the names of regions that repeat the time of other rows of a timeline.
+/// Prefix of the names of annotations, which repeat the time of other rows of a timeline.
 const ANNOTATION: &str = "PyTorch Profiler";
 
 /// Name of the state in which a thread computes. Its bursts are not calls of one function.
@@ -212,7 +212,7 @@ impl Times {
                 .scoped(metric, id, Scope::Exclusive)
                 .map_err(input)?;
             let Some(row) = row else { continue };
-            // Exclusive times below 0 are rounding errors of files that state inclusive times.
+            // Exclusive times below 0 are rounding errors of files that have inclusive times.
             let values = row
                 .to_f64()
                 .into_iter()
@@ -244,6 +244,7 @@ impl Times {
                     .0 as f64,
             )
         });
+        let labels = profile.call_path_labels();
         let mut paths = Vec::new();
         let mut computes = vec![false; covered.len()];
         for (id, values) in rows {
@@ -262,7 +263,7 @@ impl Times {
             if sum > 0.0 {
                 paths.push(PathTime {
                     id,
-                    name: profile.calls().name(id, profile.regions()),
+                    name: labels.label(id),
                     class,
                     members: of_members,
                     sum,
@@ -304,7 +305,7 @@ impl Times {
     }
 
     /// Returns the computing time of each member in a window of the same trace, per thread, in nanoseconds.
-    /// `profile` is that of the window, and `length` its length in nanoseconds.
+    /// `profile` is the profile of the window, and `length` is the length of the window in nanoseconds.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if a row cannot be read.
@@ -360,7 +361,7 @@ impl Times {
         }
     }
 
-    /// Returns the denominator of all shares in words.
+    /// Describes the denominator of all shares.
     pub(super) fn denominator(&self) -> &'static str {
         match self.duration {
             Some(_) => "CPU threads x duration",
@@ -386,7 +387,7 @@ fn spans(view: Option<TraceView<'_>>, locations: usize) -> Option<Vec<Option<f64
 
 type Members = (Vec<Member>, Vec<Option<usize>>, &'static str);
 
-/// Groups CPU threads by process; each thread is a member of its own if there is one process.
+/// Groups CPU threads by process. If there is only one process, each thread is a member.
 fn members(profile: &Profile, cpus: &[LocationId]) -> Members {
     let system = profile.system();
     let mut of = vec![None; system.locations().len()];

@@ -15,7 +15,7 @@ use std::io::Write;
 pub enum Kind {
     /// Parts of the recording are missing.
     Loss,
-    /// A rank delays others.
+    /// A rank delays other ranks.
     Delay,
     /// One rank works while the others wait.
     SerialSection,
@@ -134,7 +134,7 @@ pub struct Figure {
     pub name: &'static str,
     /// Value.
     pub value: f64,
-    /// Unit: `ns`, `1` for ratios, or that of the metric.
+    /// Unit: `ns`, `1` for ratios, or the unit of the metric.
     pub unit: String,
 }
 

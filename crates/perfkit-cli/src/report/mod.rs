@@ -1,7 +1,8 @@
-//! One page with every analysis that recordings support, and their findings as a ranked list.
+//! Subcommand `report`: writes one page with every analysis that recordings support, and with their findings as a
+//! ranked list.
 //!
-//! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply, or fails, is
-//! a [`Remark`] at the end of the page.
+//! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply or fails
+//! becomes a [`Remark`] at the end of the page.
 
 mod anomalies;
 mod balance;
@@ -42,16 +43,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use waits::Waits;
 
-/// Call paths in the tables of the page.
+/// Number of call paths in the tables of the page.
 const TOP: usize = 15;
-/// Smallest ratio of common to all function names of two traces that makes them runs of one
+/// Smallest ratio of common to all function names of two traces at which they count as runs of the same
 /// program.
 const MIN_COMMON_NAMES: f64 = 0.5;
 
 /// Writes one page with every analysis that the recordings support, beginning with ranked findings
 ///
-/// Each finding has its figure, its place and the next command to run. Several files of Chrome JSON, rocprofv3 or Nsight
-/// Systems are the ranks of one job; several other traces of one program are a series in their order.
+/// Each finding has its figure, its place and the next command to run. Several files of Chrome JSON, rocprofv3 or
+/// Nsight Systems are the ranks of one job; several other traces of one program are a series in their order.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[doc = "Recordings with events and profiles, in any mix"]
@@ -87,7 +88,7 @@ pub struct Remark {
     pub recording: String,
     /// Name of the analysis.
     pub analysis: String,
-    /// Reason why the analysis does not apply or failed, or its result if it found nothing.
+    /// Reason why the analysis does not apply or failed, or the result of an analysis without a finding.
     pub text: String,
 }
 
@@ -102,7 +103,7 @@ pub struct Subject {
     pub content: String,
 }
 
-/// Findings of recordings with their pictures.
+/// Findings about recordings with the sections of the page.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// Recordings in the order of the arguments.
@@ -181,7 +182,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Refuses to write over a recording: one of the arguments or one of its files.
+/// Checks that an output file does not replace a recording: one of the arguments, or any other file that is a
+/// recording.
 fn spare(files: &[PathBuf], written: &Path) -> Outcome {
     for file in files {
         failure::spare(file, written)?;
@@ -254,8 +256,8 @@ impl Report {
         }
     }
 
-    /// Adds the findings about waiting. They replace findings about the same time that do not state
-    /// the cause.
+    /// Adds the findings about waiting. They replace findings of other analyses about the same time,
+    /// which do not state the cause.
     fn waiting(&mut self, source: &Source, mut waits: Waits) {
         let found = &mut waits.part.findings;
         let of_source = |it: &Finding| it.place.recording == source.name;
@@ -264,7 +266,7 @@ impl Report {
         let symptom = self.findings.iter().filter(|it| of_source(it));
         let mut symptom = symptom.filter(|it| it.kind == Kind::Communication);
         if let Some(symptom) = symptom.next().map(|it| it.weight) {
-            // They explain the time in MPI and are listed before it.
+            // Findings about waiting explain the time in MPI and are listed before it.
             for finding in found {
                 let own = finding.weight;
                 finding.weight = own.max(symptom + own * f64::EPSILON.sqrt());
@@ -340,7 +342,7 @@ impl Report {
         Some(times)
     }
 
-    /// Returns the report with the recordings, findings and sections of another one after its own.
+    /// Appends the recordings, findings and sections of another report.
     pub fn and(mut self, other: Report) -> Self {
         self.recordings.extend(other.recordings);
         self.findings.extend(other.findings);
@@ -353,7 +355,7 @@ impl Report {
         self
     }
 
-    /// Adds the phases of a trace, or those of a series of traces of one program.
+    /// Adds the phases of each trace. Traces of the same program are compared as a series.
     fn series(&mut self, sources: &[Source]) {
         let traces = sources
             .iter()
@@ -459,7 +461,7 @@ fn has_streams(recording: &Recording) -> bool {
     kinds.any(|kind| kind == LocationKind::AcceleratorStream)
 }
 
-/// Returns the size of a trace in words.
+/// Describes the size of a trace.
 fn trace_words(recording: &Recording) -> String {
     let trace = &recording.trace;
     let system = &trace.definitions().system;
@@ -492,7 +494,7 @@ fn trace_words(recording: &Recording) -> String {
     )
 }
 
-/// Returns the size of a profile in words.
+/// Describes the size of a profile.
 fn profile_words(profile: &Profile) -> String {
     format!(
         "a profile of {} metrics, {} call paths and {} locations",
@@ -502,7 +504,8 @@ fn profile_words(profile: &Profile) -> String {
     )
 }
 
-/// Returns `true` if two traces are of one program: they are of one format and have most function names in common.
+/// Returns `true` if two traces are runs of the same program: they have the same format and most function names in
+/// common.
 fn are_alike(one: &Source, other: &Source) -> bool {
     let (Some(one), Some(other)) = (one.trace(), other.trace()) else {
         return false;

@@ -49,7 +49,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns a remark on one line.
+    /// Formats a remark as one line.
     fn line(&self, remark: &Remark) -> String {
         let Remark {
             recording,
@@ -98,7 +98,7 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the report as one object, with the name of the page.
+    /// Returns the report as one JSON object with the name of the page.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if a value has no JSON form.
@@ -128,8 +128,8 @@ impl Report {
         pictures::html(path, page, self.sections())
     }
 
-    /// Returns the places of the sections beside the findings: efficiencies and wait states of the
-    /// first recording that has them, otherwise the first picture.
+    /// Returns the indices of the sections beside the findings: efficiencies and wait states of the
+    /// first recording that has them, otherwise the first section.
     fn beside_findings(&self) -> Vec<usize> {
         let of = |id: &str| self.sections.iter().position(|(_, one)| one.id() == id);
         let waits: Vec<usize> = ["efficiencies", "waits-timeline"]

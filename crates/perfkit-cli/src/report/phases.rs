@@ -1,4 +1,4 @@
-//! Findings about clusters of CPU bursts: phases of one trace, and their change through a series.
+//! Findings of the report about clusters of CPU bursts: phases of a trace, and their change through a series.
 
 use super::Part;
 use super::findings::{Finding, Kind, list, percent, time};
@@ -11,20 +11,20 @@ use crate::track;
 use perfkit::track::ClusterId;
 use std::path::PathBuf;
 
-/// Smallest share of the CPU time that clusters must hold to be described.
+/// Smallest share of the CPU time in clusters at which the phases of a trace are described.
 const MIN_CLUSTERED_SHARE: f64 = 0.3;
-/// Smallest share of the CPU time of a cluster that is described.
+/// Smallest share of the CPU time of a cluster at which it is described.
 const MIN_PHASE_SHARE: f64 = 0.05;
 /// Largest number of clusters that are described.
 const MAX_PHASES: usize = 4;
-/// Smallest share of the CPU time of a tracked region from which its change is a finding.
+/// Smallest share of the CPU time of a tracked region at which its change is a finding.
 const MIN_REGION_SHARE: f64 = 0.02;
-/// Smallest factor by which a metric becomes worse that is a finding.
+/// Smallest factor by which a metric must become worse to be a finding.
 const MIN_FACTOR: f64 = 1.1;
 /// Denominator of all shares.
 const CPU_TIME: &str = "CPU time of all bursts";
 
-/// Returns the phases of one trace.
+/// Returns the finding about the phases of one trace.
 ///
 /// # Errors
 /// Returns [`Failure`] if the trace has no bursts, or they cannot be clustered.
@@ -105,7 +105,7 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     Ok(part)
 }
 
-/// Returns the changes of the phases through several traces of one program.
+/// Returns findings about the changes of the phases through several traces of one program.
 ///
 /// # Errors
 /// Returns [`Failure`] if bursts cannot be clustered or tracked.

@@ -1,4 +1,4 @@
-//! Findings about the recording itself: losses, repairs and clocks.
+//! Findings of the report about the recording itself: losses, repairs and clocks.
 
 use super::Part;
 use super::findings::{Finding, Kind, percent, time};
@@ -16,7 +16,8 @@ const LOCATIONS: &str = "locations";
 /// Denominator of the share of a clock violation.
 const DURATION: &str = "duration";
 
-/// Returns the findings about losses and repairs. `calls` is the number of calls that were replayed.
+/// Returns the findings about losses and repairs. `diagnostics` are those of the reader, and `counts` those of the
+/// replay.
 pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &ReplayCounts) -> Part {
     let mut part = Part::default();
     let lost = diagnostics.iter();
@@ -68,8 +69,8 @@ pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &Repla
     part
 }
 
-/// Returns the findings about absent locations and clocks of a trace.
-/// `correction` describes the correction of clocks for the findings about waiting.
+/// Returns the findings about absent locations and clocks of a trace. `correction` describes the clock correction that
+/// the findings about waiting use, if any.
 pub(super) fn trace(
     source: &Source,
     trace: &Trace,

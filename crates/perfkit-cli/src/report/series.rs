@@ -1,4 +1,4 @@
-//! Findings about a series of traces: the change of the shares of their time.
+//! Findings of the report about a series of traces: growth of the share of communication.
 
 use super::Part;
 use super::exclusive_times::{Class, Times};
@@ -10,11 +10,11 @@ const MIN_GROWTH: f64 = 0.05;
 /// Shares of the time of one trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shares {
-    /// CPU threads.
+    /// Number of CPU threads.
     threads: usize,
-    /// Share of computing.
+    /// Share of computing, in `0.0..=1.0`.
     computing: f64,
-    /// Share of communication and synchronisation.
+    /// Share of communication and synchronisation, in `0.0..=1.0`.
     waiting: f64,
 }
 
@@ -29,7 +29,7 @@ impl Shares {
     }
 }
 
-/// Compares the shares of the first and the last trace of a series.
+/// Compares the shares of the first and the last trace of a series. `command` is the next command to run.
 pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Part {
     let mut part = Part::default();
     let (Some((_, first)), Some((_, last))) = (series.first(), series.last()) else {

@@ -1,4 +1,4 @@
-//! Opening of the recordings of a report, and grouping of files that are the ranks of one job.
+//! Opening of the recordings of a report. Files that are the ranks of one job are opened as one recording.
 
 use super::{Remark, Report};
 use crate::clocks::Clocks;
@@ -35,9 +35,9 @@ pub(super) enum Content {
 }
 
 impl Source {
-    /// Returns a command on the files of the recording, from the words before and after them. If
-    /// there are several files, a subcommand that takes one file is replaced by the timeline of all
-    /// files.
+    /// Returns a `perfkit` command on the files of the recording. `before` has the words before the
+    /// files, such as the subcommand, and `after` the words after them. If there are several files, a
+    /// subcommand that takes only one file is replaced by `fold`.
     pub(super) fn command(&self, before: &[&str], after: &[&str]) -> String {
         let takes_several = before.iter().any(|word| SEVERAL_FILES.contains(word));
         if self.paths.len() > 1 && !takes_several {
@@ -54,7 +54,7 @@ impl Source {
         )
     }
 
-    /// Returns the trace.
+    /// Returns the trace; `None` for a profile.
     pub(super) fn trace(&self) -> Option<&Recording> {
         match &self.content {
             Content::Trace(recording) => Some(recording),

@@ -1,12 +1,11 @@
-//! [`Spread`]: comparison of a value of all ranks or threads.
+//! [`Spread`]: comparison of a time between all ranks or threads.
 
 use super::exclusive_times::Times;
 use super::findings::list;
 
-/// Largest relative distance from the largest computing time at which ranks are listed as the
-/// slowest.
+/// Largest relative distance from the largest time at which members are listed among the slowest.
 const SLOWEST_WITHIN: f64 = 0.1;
-/// Largest number of slowest ranks that are listed.
+/// Largest number of members that are listed.
 const MAX_LISTED: usize = 6;
 
 /// Excess time of the slowest member over the others.
@@ -16,14 +15,15 @@ pub(super) struct Spread {
     pub(super) max: f64,
     /// Mean value.
     pub(super) mean: f64,
-    /// Members within [`SLOWEST_WITHIN`] of the largest value, by falling value.
+    /// Members within [`SLOWEST_WITHIN`] of the largest value, in descending order of their values.
     pub(super) slowest: Vec<usize>,
-    /// Sum over the members of the difference from the largest value, in thread time.
+    /// Sum over all threads of the difference from the largest value in nanoseconds.
     pub(super) saving: f64,
 }
 
 impl Spread {
-    /// Compares values of the members, each per thread.
+    /// Compares the values of the members, given per thread in nanoseconds. `None` with fewer than two members or only
+    /// zeros.
     pub(super) fn of(values: &[f64], times: &Times) -> Option<Self> {
         let max = values.iter().copied().fold(0.0, f64::max);
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -51,7 +51,7 @@ impl Spread {
         self.max / self.mean
     }
 
-    /// Names of the slowest members: `ranks 5, 6 and 9`.
+    /// Returns the names of the slowest members: `ranks 5, 6 and 9`.
     pub(super) fn names(&self, times: &Times) -> String {
         names(&self.slowest, times)
     }

@@ -1,5 +1,5 @@
-//! Findings about waiting: the ranks, call paths and steps that delay others, and the run time that
-//! a fix would save.
+//! Findings of the report about waiting: ranks, call paths and steps that delay other ranks, and the run
+//! time that a fix would save.
 
 use super::Part;
 use super::findings::{Finding, Kind};
@@ -12,7 +12,7 @@ use perfkit::view::Section;
 
 /// Largest number of findings of a recording.
 const MAX_FINDINGS: usize = 5;
-/// Smallest factor by which slow ranks exceed the others in a load imbalance.
+/// Smallest factor between slow and other ranks at which a statement is classified as load imbalance.
 const MIN_FACTOR: f64 = 1.05;
 /// Denominator of the shares.
 const RUN_TIME: &str = "run time";
@@ -112,8 +112,8 @@ fn finding(source: &Source, statement: &Statement) -> Finding {
     })
 }
 
-/// Returns `true` if a finding about waiting covers a finding of another analysis and adds its
-/// cause and its cost.
+/// Returns `true` if one of the findings `waits` about waiting covers `finding`, which is from another
+/// analysis, and adds its cause and its cost.
 pub(super) fn repeats(finding: &Finding, waits: &[Finding]) -> bool {
     let has = |kinds: &[Kind]| waits.iter().any(|it| kinds.contains(&it.kind));
     let causes = [Kind::Delay, Kind::LoadImbalance, Kind::SerialSection];

@@ -8,9 +8,9 @@ use perfkit::core::{Profile, Ticks, TimeRange, TraceView};
 
 /// Number of windows in which the imbalance is compared.
 const WINDOWS: u64 = 10;
-/// Smallest share of the saving that the reported window holds.
+/// Smallest share of the imbalance that the reported window must hold.
 const MIN_WINDOW_SHARE: f64 = 0.5;
-/// Largest part of the run that is a window worth reporting.
+/// Largest part of the run that is searched for.
 const MAX_WINDOW_PART: f64 = 0.6;
 
 /// Part of the run.
@@ -25,7 +25,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Returns the shortest window that holds most of the imbalance; `None` if it is spread over the run.
+    /// Returns the shortest window that holds at least half of the imbalance. `None` if the imbalance is spread over
+    /// the run.
     pub(super) fn of(view: Option<TraceView<'_>>, times: &Times) -> Result<Option<Self>, Failure> {
         let (Some(view), Some(range)) = (view, view.and_then(|view| view.range())) else {
             return Ok(None);
@@ -63,7 +64,8 @@ impl Window {
                 break;
             }
         }
-        // A window that is as long as its share of the imbalance is not informative.
+        // A window of more than 40 % of the run is not informative, because it would hold nearly as much
+        // of an imbalance that is spread evenly.
         let even = |count: usize| count as f64 / WINDOWS as f64 > 0.8 * MIN_WINDOW_SHARE;
         Ok(shortest
             .filter(|(_, count)| total > 0.0 && !even(*count))

@@ -1,4 +1,4 @@
-//! Results of a series as text: tracked regions and their trends.
+//! Output of `track` as text, second part: tracked regions and their trends.
 
 use super::{Report, ids, percent};
 use crate::failure::Outcome;
@@ -8,8 +8,8 @@ use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
 
-/// Shortens call sites as far as they stay different: each keeps the fewest callers, from the
-/// innermost on, that distinguish it from all others.
+/// Shortens call sites while they stay different: each keeps the smallest number of innermost callers
+/// that distinguishes it from all other call sites.
 fn sites(chains: &[String]) -> Vec<String> {
     let head = |chain: &str, depth: usize| -> String {
         let callers: Vec<&str> = chain.split(" < ").take(depth).collect();
@@ -95,7 +95,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Writes the weakest necessary link of each tracked region with the votes of all evaluators.
+    /// Writes the weakest required link of each tracked region with the votes of all evaluators.
     pub(super) fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let linked = self.series.tracking.objects.iter().take(top);
         if linked.clone().all(|object| object.links.is_empty()) {
@@ -103,7 +103,7 @@ impl Report<'_> {
         }
         writeln!(out, "\nwhy: the weakest link that each object needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
-            // Links below the confidence of the region are redundant: stronger ones connect its
+            // Links below the confidence of the region are redundant, because stronger links connect its
             // clusters.
             let needed = object.links.iter();
             let weakest = needed
@@ -159,7 +159,7 @@ impl Report<'_> {
         }
     }
 
-    /// Returns the call sites that a tracked region mixes, as the innermost callers that
+    /// Describes the call sites that a tracked region mixes by the innermost callers that
     /// distinguish them.
     fn mixture(&self, mixture: &Mixture) -> String {
         const MOST: usize = 4;
@@ -290,7 +290,7 @@ impl Report<'_> {
         metrics
     }
 
-    /// Describes the tracked regions that are in all experiments.
+    /// Writes a sentence about each reliable tracked region that is in all experiments.
     pub(super) fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let (report, series) = (self, self.series);
         let mut is_first = true;

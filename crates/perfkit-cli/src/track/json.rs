@@ -1,4 +1,4 @@
-//! A series of experiments as JSON.
+//! Output of `track` as JSON.
 
 use super::Report;
 use crate::failure::{Failure, input};
@@ -26,7 +26,7 @@ struct Recording<'a> {
     findings: Vec<Found>,
 }
 
-/// Cluster that was split off another one.
+/// Cluster that was split off another cluster.
 #[derive(Serialize)]
 struct Part {
     /// Number of the cluster.
@@ -49,9 +49,9 @@ struct Frame<'a> {
     eps: Option<f64>,
     /// Choice of the radius; `None` if the radius is an option.
     eps_choice: Option<&'a EpsChoice>,
-    /// Neighbourhood in which the noise was clustered again.
+    /// Neighbourhood with which the noise was clustered again, if it was.
     noise_again: Option<Neighbourhood>,
-    /// Complete bursts that are no points, by the axis that excludes them.
+    /// Complete bursts that are not points, by the axis that excludes them.
     no_points: BTreeMap<&'a str, Amount>,
     /// Clusters that were split off.
     parts: Vec<Part>,
@@ -80,9 +80,9 @@ struct Document<'a> {
     trends: Table,
     /// Power laws that fit the trends.
     power_laws: Table,
-    /// Metric that replaces the instructions in `time_changes`.
+    /// Metric that measures the work in `time_changes`, usually instructions.
     work: Option<&'a str>,
-    /// Changes of the time between experiments, by factor.
+    /// Factors by which the time changes between experiments.
     time_changes: Option<Table>,
     /// Flagged changes of tracked regions.
     flags: Table,

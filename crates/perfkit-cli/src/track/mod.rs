@@ -1,4 +1,4 @@
-//! Tracking of the clusters of CPU bursts through several experiments.
+//! Subcommand `track`: tracks the clusters of CPU bursts through several experiments.
 
 mod findings;
 mod json;
@@ -34,10 +34,10 @@ pub struct Options {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     clustering: ClusterArgs,
-    /// Cut each recording into N windows of time, 1 or more
+    /// Divide each recording into N windows of time, 1 or more
     #[arg(long, value_name = "N", default_value_t = 1)]
     windows: usize,
-    /// Do not split clusters whose call sites another experiment tells apart
+    /// Do not split clusters whose call sites another experiment separates
     #[arg(long)]
     whole: bool,
     /// Confidence, 0 to 1, below which a tracked region is listed without its trend [default: 0.5]
@@ -119,7 +119,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     report.text(options.top, out)
 }
 
-/// Describes the results in a sentence.
+/// Returns the title of pictures and pages.
 fn title(series: &Series) -> String {
     let names = series.frames.iter().map(|of| of.frame.name());
     let names: Vec<&str> = names.collect();
@@ -145,7 +145,7 @@ pub fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a
     Picture::new(found).titled(title).theme(theme)
 }
 
-/// Returns the part of a page.
+/// Returns the tracked regions as a section of a page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if drawing fails.
@@ -155,7 +155,7 @@ pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     section.map_err(pictures::failed)
 }
 
-/// Returns the metrics of tracked regions that become worse by more than 5 %.
+/// Returns the changes of metrics by which tracked regions become worse by more than 5 %.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if metrics cannot be compared.
@@ -163,7 +163,7 @@ pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<
     Ok(Report::of(series, clustering)?.flags)
 }
 
-/// Writes the trace of each recording with the object of each burst.
+/// Writes the trace of each recording with the tracked region of each burst.
 fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
@@ -209,7 +209,8 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
 struct Report<'s> {
     /// Series with its tracked regions.
     series: &'s Series,
-    /// Metric that measures the work, and the counters that divide changes of time into factors.
+    /// Metric that measures the work, and the counters that divide changes of time into factors. `None`
+    /// if there is no such metric.
     counters: Option<(String, Counters)>,
     /// Flagged changes of tracked regions.
     flags: Vec<Flag>,
@@ -230,7 +231,7 @@ impl<'s> Report<'s> {
             let counters = Counters::with_ipc("duration", "instructions", "ipc");
             Some(("instructions".to_owned(), counters))
         } else {
-            // Any other counter measures the work: it has a rate in place of IPC, and no frequency.
+            // Any other counter measures the work. It has a rate in place of IPC and no frequency.
             let work = series
                 .metrics
                 .iter()
@@ -272,7 +273,8 @@ impl<'s> Report<'s> {
             .flatten()
     }
 
-    /// Returns the pairs of consecutive experiments that contain a tracked region.
+    /// Returns the pairs of experiments that contain a tracked region, without experiments in between
+    /// that contain it.
     fn steps(object: &Object) -> Vec<(usize, usize)> {
         let seen = object
             .members

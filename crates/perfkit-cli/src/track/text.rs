@@ -1,4 +1,4 @@
-//! Results of a series as text: experiments and their clustering.
+//! Output of `track` as text, first part: experiments and their clustering.
 
 use super::Report;
 use crate::failure::Outcome;
@@ -66,7 +66,7 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    /// Writes the CPU time of each experiment and of all.
+    /// Writes the division of the CPU time of each experiment, and of all experiments together.
     fn balance(&self, out: &mut dyn Write) -> Outcome {
         let tracking = &self.series.tracking;
         let frames = tracking.frames.iter();
@@ -131,7 +131,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Returns the bursts of an experiment that are no points, by the axis that excludes them.
+    /// Returns the complete bursts of an experiment that are not points, by the axis that excludes them.
     pub(super) fn no_points(&self, frame: usize) -> Vec<(&str, Amount)> {
         let scaled = self.series.scaled.frames.get(frame);
         let amounts = scaled.map_or(&[][..], |scaled| &scaled.left_out);

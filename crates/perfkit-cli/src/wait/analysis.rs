@@ -1,4 +1,4 @@
-//! [`Analysis`]: wait states of one trace and all results derived from them.
+//! [`Analysis`]: wait states of one trace with delay costs, critical path, findings and efficiencies.
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
@@ -24,9 +24,9 @@ pub(crate) struct Analysis {
     pub(crate) delays: DelayCosts,
     /// Critical path.
     pub(crate) path: CriticalPath,
-    /// Findings, sorted by the time that a fix would save, the largest first.
+    /// Findings in descending order of the time that a fix would save.
     pub(crate) findings: Findings,
-    /// Efficiencies of the ranks; `None` if they do not call MPI.
+    /// Efficiencies of the ranks; `None` if the trace has no MPI calls.
     pub(crate) efficiencies: Option<Efficiencies>,
     /// Efficiencies of threads and accelerators; `None` without them.
     pub(crate) hybrid: Option<HybridEfficiencies>,
@@ -43,7 +43,7 @@ pub(crate) struct Analysis {
 pub(crate) struct Training {
     /// Activities of all locations.
     pub(crate) activities: Activities,
-    /// Findings, sorted by the time that a fix would save, the largest first.
+    /// Findings in descending order of the time that a fix would save.
     pub(crate) findings: Findings,
     /// Slowdowns of steps, ranks and operations.
     pub(crate) slowdowns: Slowdowns,
@@ -60,9 +60,9 @@ pub(crate) enum Analysed {
     Training(Box<Training>),
     /// No location of the trace can wait for another one.
     Nothing {
-        /// The reason.
+        /// Reason why no location can wait.
         reason: String,
-        /// Subcommand for such recordings.
+        /// Clause about a subcommand for such recordings; may be empty.
         hint: &'static str,
     },
 }
@@ -134,7 +134,7 @@ impl Analysis {
         self.activities.clock().total(u128::from(ticks))
     }
 
-    /// Returns the waiting time of all ranks as a share of their time.
+    /// Returns the waiting time of all locations as a share of [`all_time`](Self::all_time).
     pub(crate) fn waiting_share(&self) -> f64 {
         let waiting = self
             .waits
@@ -145,7 +145,7 @@ impl Analysis {
         self.time(ticks).0 as f64 / self.all_time().max(1.0)
     }
 
-    /// Returns the time of all ranks, threads and streams that communicate or wait, in nanoseconds.
+    /// Returns the run time times the number of locations that communicate or wait, in nanoseconds.
     pub(crate) fn all_time(&self) -> f64 {
         let all = self.activities.locations().iter();
         let count = all.filter(|location| !location.calls.is_empty()).count();

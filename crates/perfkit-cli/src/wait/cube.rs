@@ -1,4 +1,4 @@
-//! Writer of times, wait states, delay costs and critical path as one Cube profile.
+//! Output of `wait` as one Cube profile with times, wait states, delay costs and critical path.
 
 use super::Analysis;
 use crate::failure::{Outcome, input};
@@ -91,7 +91,7 @@ pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Ou
 }
 
 /// Returns times, wait states, delay costs and critical path as one profile. The times are included
-/// if the call tree of the trace is that of the analysis, as it is without accelerators.
+/// only if the trace has the same call tree as the analysis, which is the case without accelerators.
 fn joined(
     view: TraceView<'_>,
     analysis: &Analysis,

@@ -1,4 +1,5 @@
-//! Wait states of a recording with their causes, the efficiencies of a run or of a series, and what-if questions.
+//! Subcommand `wait`: finds wait states with their causes, computes the efficiencies of a run or of a series, and
+//! answers what-if questions.
 
 mod analysis;
 mod cube;
@@ -28,7 +29,7 @@ use std::path::PathBuf;
 /// Formats in which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
-/// Prints the ranks and calls that hold a parallel run up, and the run time that a fix would save
+/// Prints the ranks and calls that delay a parallel run, and the run time that a fix would save
 ///
 /// Wait states of messages and collectives with their causes, the critical path, and the efficiencies of the POP
 /// methodology. Several recordings are the runs of a series, whose efficiencies are compared with those of the first.
@@ -169,7 +170,7 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     document.text(out)
 }
 
-/// Refuses output files and questions about a recording without wait states.
+/// Returns an error if options select output files or what-if questions for a recording without wait states.
 fn refuse(options: &Options, names: &str, reason: &str) -> Outcome {
     let written = options.output.all();
     let mut written = written.chain(&options.csv).chain(&options.cube);

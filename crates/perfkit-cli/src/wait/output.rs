@@ -1,4 +1,4 @@
-//! [`Document`]: the results about one recording as JSON and as text.
+//! [`Document`]: results of `wait` about one recording, as JSON and as text.
 
 use super::statement::{Command, Statement};
 use super::what_if::Answers;
@@ -14,7 +14,7 @@ use std::io::Write;
 
 /// Largest number of characters of a call path in a table.
 const MAX_NAME: usize = 60;
-/// Smallest error of the replay that a note reports.
+/// Smallest relative error of the replay that is reported.
 const MIN_REPLAY_ERROR: f64 = 0.001;
 
 /// Results about one recording.
@@ -22,10 +22,10 @@ const MIN_REPLAY_ERROR: f64 = 0.001;
 pub(crate) struct Document {
     /// Name of the format.
     format: &'static str,
-    /// Reason why there are no results.
+    /// Reason why there are no results; `None` if there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
-    /// Run time.
+    /// Run time; `None` without results.
     #[serde(rename = "run_time_ns")]
     runtime: Option<Nanos>,
     /// Number of processes.
@@ -38,7 +38,7 @@ pub(crate) struct Document {
     clocks: Table,
     /// Correction of the clocks, if there was one.
     clocks_corrected: Option<String>,
-    /// Findings, sorted by the time that a fix would save, the largest first.
+    /// Findings in descending order of the time that a fix would save.
     pub(crate) findings: Vec<Statement>,
     /// Wait states by kind.
     pub(crate) wait_states: Table,
@@ -63,7 +63,7 @@ pub(crate) struct Document {
     operations: usize,
     /// Replayed and ideal times of the steps of a training job.
     steps: Table,
-    /// Slowdowns of the parts of a training job.
+    /// Slowdowns of the steps, ranks and operations of a training job.
     parts: Table,
     /// Relative error of the replay without changes.
     #[serde(skip)]
@@ -264,8 +264,8 @@ impl Document {
     }
 }
 
-/// Returns sentences about clocks that disagree. If there are many violations, the last sentence states their
-/// consequence and the remedy.
+/// Returns sentences about clocks that disagree. If there are many violations, the last sentence states the consequence
+/// and the remedy.
 pub(super) fn warnings(
     recording: &Recording,
     violations: &ClockViolations,

@@ -1,4 +1,5 @@
-//! Wait states drawn: the timeline of the ranks with waits and critical path, and the coloured table of efficiencies.
+//! Output of `wait` as pictures: timeline of the ranks with waits and critical path, and coloured table of
+//! efficiencies.
 
 use super::output::Document;
 use super::series::grades;
@@ -20,7 +21,7 @@ pub(crate) const HALF_COLUMNS: usize = 520;
 /// Largest number of waits that have an arrow from their cause.
 const MAX_ARROWS: usize = 24;
 
-/// Draws and writes the files that the options name.
+/// Draws the results and writes the picture and page files that the options select.
 ///
 /// # Errors
 /// Returns the errors of folding and drawing, and [`Failure::Input`] if a file cannot be written.
@@ -134,7 +135,7 @@ pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Fai
     Section::picture("waits-timeline", "Waits and critical path", draw, words).map_err(failed)
 }
 
-/// Draws the timeline of all ranks with their waits, the causes of the longest ones and the critical path.
+/// Draws the timeline of all ranks with their waits, the causes of the longest waits and the critical path.
 fn scene(
     view: TraceView<'_>,
     analysis: &Analysis,
@@ -167,7 +168,7 @@ fn scene(
 }
 
 impl Analysis {
-    /// Returns the waits, the causes of the longest ones, and the critical path.
+    /// Returns the waits, the causes of the longest waits, and the critical path, for drawing over a timeline.
     pub(crate) fn overlay(&self) -> timeline::Overlay {
         let mut overlay = timeline::Overlay::default();
         let end = |state: &WaitState| Ticks(state.start.0.saturating_add(state.ticks));

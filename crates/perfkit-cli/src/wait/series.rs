@@ -1,4 +1,4 @@
-//! Efficiencies of several runs, compared with those of the first.
+//! Subcommand `wait` with several recordings: compares the efficiencies of a series of runs.
 
 use super::statement::Command;
 use super::{Analysed, Analysis, Options, output::warnings, trace_of};
@@ -19,7 +19,7 @@ use std::path::Path;
 /// Smallest loss of a factor that is described, as a difference of values in `0.0..=1.0`.
 const MIN_LOSS: f64 = 0.02;
 
-/// A factor: name, depth in the tree of factors, and value.
+/// Factor of the efficiency: name, depth in the tree of factors, and value in a run.
 pub(crate) type Factor = (&'static str, usize, fn(&SeriesRow) -> Option<f64>);
 
 /// Factors of a series as a tree, in the order of a table.
@@ -44,7 +44,7 @@ const SCALING: usize = 6;
 /// Indices in [`FACTORS`] of the factors whose product is the global efficiency.
 const LEAVES: [usize; 4] = [2, 4, 5, 6];
 
-/// A run of a series.
+/// Run of a series.
 struct Run {
     /// Name of the run.
     name: String,
@@ -61,8 +61,8 @@ struct Run {
 /// Reads all recordings and prints the efficiencies of the series.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] for options of one recording, and [`Failure::Input`] for recordings
-/// without waiting.
+/// Returns [`Failure::Usage`] for options that apply to a single recording only, and
+/// [`Failure::Input`] for a recording without efficiencies of MPI.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let single = "of one recording, not of a series";
     if !options.questions.is_empty() {
@@ -170,7 +170,7 @@ fn refused(file: &Path, reason: &str) -> Failure {
     Failure::Input(format!("{file}: {reason}; it is no run of a series"))
 }
 
-/// Returns the series with a column for each run: processes, run time, speedup, and a row for each factor.
+/// Returns the series as a table with a column for each run. The rows are processes, run time, speedup and the factors.
 fn by_factor(series: &Series, names: &[&str]) -> Table {
     let factors: Vec<Factor> = present(series).collect();
     let heads = ["processes", "run time", "speedup"].map(String::from);
@@ -197,7 +197,7 @@ fn by_factor(series: &Series, names: &[&str]) -> Table {
         })
 }
 
-/// Returns the factors that at least one run has.
+/// Returns the factors that at least one run has; for a single run without scaling.
 fn present(series: &Series) -> impl Iterator<Item = Factor> + '_ {
     let has = |(_, _, value): &Factor| series.rows.iter().any(|row| value(row).is_some());
     // A single run does not scale.
@@ -209,7 +209,7 @@ fn present(series: &Series) -> impl Iterator<Item = Factor> + '_ {
     own.map(move |(name, depth, value)| (name, depth - from, value))
 }
 
-/// Returns the series with the name of each run.
+/// Returns the series as a table with a row for each run.
 fn by_run(series: &Series, names: &[&str]) -> Table {
     let table = series.table();
     let named = Table::new(
@@ -231,8 +231,8 @@ pub(crate) fn grades(series: &Series, names: &[&str]) -> Grades {
     grades
 }
 
-/// Returns a sentence about the factor with the largest relative loss between the first and the last run, or about the
-/// absence of a loss of [`MIN_LOSS`].
+/// Returns a sentence about the factor with the largest relative loss between the first and the last run. States that
+/// there is none if no factor loses [`MIN_LOSS`].
 fn words(series: &Series, names: &[&str]) -> String {
     let (Some(first), Some(last)) = (series.rows.first(), series.rows.last()) else {
         return String::new();

@@ -1,4 +1,4 @@
-//! [`Statement`]: a finding with its evidence, its window and the next command.
+//! [`Statement`]: finding of `wait` in words, with its evidence, its window and the next command.
 
 use super::{Analysis, Training};
 use crate::options::time_option;
@@ -29,7 +29,7 @@ impl Command {
         }
     }
 
-    /// Returns the command of a subcommand with options behind the files.
+    /// Returns the command line of a subcommand with options after the files.
     pub(crate) fn of(&self, subcommand: &str, options: &[&str]) -> String {
         let clocks: &[&str] = if self.is_corrected {
             &["--clocks", "correct"]
@@ -68,16 +68,16 @@ pub(crate) struct Statement {
     pub(crate) sentence: String,
     /// Measurements that support the finding.
     pub(crate) evidence: String,
-    /// Name of the location.
+    /// Name of the location, if the finding is about one.
     pub(crate) location: Option<String>,
-    /// Call path.
+    /// Call path, if the finding is about one.
     pub(crate) call_path: Option<String>,
     /// Run time that a fix would save.
     #[serde(rename = "saved_ns")]
     pub(crate) saved: Nanos,
     /// Saved share of the run time, in `0.0..=1.0`.
     pub(crate) share: f64,
-    /// Factor by which the location is slower than its peers.
+    /// Factor by which the location is slower than its peers, if known.
     pub(crate) factor: Option<f64>,
     /// Waiting time that the cause leads to, or time lost, over all ranks.
     #[serde(rename = "cost_ns")]
@@ -192,7 +192,7 @@ impl Analysis {
         self.activities.paths().name(path, regions)
     }
 
-    /// Returns the evidence of a delay: the times of the location and of its peers, and the longest wait.
+    /// Describes the evidence of a delay: the times of the location and of its peers, and the longest wait.
     fn delay(&self, finding: &Finding) -> String {
         let mut parts = Vec::new();
         let mean = if finding.locations.len() > 1 {
@@ -210,7 +210,7 @@ impl Analysis {
         parts.join("; ")
     }
 
-    /// Returns a sentence about the longest wait state that a finding causes.
+    /// Describes the longest wait state that the cause of a finding leads to, if known.
     fn longest_wait(&self, finding: &Finding) -> Option<String> {
         let state = finding.longest?;
         let name = self.call_name(state.call.location, state.call.index);
@@ -232,7 +232,7 @@ impl Analysis {
         })
     }
 
-    /// Returns the MPI functions with the most time apart from waiting, as text.
+    /// Describes the MPI functions with the most time without waiting.
     fn transfers(&self) -> String {
         let mut times: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let definitions = self.activities.definitions();

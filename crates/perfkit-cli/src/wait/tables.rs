@@ -1,4 +1,4 @@
-//! Tables of wait states: by kind with the rank that waits longest, by rank, root causes, and all wait states.
+//! Tables of `wait`: wait states by kind and by rank, root causes, and all wait states.
 
 use super::Analysis;
 use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
@@ -6,7 +6,7 @@ use perfkit::wait::activity::CallId;
 use perfkit::wait::waits::{Pattern, WaitState};
 use std::collections::BTreeMap;
 
-/// Sums of one kind.
+/// Sums over the wait states of one kind.
 #[derive(Default)]
 struct Sums {
     /// Number of wait states.
@@ -25,7 +25,7 @@ impl Sums {
         *own = own.saturating_add(state.ticks);
     }
 
-    /// Returns the location that waits longest, the first one if several wait equally long.
+    /// Returns the location that waits longest with its waiting time; the first if several wait equally long.
     fn worst(&self) -> Option<(LocationId, u64)> {
         let all = self
             .by_location
@@ -35,7 +35,8 @@ impl Sums {
     }
 }
 
-/// Returns the kinds of wait states that occur, with their sum and the rank that waits longest; waiting first.
+/// Returns a row for each kind of wait states that occurs, with the sum and the location that waits longest. Kinds that
+/// are waiting time come first, after their sum.
 pub(super) fn kinds(analysis: &Analysis) -> Table {
     let mut kinds: BTreeMap<(bool, Pattern), Sums> = BTreeMap::new();
     let mut all = Sums::default();
@@ -123,7 +124,7 @@ pub(super) fn ranks(analysis: &Analysis) -> Table {
         ))
 }
 
-/// Returns the delays of each call path and rank by the waiting that they cause, the largest first.
+/// Returns the delays of each call path and location in descending order of the waiting that they cause.
 pub(super) fn root_causes(analysis: &Analysis) -> Table {
     let mut sums: BTreeMap<(LocationId, Option<CallPathId>), (f64, f64)> = BTreeMap::new();
     for cost in analysis.delays.costs() {

@@ -1,4 +1,4 @@
-//! What-if questions: run times with other durations.
+//! What-if questions of `wait`: run times of replays with other durations.
 
 use super::Analysis;
 use crate::failure::{Failure, input};
@@ -8,11 +8,11 @@ use perfkit::core::{Column, Job, Nanos, Table, TraceView, fits};
 use perfkit::wait::whatif::{Answer, Change, Dependency, WhatIf};
 use std::collections::BTreeSet;
 
-/// Answers to the questions of the user.
+/// Questions of the user with their answers.
 #[derive(Clone, Debug)]
 pub(crate) struct Answers(Vec<(String, Answer)>);
 
-/// Answers what-if questions. Each consists of changes that are separated by semicolons.
+/// Answers what-if questions. Each question consists of changes separated by semicolons.
 ///
 /// # Errors
 /// Returns [`Failure::Usage`] for a text that is not a change, and for a name without a match in
@@ -45,7 +45,7 @@ pub(super) fn ask(
     Ok(Answers(answers))
 }
 
-/// Parses a change, and checks that its pattern matches a name of the trace.
+/// Parses a change and checks that its pattern matches a name of the trace.
 fn change(text: &str, found: &Analysis) -> Result<Change, Failure> {
     let wrong = |what: &str| Failure::Usage(format!("--what-if {what}"));
     let change = Change::parse(text, &found.ranks).map_err(|error| wrong(&error.to_string()))?;
@@ -89,7 +89,8 @@ impl Answers {
         self.0.is_empty()
     }
 
-    /// Returns the largest difference between the recorded run time and its replay, as a share.
+    /// Returns the largest difference between the recorded run time and its replay, as a share of the
+    /// recorded run time.
     pub(crate) fn replay_error(&self) -> f64 {
         let errors = self.0.iter().map(|(_, answer)| {
             let difference = answer.identity.saturating_sub(answer.recorded);

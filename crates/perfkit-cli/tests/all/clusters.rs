@@ -99,7 +99,6 @@ fn bursts_without_a_logarithm_are_missing_data() {
 fn clusters_as_the_established_tool_has_them() {
     let corpus = |name: &str| perf_testdata::corpus::corpus(&format!("paraver/{name}"));
     let Some(definition) = corpus("reference/epoch1ms.xml") else {
-        println!("skipped: corpus absent");
         return;
     };
     let text = |path: Option<PathBuf>| path.expect("the corpus").display().to_string();
@@ -184,7 +183,6 @@ fn epoch_on_2_4_and_16_tasks() {
         |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
     let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
     let Some(files) = files else {
-        println!("skipped: corpus absent");
         return;
     };
     let files: Vec<String> = files
@@ -281,7 +279,6 @@ fn epoch_needs_no_radius() {
         |tasks| perf_testdata::corpus::corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz"));
     let files: Option<Vec<_>> = [2, 4, 16].into_iter().map(file).collect();
     let Some(files) = files else {
-        println!("skipped: corpus absent");
         return;
     };
     let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();

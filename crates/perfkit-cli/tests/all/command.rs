@@ -184,8 +184,8 @@ fn tables_are_complete() {
     let (head, rows) = table("inspect", &[&small, "--top", "1"]);
     assert_eq!(
         head,
-        "call path,location,time (inclusive) [ns],exclusive time [ns],visits [#],\
-         bytes sent [bytes],bytes received [bytes]"
+        "call path,location,time (inclusive) [ns],exclusive time [ns],visits (exclusive) [#],\
+         bytes sent (exclusive) [bytes],bytes received (exclusive) [bytes]"
     );
     // A row for each of the 11 call paths on each of the 4 ranks that has it, for any `--top`.
     let inspected: serde_json::Value = serde_json::from_str(

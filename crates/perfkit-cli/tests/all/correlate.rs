@@ -2,6 +2,7 @@
 //! invalid input.
 
 mod agreement;
+mod relations;
 
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
@@ -562,7 +563,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
     assert!(
         rows.lines()
             .next()
-            .is_some_and(|head| head.ends_with(",Pearson,p,p of all"))
+            .is_some_and(|head| head.ends_with(",Pearson,kin,p,p of all"))
     );
     let text = run(
         &bundled("jacobi-64"),

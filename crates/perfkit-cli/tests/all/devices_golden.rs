@@ -135,7 +135,6 @@ fn planted_numbers_come_out() {
 fn all_kinds_of_work_have_columns_and_patterns_must_match() {
     let text = perf_testdata::corpus::corpus("gpu/tracelens/tests/traces/b200/eager_trace.json.gz");
     let Some(path) = text else {
-        println!("skipped: corpus absent");
         return;
     };
     let file = path.display().to_string();
@@ -241,7 +240,6 @@ fn files_of_one_format_are_ranks_and_those_of_several_are_not() {
 fn exports_of_nsight_systems_are_ranks_too() {
     let path = "gpu/pipit/pipit_tests_data_cloverleaf-nsys_perlmutter-cloverleaf-cuda.sqlite";
     let Some(path) = perf_testdata::corpus::corpus(path) else {
-        println!("skipped: corpus absent");
         return;
     };
     let file = path.display().to_string();

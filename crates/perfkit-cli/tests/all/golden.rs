@@ -329,7 +329,7 @@ fn correlate() {
     print("correlate", &write).expect("it writes");
     let rows = std::fs::read_to_string(&csv).expect("it was written");
     assert!(rows.starts_with(
-        "metric,call path,r,shift,max,max shift,min,min shift,unshifted,Pearson\ntime,"
+        "metric,scope,call path,r,shift,max,max shift,min,min shift,unshifted,Pearson,kin\ntime,"
     ));
     let again = [
         "--metric",
@@ -542,7 +542,7 @@ fn wrong_arguments_are_usage_and_wrong_files_are_input() {
         ("track", &[&file, "--eps", "-1"]),
         ("track", &[&file, "--metrics", "heat"]),
         ("track", &[&file, "--windows", "0"]),
-        ("correlate", &[&file]),
+        ("correlate", &[&file, "--surrogates", "9"]),
         ("correlate", &[&grid, "--path", "0", "--topology", "2xy"]),
         ("correlate", &[&grid, "--path", "0", "--axes", "1,2,3"]),
         ("fold", &["/nonexistent", "--op", "best"]),

@@ -9,5 +9,6 @@ mod devices_golden;
 mod golden;
 mod pictures;
 mod report;
+mod scope;
 mod threads;
 mod waits;

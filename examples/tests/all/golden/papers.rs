@@ -64,7 +64,7 @@ fn papers_are_drawn() {
 #[test]
 fn papers_with_the_corpus() {
     let Some(root) = corpus("") else {
-        return println!("skipped: corpus absent");
+        return;
     };
     let root = root.display().to_string();
     let known = [

@@ -150,6 +150,6 @@ fn judge(
 /// position.
 fn is_place(place: &Place, what: &str) -> bool {
     let is_inside = place.offset.is_some() || place.record.is_some();
-    let is_of_all = ["memory", "bytes of events", "size in bytes"];
+    let is_of_all = ["memory", "bytes of events", "uncompressed size in bytes"];
     !place.file.is_empty() && (is_inside || is_of_all.iter().any(|all| what.starts_with(all)))
 }

@@ -1,4 +1,4 @@
-//! Pages of anomalies.
+//! Checks of the pages with anomalies.
 
 use super::Tab;
 

@@ -1,4 +1,4 @@
-//! Pages with several views.
+//! Checks of the pages with several views.
 
 use super::{CUBES, Tab};
 

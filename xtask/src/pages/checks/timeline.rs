@@ -1,4 +1,4 @@
-//! Pages of folded timelines.
+//! Checks of the pages with folded timelines.
 
 use super::{PIXEL, Tab};
 
@@ -67,8 +67,8 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
-/// Zooms in as far as possible: no column is wider than a pixel, and the page states the limit and
-/// the window of its numbers.
+/// Zooms in as far as possible. Checks that no column is wider than a pixel, and that the page states
+/// the limit and the window of its numbers.
 fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
     for _ in 0..30 {
@@ -89,7 +89,7 @@ fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
         e.textContent.endsWith('in all') !== document.querySelector('.view').textContent.startsWith('Shown: all, '))")
 }
 
-/// Records the lines that are drawn from now on.
+/// Script that records the lines that are drawn from now on.
 const NOTE_LINES: &str = "(() => { const p = CanvasRenderingContext2D.prototype, [move, line, clear] = [p.moveTo, p.lineTo, p.clearRect];
     let at = null; window.drawn = [];
     p.clearRect = function (...a) { window.drawn = []; return clear.apply(this, a); };
@@ -97,8 +97,8 @@ const NOTE_LINES: &str = "(() => { const p = CanvasRenderingContext2D.prototype,
     p.lineTo = function (x, y) { if (at && at[1] !== y && Math.abs(at[1] - y) > 6.5) window.drawn.push([...at, x, y]); at = null; return line.call(this, x, y); };
     return true; })()";
 
-/// Returns `true` if lines are drawn and the ends of each line match the sender and the receiver of
-/// a message.
+/// Script that returns `true` if lines are drawn and the ends of each line match the sender and the
+/// receiver of a message.
 const LINES_ARE_TRUE: &str = "(() => { const s = document.querySelector('section[data-view=timeline]');
     const d = JSON.parse(s.querySelector('script[type=\"application/json\"]').textContent), plot = Number(s.dataset.plot);
     const canvas = s.querySelector('.strips'), left = canvas.getBoundingClientRect().width - plot - 2;
@@ -136,8 +136,8 @@ pub(super) fn many(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("{SECTION}.dataset.rows === '1'"))?;
     tab.click("section[data-view=timeline] .row[data-group='0'] button")?;
     tab.expect(&format!("Number({SECTION}.dataset.bundles) > 10"))?;
-    // With too many messages for the page one message of each bundle is drawn, and the others are
-    // counted.
+    // If there are too many messages for the page, one message of each bundle is drawn and the others
+    // are counted.
     tab.expect(NOTE_LINES)?;
     closest(tab)?;
     tab.expect(LINES_ARE_TRUE)?;

@@ -1,4 +1,4 @@
-//! Pages of severities on grids.
+//! Checks of the pages with severities on grids.
 
 use super::{CUBES, INKED, Tab};
 
@@ -16,7 +16,7 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(
         "/^rank \\d+, node \\d+, x \\d+/.test(document.querySelector('.status').textContent)",
     )?;
-    // The strongest match is the opposite wave; along the second axis alone it is another view.
+    // The strongest match is the opposite wave; along the second axis alone, another view is the strongest.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
     tab.expect("document.querySelector('.right figcaption').title.startsWith('waiting')")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
@@ -81,7 +81,7 @@ pub(super) fn large(tab: &mut Tab<'_>) -> Result<(), String> {
         "Number({CUBES}.dataset.cubes.split(',')[0]) <= 20000"
     ))?;
     tab.expect("document.querySelector('section[data-view=topology] .note').textContent.includes('1,835,008 cells')")?;
-    // The one slow rank does not show in the means, but in the maxima.
+    // The only slow rank is invisible in the means and visible in the maxima.
     let ends = "document.querySelector('.left .ends').lastChild.textContent";
     let mean = tab.text(ends)?;
     let largest = "(() => { const s = document.querySelector('.kind'); s.value = 1; s.dispatchEvent(new Event('change')); return true; })()";

@@ -1,4 +1,4 @@
-//! Pages of clusters and tracked regions.
+//! Checks of the pages with clusters and tracked regions.
 
 use super::{INKED, Tab};
 

@@ -25,7 +25,7 @@ pub struct Pruned {
     pub abnormal_after_all: u64,
     /// Number of anomalies that are not among the worst of their function.
     pub not_among_worst: u64,
-    /// Number of records, and final models, that exceeded the budget.
+    /// Number of records and final models that were dropped to stay within the budget.
     pub over_budget: u64,
     /// Number of kept records of functions that are unknown to the sink; they have no new
     /// judgement.
@@ -42,9 +42,9 @@ pub struct Pruned {
 /// the end of a run, and with a parameter server it may include the knowledge of all ranks.
 ///
 /// Anomalies that are now normal are removed, and so are normal executions that are now abnormal.
-/// The remaining records get new scores, severities and labels, and refer to the final models. Of
-/// these, the `per_function` worst anomalies of each function are kept. Calls in the surroundings
-/// of a record are marked by their new judgements if they have a record. Records that the model
+/// The remaining records get new scores, severities and labels, and refer to the final models. At
+/// most `per_function` anomalies of each function are kept, the worst ones. A record also lists
+/// calls around it: those with a record of their own get its new judgement. Records that the model
 /// cannot judge, because their function is unknown or there is not enough data, keep their
 /// judgements.
 ///

@@ -4,7 +4,8 @@ use super::{CollectiveInstance, Messages};
 use crate::{Clock, CollectiveOp, Column, LocationId, Table, Ticks};
 use std::collections::BTreeMap;
 
-/// Count of conditions on the clocks of two locations, and of those that are violated.
+/// Number of conditions on the clocks of locations that were checked, and of those that are
+/// violated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ClockCount {
@@ -12,7 +13,7 @@ pub struct ClockCount {
     pub checked: u64,
     /// Number of conditions violated.
     pub violated: u64,
-    /// Largest violation in ticks, 0 without one.
+    /// Largest violation in ticks, or 0 without violations.
     pub largest: u64,
 }
 
@@ -49,9 +50,9 @@ pub struct ClockPair {
 /// | message | each message between two locations | the receive is complete before the send begins |
 /// | collective | each [N-to-N](CollectiveOp::is_all_to_all) operation of two members or more | a member that receives data ends before the last member that sends data begins |
 ///
-/// A collective without data does not synchronise and is not checked; a barrier always is. The
-/// absence of violations does not prove that the clocks agree: they may disagree by less than the
-/// transfer time of the messages.
+/// A collective without data does not synchronise and is not checked. A barrier is always checked.
+/// The absence of violations does not prove that the clocks agree: they may disagree by less than
+/// the transfer time of the messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -60,18 +61,18 @@ pub struct ClockViolations {
     pub messages: ClockCount,
     /// N-to-N collective operations.
     pub collectives: ClockCount,
-    /// Pairs of locations with a violated message, in ascending order.
+    /// Pairs of locations with at least one violation, in ascending order.
     pub pairs: Vec<ClockPair>,
 }
 
 impl ClockViolations {
-    /// Returns `true` if a condition is violated, so that clocks disagree.
+    /// Returns `true` if a condition is violated, that is, if clocks disagree.
     pub fn is_any(&self) -> bool {
         self.messages.violated + self.collectives.violated > 0
     }
 
-    /// Returns a row for each condition: `condition`, the numbers `checked` and `violated`, and
-    /// `largest`, the largest violation as a time.
+    /// Returns a table with a row for each condition. The columns are `condition`, the numbers
+    /// `checked` and `violated`, and `largest`, the largest violation as a time.
     ///
     /// ```
     /// use perf_core::{Clock, ClockViolations};
@@ -158,7 +159,8 @@ fn bounds(of: &CollectiveInstance) -> Option<(Ticks, Ticks)> {
     let is_barrier = of.op == CollectiveOp::Barrier;
     let senders = of.members.iter().filter(|it| is_barrier || it.sent > 0);
     let last = senders.max_by_key(|it| it.begin.time)?.begin;
-    // The last member to begin ends after its own begin, and therefore after all others have begun.
+    // The last member to begin is skipped: it ends after its own begin, and therefore after all
+    // members have begun.
     let receivers = of.members.iter().filter(|it| is_barrier || it.received > 0);
     let others = receivers.filter(|it| it.begin.location != last.location);
     let first = others.map(|it| it.end.time).min()?;

@@ -1,4 +1,4 @@
-//! Matching of collective operations.
+//! Matching of collective operations: the n-th operation of each rank of a communicator.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// Part of one rank in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CollectiveMember {
-    /// Begin, or start of a non-blocking operation.
+    /// Begin of a blocking operation, or start of a non-blocking one.
     pub begin: Endpoint,
     /// End.
     pub end: Endpoint,
@@ -27,16 +27,16 @@ pub struct CollectiveInstance {
     pub op: CollectiveOp,
     /// Communicator.
     pub comm: CommId,
-    /// Rank of the root, if there is one, as recorded by the first member.
+    /// Rank of the root as recorded by the first member, or `None` if there is no root.
     pub root: Option<u32>,
-    /// Ranks that recorded it, ordered by location; one for each process.
+    /// Ranks that recorded the operation, ordered by location; one entry for each process.
     pub members: Vec<CollectiveMember>,
 }
 
 /// Collective operation on one rank, with its sort key.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    /// Communicator, and the location if each location has its own.
+    /// Communicator, and the location if each location has its own instance of the communicator.
     of: (CommId, Option<LocationId>),
     /// Process that took part.
     process: Process,
@@ -50,7 +50,7 @@ struct Ended {
     member: CollectiveMember,
 }
 
-/// Size in bytes of the record of one rank.
+/// Size in bytes of an [`Ended`] record.
 pub(super) const ENDED: usize = size_of::<Ended>();
 
 #[derive(Debug, Default)]
@@ -175,8 +175,8 @@ impl Collectives {
     }
 }
 
-/// Builds one operation from the n-th operations of all ranks. Ranks that deviate from the majority
-/// are unmatched.
+/// Builds one operation from the n-th operations of all ranks. Ranks with another operation than
+/// the most common one are unmatched.
 fn instance(ended: &[Ended], unmatched: &mut Vec<Unmatched>) -> Option<CollectiveInstance> {
     let op = most_common(ended)?;
     let (is, other): (Vec<&Ended>, Vec<&Ended>) = ended.iter().partition(|ended| ended.op == op);
@@ -194,7 +194,7 @@ fn instance(ended: &[Ended], unmatched: &mut Vec<Unmatched>) -> Option<Collectiv
     })
 }
 
-/// Returns the most common operation; in a tie, the one that occurs first.
+/// Returns the most common operation. In a tie, the operation that occurs first wins.
 fn most_common(ended: &[Ended]) -> Option<CollectiveOp> {
     let first = ended.first()?.op;
     if ended.iter().all(|ended| ended.op == first) {

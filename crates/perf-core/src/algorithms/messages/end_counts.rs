@@ -10,7 +10,7 @@ use crate::{CancellationChecks, Trace};
 pub(super) struct EndCounts {
     /// Number of records of each kind.
     pub(super) counts: RecordCounts,
-    /// Number of locations, each of which may take part in a collective once.
+    /// Number of locations. Each location takes part in a collective at most once.
     locations: usize,
 }
 
@@ -31,7 +31,7 @@ impl EndCounts {
         }
     }
 
-    /// Returns the largest memory in bytes that any step uses.
+    /// Returns the memory in bytes of the step that uses most.
     pub(super) fn memory(&self) -> usize {
         let RecordCounts {
             sends,
@@ -39,7 +39,7 @@ impl EndCounts {
             collectives,
             accesses,
         } = self.counts;
-        // Sorting more than one run needs a second copy.
+        // Sorting more entries than fit in one run needs a second copy.
         let sorted = |count: usize, size: usize| {
             if count > CancellationChecks::EACH {
                 count * size

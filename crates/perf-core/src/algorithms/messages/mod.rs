@@ -2,13 +2,14 @@
 //!
 //! * Messages match first in, first out for each (communicator, sender, receiver, tag), according
 //!   to MPI's non-overtaking rule. A non-blocking receive is ordered by the time when it was
-//!   *posted*, not when it completed; its request connects the two.
-//! * The n-th collective of a communicator on one rank belongs to the n-th on every other. All
-//!   threads of a process are counted together, in order of begin. If ranks disagree on the n-th
-//!   operation, the majority decides and the others are unmatched.
+//!   *posted*, not when it completed. The request id connects both events.
+//! * The n-th collectives of all ranks of a communicator belong together. All threads of a process
+//!   are counted together, in order of begin. If ranks disagree on the n-th operation, the most
+//!   common operation is used and the other ranks are unmatched.
 //! * A remote access and its completion share a window and a matching id on one location.
 //!
-//! Ends without a partner are listed with the cause. They are never dropped and never an error.
+//! Ends without a partner are listed with the cause. They are never dropped and never cause an
+//! error.
 
 mod clock_violations;
 mod collectives;
@@ -40,9 +41,9 @@ pub struct Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum UnmatchedCause {
-    /// The receiver recorded no matching receive.
+    /// The receiver has no matching receive.
     NoReceive,
-    /// The sender recorded no matching send.
+    /// The sender has no matching send.
     NoSend,
     /// A receive was posted, but its completion is not recorded.
     NoCompletion,
@@ -79,7 +80,7 @@ pub struct Unmatched {
 pub struct Messages {
     /// Messages with both ends.
     pub messages: Vec<Message>,
-    /// Collective operations with the ranks that took part.
+    /// Collective operations with their members.
     pub collectives: Vec<CollectiveInstance>,
     /// Remote accesses with their completion.
     pub accesses: Vec<RemoteAccess>,
@@ -89,9 +90,9 @@ pub struct Messages {
 
 impl Messages {
     /// Returns an upper bound on the memory in bytes for matching the messages of a view, including
-    /// the result, from the number of records of each kind. An end takes 88 bytes while it has no
-    /// partner, and twice that if more than 2^16 of a kind are sorted. The bound does not cover
-    /// ends without a partner because the other rank is unknown, or operations that never end.
+    /// the result, from the number of records of each kind. An end takes 88 bytes until it is
+    /// matched, and twice that if more than 2^16 ends of a kind are sorted. The bound does not
+    /// cover ends whose other rank is unknown, and operations that never end.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, SystemTree, Ticks, Trace, Transfer};
@@ -124,8 +125,8 @@ impl Messages {
 /// Pairs the two ends of each message, collective and remote access.
 ///
 /// All locations of the trace are read, because the order of messages cannot be determined from a
-/// part. The result contains everything with at least one end in the view. Progress is reported in
-/// locations, in the phase `messages`.
+/// part of the locations. The result contains all messages, collectives and accesses with at least
+/// one end in the view. Progress is reported in locations, in the phase `messages`.
 ///
 /// Takes O(n log n) time in the number of messages, and the memory of [`Messages::estimate`].
 ///

@@ -1,4 +1,4 @@
-//! Matching of point-to-point messages.
+//! Matching of the sends and receives of point-to-point messages.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// Message with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Send, or start of a non-blocking send.
+    /// Event of a blocking send, or start of a non-blocking send.
     pub sender: Endpoint,
     /// Receive.
     pub receiver: Endpoint,
@@ -39,7 +39,8 @@ struct Key {
 struct End {
     /// Key of the message.
     key: Key,
-    /// Position among ends of the same key: the post of a receive, and otherwise the end itself.
+    /// Position among ends of the same key: the post of a non-blocking receive, otherwise the end
+    /// itself.
     order: Endpoint,
     /// The end.
     end: Endpoint,

@@ -55,7 +55,8 @@ impl<'a> Ranks<'a> {
         process(&self.definitions.system, location)
     }
 
-    /// Returns the location of `rank` in `comm`, as seen from a location.
+    /// Returns the location of `rank` in `comm` as seen from `from`, or `None` if the definitions
+    /// do not contain it.
     pub(super) fn peer(&self, from: LocationId, comm: CommId, rank: u32) -> Option<LocationId> {
         let rank = rank as usize;
         match &self.definitions.comms.get(comm.index())?.members {
@@ -71,7 +72,8 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// Returns the location of `rank` in a window, as seen from a location.
+    /// Returns the location of `rank` in a window as seen from `from`, or `None` if the definitions
+    /// do not contain it.
     pub(super) fn remote(
         &self,
         from: LocationId,

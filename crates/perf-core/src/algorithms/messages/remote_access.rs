@@ -6,8 +6,8 @@ use crate::trace::RecordCounts;
 use crate::{Event, LocationId, RmaCompletion, RmaOp, WindowId};
 use std::collections::HashMap;
 
-/// Remote memory access with its completion. In CUDA recordings it is a copy between host and
-/// device.
+/// Remote memory access with its completion. CUDA recordings contain copies between host and device
+/// as such accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RemoteAccess {
     /// Start.
@@ -18,7 +18,7 @@ pub struct RemoteAccess {
     pub op: RmaOp,
     /// Window.
     pub window: WindowId,
-    /// Remote location, if recorded.
+    /// Remote location, or `None` if the definitions do not contain it.
     pub remote: Option<LocationId>,
     /// Length in bytes.
     pub bytes: u64,
@@ -85,7 +85,8 @@ impl Remote {
                         None => self.lose(at, UnmatchedCause::AccessNotStarted, None),
                     }
                 }
-                // Often a second completion of an access that was already complete on this side.
+                // This is often a second completion of an access that is already complete on this
+                // side, so it is not an error if no access is open.
                 RmaCompletion::Remote => {
                     if let Some(access) = self.open.remove(&(window, matching)) {
                         self.accesses.push(RemoteAccess { end: at, ..access });

@@ -1,4 +1,4 @@
-//! [`Data`]: bursts with their metrics and clusters, as a table.
+//! [`Data`]: table of bursts with their metrics and clusters, read from a `.DATA.csv`.
 
 use crate::bytes::GZIP;
 use crate::paraver::Cluster;
@@ -85,7 +85,7 @@ enum Cell {
 }
 
 impl Data {
-    /// Returns `true` if a file begins like such a table, plain or compressed with gzip.
+    /// Returns `true` if a file begins like a `.DATA.csv`, plain or compressed with gzip.
     pub fn is_one(path: &Path) -> bool {
         let Ok(mut read) = source(path) else {
             return false;
@@ -115,10 +115,11 @@ impl Data {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Io`] if reading fails, [`Error::Malformed`] with the line if the table has
-    /// another header, a line has the wrong number of cells or a cell is not a number, and
-    /// [`Error::Limit`] if the bursts exceed the memory budget or a line exceeds the length of a
-    /// string.
+    /// Returns [`Error::Io`] if reading fails, [`Error::Truncated`] if compressed data end early, and
+    /// [`Error::Malformed`] with the line if the table has another header, a line has the wrong
+    /// number of cells, a cell is not a number, or a burst ends before it begins. Returns
+    /// [`Error::Limit`] if the bursts exceed the memory budget or a line is longer than the limit
+    /// for strings.
     pub fn read(read: impl Read, name: &str, limits: &Limits) -> Result<Self> {
         let mut lines = Lines {
             read: BufReader::new(read),
@@ -283,7 +284,7 @@ struct Lines<'a, R> {
 }
 
 impl<R: Read> Lines<'_, R> {
-    /// Reads the next line; returns `false` at the end.
+    /// Reads the next line. Returns `false` at the end.
     fn next(&mut self) -> Result<bool> {
         self.text.clear();
         self.offset = self.next;

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// The value of one type.
+    /// Value of one type.
     Single(u32),
-    /// Two types, combined by `+`, `-`, `*` or `/`.
+    /// Values of two types, combined by `+`, `-`, `*` or `/`.
     Mixed(u32, char, u32),
 }
 
@@ -371,8 +371,8 @@ impl Parser<'_> {
     }
 }
 
-/// Parses a duration with its unit: days, hours, minutes or seconds, or seconds with the prefix m,
-/// u or n.
+/// Parses a duration with its unit: `D` for days, `H` for hours, `M` for minutes, `s` for seconds, or `m`, `u` and `n`
+/// for milliseconds, microseconds and nanoseconds. A number without a unit is in microseconds.
 fn duration(text: &str) -> Option<Nanos> {
     let units = [
         ('D', 86_400e9),

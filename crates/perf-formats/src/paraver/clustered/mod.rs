@@ -1,4 +1,4 @@
-//! Files of the established burst clustering other than traces.
+//! Readers for the files of the established burst clustering other than traces.
 //!
 //! | file | contents |
 //! |---|---|

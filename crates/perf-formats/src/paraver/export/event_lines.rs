@@ -1,4 +1,4 @@
-//! Event lines of one thread.
+//! [`Lines`]: builds the event lines of one thread for the export.
 
 use super::event_types::{Is, Names};
 use super::matching::Plan;
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 pub(super) struct Shared<'n, 'd> {
     /// Matches of messages and collectives.
     pub(super) plan: &'n Plan,
-    /// Types and values in use.
+    /// Types and values, and which of them are used.
     pub(super) names: &'n mut Names<'d>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Lines<'a> {
         lines.filter(|line| !line.is_empty())
     }
 
-    /// Counts the dropped and changed parts.
+    /// Reports the dropped and changed events.
     pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
         let place = || Place::file(name).record(format!("location {}", self.view.id()));
         found.add_many(rules::NOT_WRITTEN, self.lost, place());
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
         found.add_many(rules::FRACTION, self.fractions, place());
     }
 
-    /// Begins a new line.
+    /// Ends the current line; further pairs begin a new one.
     fn end_line(&mut self) {
         self.ends.push(self.pairs.len());
     }
@@ -179,7 +179,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns `true` if a sample belongs to an MPI call that begins with the next event.
+    /// Returns `true` if the sample `index` has the callers of an MPI call that begins with the next event.
     fn is_caller(&self, now: Ticks, index: usize, names: &Names<'_>) -> bool {
         let all = self.view.all();
         match all.event(index + 1) {
@@ -190,7 +190,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Converts one step.
+    /// Converts one step of the thread to pairs of the instant.
     pub(super) fn step(&mut self, now: Ticks, step: Step<'a>, shared: &mut Shared<'_, '_>) {
         let names = &mut *shared.names;
         let (event, index) = match step {
@@ -204,7 +204,7 @@ impl<'a> Lines<'a> {
                 let is_caller = self.is_caller(now, index, names);
                 self.context(context, is_caller, names);
             }
-            // They are part of the messages.
+            // Messages are written as communications.
             Event::Send(_)
             | Event::SendComplete { .. }
             | Event::RecvPost { .. }

@@ -1,4 +1,4 @@
-//! Types and values for the elements of a trace, and the `.pcf` that names them.
+//! [`Names`]: event types and values for the elements of an exported trace, and the `.pcf` that names them.
 
 use crate::paraver::names;
 use crate::paraver::pcf::{COUNTERS, Pcf};
@@ -14,7 +14,7 @@ pub(super) enum Is {
     Function,
 }
 
-/// Numbers that are assigned on first use.
+/// Event types and values of all elements. Records which of them are used, for the `.pcf`.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
     /// Definitions of the trace.
@@ -23,17 +23,17 @@ pub(super) struct Names<'a> {
     is: Vec<Is>,
     /// Type of each metric.
     metrics: Vec<u32>,
-    /// Type of each kind of generic events, if it came from Paraver.
+    /// Type of each kind of generic events; `None` if the kind was not read from Paraver.
     kinds: Vec<Option<u32>>,
-    /// Values in use, by type.
+    /// Names of the values in use, by type and value.
     used: BTreeMap<u32, BTreeMap<u64, String>>,
     /// States in use.
     states: BTreeSet<u32>,
 }
 
-/// First value for MPI calls without a standard one.
+/// First value for MPI calls without a standard value.
 const UNUSUAL: u64 = 1_000;
-/// First type for metrics without a standard one, in the range of native counters.
+/// First type for metrics without a standard type, in the range of native counters.
 const METRICS: u32 = 44_000_000;
 
 impl<'a> Names<'a> {
@@ -90,8 +90,8 @@ impl<'a> Names<'a> {
         value
     }
 
-    /// Returns the value of a function in a function type, and the value of its line if it is
-    /// known.
+    /// Returns the value of a function in the type `kind`, and the value of its line in the type `line`
+    /// if the line or file is known. Registers both as used.
     pub(super) fn code(&mut self, kind: u32, line: u32, region: RegionId) -> (u64, Option<u64>) {
         let value = self.value(kind, u64::from(region.0) + 1, region);
         let of = self.definitions.regions.get(region.index());
@@ -119,7 +119,7 @@ impl<'a> Names<'a> {
         kind
     }
 
-    /// Returns the `.pcf`.
+    /// Returns the `.pcf` with the states, types and values in use.
     pub(super) fn pcf(&self) -> Pcf {
         let mut text = String::from(
             "DEFAULT_OPTIONS\n\nLEVEL               THREAD\nUNITS               NANOSEC\n\
@@ -237,7 +237,7 @@ fn one_line(name: &str) -> String {
     name.replace(['\n', '\r'], " ")
 }
 
-/// Returns the name of value 0.
+/// Returns the name of the value 0 of a type.
 fn zero(kind: u32) -> &'static str {
     if names::CALLS.contains(&kind) {
         "Outside MPI"
@@ -252,7 +252,7 @@ fn type_of(name: &str) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Formats line and file like Extrae.
+/// Formats line and file of a region like Extrae; `None` if neither is known.
 fn line_label(region: &Region) -> Option<String> {
     let line = region.lines.map_or(0, |(first, _)| first);
     match (&region.file, line) {

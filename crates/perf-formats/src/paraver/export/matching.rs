@@ -6,12 +6,12 @@ use crate::paraver::names;
 use perf_core::{CommId, LocationId, Members, Messages, TraceView, UnmatchedCause};
 use std::collections::{BTreeSet, HashMap};
 
-/// Matches over all locations.
+/// Matched collectives of all locations.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Properties of the collective that begins with an event.
     pub(super) collectives: HashMap<(LocationId, usize), Facts>,
-    /// Communicators of a single rank each, with application and task.
+    /// Communicators with a single rank, with application and task of the rank.
     own: BTreeSet<(CommId, (u32, u32))>,
 }
 
@@ -99,7 +99,7 @@ impl Plan {
         all
     }
 
-    /// Returns `true` if a cause concerns collectives, not messages.
+    /// Returns `true` if a cause concerns collectives or one-sided accesses instead of messages.
     pub(super) fn is_collective(&self, cause: UnmatchedCause) -> bool {
         matches!(
             cause,
@@ -111,8 +111,8 @@ impl Plan {
     }
 }
 
-/// Returns the number of a communicator of a single rank. These follow all others, one for each
-/// task.
+/// Returns the number of a communicator with a single rank. These numbers follow those of all other communicators, one
+/// for each task.
 fn own_number(comms: usize, comm: CommId, task: u32) -> u32 {
     (comms as u32)
         .wrapping_add(comm.0.wrapping_mul(1 << 20))

@@ -1,11 +1,11 @@
-//! Second timestamps of messages: completion of a send, call of a receive.
+//! [`Ends`]: second timestamps of messages, which are the completion of a send and the call of a receive.
 
 use super::event_types::{Is, Names};
 use super::steps::{Step, Steps};
 use perf_core::{Endpoint, Event, LocationId, Ticks};
 use std::collections::HashMap;
 
-/// The second timestamp of each end of a message that has one.
+/// Second timestamps of the ends of messages; ends without one are missing.
 #[derive(Debug, Default)]
 pub(super) struct Ends(HashMap<Endpoint, Ticks>);
 

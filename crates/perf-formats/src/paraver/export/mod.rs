@@ -45,13 +45,12 @@ pub struct Companions {
     pub diagnostics: Diagnostics,
 }
 
-/// Writes a trace as a `.prv` into `out`, which errors call `name`. The companion files are
-/// returned.
+/// Writes a trace as a `.prv` into `out`, and returns its companion files. `name` is the name of `out` in errors.
 ///
 /// | in the trace | in Paraver |
 /// |---|---|
 /// | MPI calls | types 50000001 to 5, with the values that Extrae uses, and the state of the call |
-/// | regions named like a state | that state |
+/// | regions with the name of a standard state | the state of this name |
 /// | other regions | user functions, type 60000019, and lines, 60000119; outside MPI the state is Running |
 /// | no region | state Idle |
 /// | messages | communications: those of [`match_messages`](perf_core::match_messages) |
@@ -62,9 +61,8 @@ pub struct Companions {
 ///
 /// Events without a counterpart are counted under [`rules::NOT_WRITTEN`].
 ///
-/// Lines are written incrementally. The memory beyond the trace is that of its messages and
-/// collectives, which are matched first (about 250 bytes for each message and 150 for each member
-/// of a collective), and 40 bytes for each call on an accelerator stream.
+/// Lines are written incrementally. Messages and collectives are matched before, which takes about 250 bytes for each
+/// message and 150 bytes for each member of a collective. Overlapping calls take 40 bytes each.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -167,8 +165,8 @@ pub fn write_trace<W: Write>(
     })
 }
 
-/// Returns the steps of each location. If calls overlap, a location has as many lanes as are open
-/// at once.
+/// Returns the steps of each location, one [`Steps`] for each lane. A location has several lanes if its calls overlap:
+/// as many as there are calls open at once.
 fn steps<'a>(view: TraceView<'a>, job: &Job) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
     let each = view.locations().map(|location| {
         let steps = if location.overlaps(view.definitions(), job)? {
@@ -191,7 +189,8 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
     locations.chain(received).max().unwrap_or_default()
 }
 
-/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` next to it.
+/// Writes a trace to `path` with `.pcf` and `.row` next to it. The trace is compressed if `path` ends in `.gz`. Returns
+/// the dropped and changed parts of the trace.
 ///
 /// ```
 /// use perf_core::Job;
@@ -234,7 +233,7 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
     Ok(written.diagnostics)
 }
 
-/// State of writing the lines of a thread.
+/// Writer of the lines of one thread.
 #[derive(Debug)]
 struct Thread<'a> {
     /// Paraver object of the thread.
@@ -260,7 +259,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Returns the time of the next line.
+    /// Returns the time of the next line; `None` at the end.
     fn time(&self) -> Option<Ticks> {
         let state = self.state.map(|state| state.begin);
         [state, self.steps.time()].into_iter().flatten().min()
@@ -329,8 +328,8 @@ impl Sent<'_> {
     }
 }
 
-/// Writes the lines of all threads and messages in order of time. Of those at the same time, the
-/// lines of a thread stay together, and messages are last.
+/// Writes the lines of all threads and messages in order of time. At the same time, the lines of a thread stay together
+/// and messages come last.
 fn write<W: Write>(
     threads: &mut [Thread<'_>],
     sent: &Sent<'_>,
@@ -415,8 +414,7 @@ impl Time {
     }
 }
 
-/// Returns the date for the header: that of the original Paraver trace, or that of the clock, in
-/// UTC.
+/// Returns the date for the header: the date of the original Paraver trace, otherwise the date of the clock in UTC.
 fn date(view: TraceView<'_>) -> String {
     let definitions = view.definitions();
     let mut properties = definitions.properties.iter();

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Paraver objects for the locations.
 pub(super) struct ObjectMap {
-    /// Thread of each location; the first one if it has several.
+    /// Thread of each location; the first thread if a location has several.
     pub(super) of: HashMap<LocationId, OnCpu>,
-    /// Further threads of locations with overlapping calls.
+    /// Additional threads of locations with overlapping calls.
     pub(super) more: HashMap<LocationId, Vec<OnCpu>>,
     /// Application and task of each location.
     pub(super) tasks: HashMap<LocationId, (u32, u32)>,
@@ -139,8 +139,8 @@ impl ObjectMap {
     }
 }
 
-/// Returns the application and the tasks of a communicator, or `None` unless all belong to one
-/// application.
+/// Returns the application and the tasks of a communicator, by rank. `None` unless all ranks are known and belong to
+/// the same application.
 pub(super) fn tasks_of(
     members: &Members,
     tasks: &HashMap<LocationId, (u32, u32)>,

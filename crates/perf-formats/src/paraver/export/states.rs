@@ -1,4 +1,4 @@
-//! States of one thread.
+//! [`States`]: derives the states of one thread from its stack frames.
 
 use super::event_types::{Is, Names};
 use super::steps::{Step, Steps};
@@ -17,15 +17,15 @@ pub(super) struct State {
     pub(super) end: Ticks,
 }
 
-/// The states of one thread in order of time. The length of a state is known only at its end, so
-/// this iterator is one state ahead of the lines of the thread.
+/// States of one thread in order of time. The length of a state is known only at its end, so that this iterator is one
+/// state ahead of the event lines of the thread.
 #[derive(Debug)]
 pub(super) struct States<'a> {
     /// Steps of the thread.
     steps: Steps<'a>,
-    /// Open frames.
+    /// Open stack frames.
     frames: Frames,
-    /// Current state, and its begin.
+    /// Current state and its begin.
     on: Option<(u32, Ticks)>,
     /// Time of the current instant.
     now: Ticks,
@@ -33,14 +33,14 @@ pub(super) struct States<'a> {
     ready: VecDeque<State>,
 }
 
-/// Open frames, and the states derived from them.
+/// Open stack frames and the states derived from them.
 #[derive(Debug)]
 struct Frames {
     /// Open frames with their enter times.
     open: Vec<(RegionId, Ticks)>,
     /// States of the open MPI calls.
     calls: Vec<u32>,
-    /// States that begin and end at the instant.
+    /// States that begin and end at the current instant.
     instant: Vec<u32>,
     /// `true` if a state begins even if it equals the current one.
     is_new: bool,
@@ -62,7 +62,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// Returns the next state, by its begin.
+    /// Returns the next state; `None` after the last.
     pub(super) fn next(&mut self, names: &Names<'_>) -> Option<State> {
         loop {
             if let Some(state) = self.ready.pop_front() {
@@ -91,7 +91,7 @@ impl<'a> States<'a> {
         let states = ended.into_iter().chain(instant);
         self.ready
             .extend(states.map(|(state, begin, end)| State { state, begin, end }));
-        // No state follows the last instant.
+        // No state begins at the last instant.
         if self.on.is_none() && self.steps.time().is_some() {
             self.on = Some((wanted, now));
         }

@@ -1,4 +1,4 @@
-//! Steps of a thread, instant by instant.
+//! [`Steps`]: enters, leaves and other events of a thread, instant by instant.
 
 use crate::lanes::Lanes;
 use perf_core::{
@@ -6,20 +6,19 @@ use perf_core::{
 };
 use std::rc::Rc;
 
-/// A step: a change of the call stack or another event.
+/// Change of the call stack, or another event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
-    /// A frame is entered.
+    /// A stack frame of this region is entered.
     Enter(RegionId),
-    /// The innermost frame, of this region, is left.
+    /// The innermost stack frame, which has this region, is left.
     Leave(RegionId),
-    /// Another event, with its index on the location.
+    /// Another event with its index on the location.
     Event(Event<'a>, usize),
 }
 
-/// The steps of a location in the order of [`replay`](perf_core::replay), or those of one lane if
-/// calls overlap. Unlike `replay`, the iteration stops after each instant, so that several
-/// locations can be processed in parallel order of time.
+/// Steps of a location in the order of [`replay`](perf_core::replay), or of one of its lanes if calls overlap. Unlike
+/// `replay`, the iteration stops after each instant, so that several locations can be merged in order of time.
 #[derive(Clone, Debug)]
 pub(super) enum Steps<'a> {
     Nested(Nested<'a>),
@@ -27,12 +26,12 @@ pub(super) enum Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Creates the steps of a location with nested frames.
+    /// Creates the steps of a location with nested stack frames.
     pub(super) fn nested(location: LocationView<'a>) -> Self {
         let (all, range) = (location.all(), location.range());
         let last = all.times().last().copied().unwrap_or_default();
         let mut stack = FrameStack::default();
-        // Frames that were still open were closed at the last event, if that is before the window.
+        // If the last event is before the window, it closes all frames that are still open.
         if last >= location.window().start {
             for index in 0..range.start {
                 match all.event(index) {
@@ -52,8 +51,8 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// Creates the lanes of a location with overlapping calls: as many as are open at once. The
-    /// first lane also has all other events.
+    /// Creates the lanes of a location with overlapping calls, as many as there are calls open at once. The first lane
+    /// also has all other events.
     pub(super) fn lanes(location: LocationView<'a>, job: &Job) -> Result<Vec<Self>, Cancelled> {
         let mut calls = Vec::new();
         intervals(location, |call| calls.push(call), job)?;
@@ -92,7 +91,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Returns the time of the next step.
+    /// Returns the time of the next step; `None` at the end.
     pub(super) fn time(&self) -> Option<Ticks> {
         match self {
             Steps::Nested(nested) => nested.time(),
@@ -100,7 +99,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Passes all steps of that time to `tell` and returns their number.
+    /// Passes all steps at the time of the next step to `tell`, and returns their number.
     pub(super) fn instant(&mut self, mut tell: impl FnMut(Step<'a>)) -> u64 {
         let mut count = 0;
         let tell = |step: Step<'a>| {
@@ -127,7 +126,7 @@ pub(super) struct Nested<'a> {
     next: usize,
     /// Index after the last event.
     end: usize,
-    /// Time at which the remaining frames are closed.
+    /// Time at which the remaining stack frames are closed.
     close: Ticks,
 }
 

@@ -1,4 +1,4 @@
-//! Recolouring of trace files, plain or compressed, together with their companions.
+//! [`recolour_files`]: recolours trace files, plain or compressed, together with their companion files.
 
 use super::{Cluster, Coloured, Recoloured, recolour};
 use crate::paraver::format::{stem, with};
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
-/// Adds the names of the clusters to a `.pcf`, replacing an existing block.
+/// Adds the names of the clusters to a `.pcf`. Replaces the block of an earlier colouring.
 ///
 /// ```
 /// use perf_formats::paraver::{Cluster, Pcf, name_clusters};
@@ -40,9 +40,8 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
     pcf.set_kind(names::CLUSTER, 9, "Cluster ID", &values);
 }
 
-/// Like [`recolour`], for files. The output is compressed if its name ends in `.gz`. A `.pcf` with
-/// the names of the clusters and a copy of the `.row` are written next to it. The diagnostics of
-/// the reader are returned as well.
+/// Recolours a trace file like [`recolour`]. The output is compressed if its name ends in `.gz`. Writes a `.pcf` with
+/// the names of the clusters and a copy of the `.row` next to the output. Also returns the diagnostics of the reader.
 ///
 /// ```
 /// use perf_core::Job;

@@ -1,4 +1,4 @@
-//! Recolouring: traces with a cluster for each burst, which Paraver displays as colours.
+//! Recolouring: writes the cluster of each burst into a trace, which Paraver displays as colours.
 
 mod files;
 
@@ -49,7 +49,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the cluster for a value, or `None` for 0, which ends a burst.
+    /// Returns the cluster for a value. `None` for 0, which ends a burst, and for values beyond 32 bits.
     pub fn from_value(value: u64) -> Option<Self> {
         Some(match value {
             0 => return None,
@@ -100,13 +100,13 @@ pub struct Recoloured {
     pub removed: u64,
     /// Number of bursts with duration 0, which events cannot represent.
     pub empty: u64,
-    /// Number of invalid lines, which were copied verbatim.
+    /// Number of invalid lines that were copied verbatim.
     pub copied: u64,
 }
 
-/// Copies a trace and inserts an event 90000001 at the begin of each burst, with the cluster as its
-/// value, and one with value 0 at its end. Events of an earlier colouring are removed. Everything
-/// else is copied verbatim, including invalid lines. Only the bursts are held in memory.
+/// Copies a trace and inserts an event 90000001 at the begin and at the end of each burst. Its value is the cluster at
+/// the begin and 0 at the end. Events of an earlier colouring are removed. Everything else is copied verbatim,
+/// including invalid lines. Only the bursts are held in memory.
 ///
 /// The events follow all records of the same time. Paraver needs
 /// [`name_clusters`](super::name_clusters) to display names.
@@ -131,8 +131,8 @@ pub struct Recoloured {
 ///
 /// # Errors
 ///
-/// Returns [`Error::Usage`] if a burst belongs to an undeclared thread or ends before it begins,
-/// before anything is written, and the errors of the reader and the writer.
+/// Returns [`Error::Usage`] before anything is written if a burst belongs to an undeclared thread or ends before it
+/// begins. Also returns the errors of the reader and the writer.
 pub fn recolour<W: Write>(
     reader: &mut Reader<'_>,
     bursts: &[Coloured],
@@ -175,10 +175,11 @@ pub fn recolour<W: Write>(
     Ok(done)
 }
 
-/// Reads the clusters that [`recolour`] or an established tool has written into a trace. Each
-/// interval between an event 90000001 with a non-zero value and the next such event of its thread
-/// is returned, sorted by thread and then by time. An interval that is still open at the end of the
-/// trace ends with its last record.
+/// Reads the clusters that [`recolour`] or an established tool has written into a trace.
+///
+/// Returns each interval between an event 90000001 with a non-zero value and the next event 90000001 of its thread,
+/// sorted by thread and then by time. An interval that is still open at the end of the trace ends with the last state
+/// or event of the trace. Intervals without duration are dropped.
 ///
 /// ```
 /// use perf_core::Job;
@@ -223,7 +224,7 @@ pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
     })?;
     let left = open.into_iter();
     found.extend(left.map(|(object, before)| stretch(object, before, last)));
-    // Another value at the same time replaces the first, which then has duration 0.
+    // A second value at the same time replaces the first, whose interval then has duration 0.
     found.retain(|of| of.begin < of.end);
     found.sort_unstable_by_key(|of| (of.object, of.begin));
     Ok(found)
@@ -238,7 +239,7 @@ fn stretch(object: Object, (begin, cluster): (Ticks, Cluster), end: Ticks) -> Co
     }
 }
 
-/// Time, thread and value of an event; ends come before the begins of the same time.
+/// Time, thread and value of an event. Ends come before the begins of the same time.
 type Mark = (u64, Object, u64);
 
 fn marks(reader: &Reader<'_>, bursts: &[Coloured]) -> Result<Vec<Mark>> {
@@ -285,7 +286,7 @@ fn insert<W: Write>(
     })
 }
 
-/// Copies the invalid lines before a record.
+/// Copies the invalid lines before record `index`, and returns their number.
 fn lines<W: Write>(batch: &Batch, index: usize, writer: &mut Writer<W>) -> Result<u64> {
     let mut count = 0;
     for line in batch.skipped_before(index) {
@@ -295,7 +296,7 @@ fn lines<W: Write>(batch: &Batch, index: usize, writer: &mut Writer<W>) -> Resul
     Ok(count)
 }
 
-/// Copies a record without the events of an earlier colouring, and returns their number.
+/// Copies a record without the events of an earlier colouring, and returns the number of removed events.
 fn copy<W: Write>(
     writer: &mut Writer<W>,
     batch: &Batch,

@@ -6,12 +6,13 @@ use perf_core::{CommId, Event, Events, Job, Ticks};
 use std::collections::HashMap;
 use std::mem::discriminant;
 
-/// An event of a location that is inserted after all others are known.
+/// Event of a location that is inserted after all other events of the location are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeferredEvent {
     /// Time of the event.
     pub(super) time: u64,
-    /// `true` if the event ends an operation and is ordered before those that begin at its time.
+    /// `true` if the event ends an operation. It is then ordered before events that begin an operation at the same
+    /// time.
     pub(super) is_end: bool,
     /// Event to insert.
     pub(super) event: Event<'static>,
@@ -28,15 +29,14 @@ pub(super) struct UnselectedCollective {
     pub(super) root: Option<u32>,
 }
 
-/// A rooted collective: communicator, process, time, location, its index among the kept or unkept
-/// ones of the location, and `true` if it is kept.
+/// Rooted collective: communicator, process, time, location, index among the kept or unkept collectives of the
+/// location, and `true` if it is kept.
 type Rooted = (CommId, u32, u64, usize, usize, bool);
 
-/// Moves events beyond the latest plausible time to the time of the preceding event of the same
-/// kind in the file, or to the begin of the trace if there is none. Returns their number.
+/// Moves events beyond the latest plausible time to the time of the preceding event of the same kind in the file, or to
+/// time 0 if there is none. Returns the number of moved events.
 ///
-/// Message lines are ordered by their sends, so that the messages of a channel keep their order,
-/// and with it their partners.
+/// Message lines are ordered by their sends. The messages of a channel therefore keep their order and their partners.
 pub(super) fn take_back(late: &mut [DeferredEvent], latest: Option<u64>) -> u64 {
     let is_beyond = |late: &DeferredEvent| latest.is_some_and(|latest| late.time > latest);
     if !late.iter().any(is_beyond) {
@@ -55,13 +55,12 @@ pub(super) fn take_back(late: &mut [DeferredEvent], latest: Option<u64>) -> u64 
     count
 }
 
-/// Sets the roots of the collectives of each process. Only the root rank records that it is the
-/// root. The n-th collective of a communicator on one process corresponds to the n-th on every
-/// other.
+/// Sets the root of each collective on all processes, because only the root records that it is the root. The n-th
+/// collective of a communicator on one process corresponds to the n-th collective on every other process.
 ///
-/// `late` contains the deferred events of all locations, `unkept` their collectives that are not kept,
-/// and `process` the process of each location. UnselectedCollective collectives are counted like the others, so
-/// that a part of a trace gets the same roots as the whole.
+/// `late` contains the deferred events of all locations, `unkept` their collectives that are not kept, and `process`
+/// the process of each location. Collectives that are not kept are counted like the others, so that a part of a trace
+/// gets the same roots as the whole trace.
 pub(super) fn share_roots(
     late: &mut [Vec<DeferredEvent>],
     unkept: &[Vec<UnselectedCollective>],
@@ -124,8 +123,8 @@ pub(super) fn share_roots(
     Ok(())
 }
 
-/// Inserts deferred events. Events that end an operation come before the first enter, leave or sample
-/// at their time, and those that begin one after the last.
+/// Inserts deferred events. At the same time, events that end an operation come after metrics and before all other
+/// events, and events that begin an operation come last.
 pub(super) fn merge(events: Events, late: Vec<DeferredEvent>, job: &Job) -> Result<Events> {
     if late.is_empty() {
         return Ok(events);

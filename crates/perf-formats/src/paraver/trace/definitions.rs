@@ -1,4 +1,4 @@
-//! Definitions that the events of a trace refer to, created on first use.
+//! [`Tables`]: definitions of regions, metrics, kinds and call paths, created on first use by an event.
 
 use crate::Result;
 use crate::paraver::names;
@@ -38,7 +38,7 @@ enum Key {
     Code(String, Option<String>, Option<u32>, bool),
 }
 
-/// A frame as in the events: value of the function, value of the line.
+/// Stack frame as in the events: value of the function and value of the line.
 pub(super) type Frame = (u64, u64);
 
 /// Definitions that grow while a trace is read.
@@ -77,8 +77,8 @@ pub(super) struct Tables<'a> {
     frames: HashMap<(bool, Frame), RegionId>,
     /// Results of [`kept`](Self::kept).
     kept_ids: HashMap<u32, KindId>,
-    /// Remaining budget for composed function names in bytes: one label with many lines yields many
-    /// names.
+    /// Remaining budget in bytes for names of functions and files. It is needed because one label with many lines
+    /// yields many regions, each with a copy of the name.
     text_left: u64,
     /// Number of functions with a number in place of a name.
     pub(super) unnamed: u64,
@@ -199,8 +199,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Assigns a signed type to counters with negative values. Returns the number of those that
-    /// also have values above the signed range.
+    /// Assigns a signed type to counters with negative values. Returns the number of such counters that also have
+    /// values above the signed range.
     pub(super) fn settle(&mut self) -> u64 {
         let mut mixed = 0;
         for (metric, (negative, large)) in self.metrics.iter_mut().zip(&self.signs) {
@@ -240,7 +240,7 @@ impl<'a> Tables<'a> {
         Class::Other(id)
     }
 
-    /// Returns the kind for events that are kept as generic ones although their type has a meaning.
+    /// Returns the kind for events that are kept as generic events although their type has a meaning.
     pub(super) fn kept(&mut self, kind: u32) -> KindId {
         if let Some(id) = self.kept_ids.get(&kind) {
             return *id;
@@ -356,10 +356,10 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    /// Returns the call path for frames of callers or of a sample, the outermost first.
+    /// Returns the call path for the stack frames of callers or of a sample, outermost first.
     ///
-    /// Call paths are looked up in their tree. A separate table of whole call paths, each with its
-    /// own allocation, took 0.2 s to free for a million of them.
+    /// Call paths are looked up in their tree. A separate table of whole call paths, each with its own allocation, took
+    /// 0.2 s to free for a million call paths.
     pub(super) fn context(&mut self, is_sampled: bool, frames: &[Frame]) -> Result<CallPathId> {
         let mut path = None;
         for frame in frames {
@@ -376,7 +376,7 @@ impl<'a> Tables<'a> {
 
     /// Creates the region for a new frame.
     fn frame(&mut self, is_sampled: bool, frame: Frame) -> Result<RegionId> {
-        // All levels share the names of the first.
+        // The types of all levels share the names of the first level.
         let (functions, lines) = if is_sampled {
             (names::SAMPLED, names::SAMPLED_LINE)
         } else {

@@ -1,5 +1,4 @@
-//! Location mapping: applications, tasks and threads become locations, and communicators their
-//! groups.
+//! Mapping of applications, tasks and threads to locations, and [`Comms`]: communicators between them.
 
 use crate::paraver::header::{Header, Resources};
 use crate::paraver::pcf::Row;
@@ -13,7 +12,7 @@ use perf_core::{
 };
 use std::collections::{BTreeMap, HashMap};
 
-/// Number of threads that any header may declare, regardless of the length of the trace.
+/// Number of threads that a header may declare regardless of the size of the trace.
 const THREADS: u64 = 1 << 16;
 
 /// Maximum number of threads for a trace of unknown size.
@@ -22,21 +21,26 @@ const STREAMED: u64 = 1 << 20;
 /// Length of a short line in bytes.
 const LINE: u64 = 16;
 
-/// Approximate memory of a thread in bytes: its location with names, and its stream.
+/// Approximate memory of a thread in bytes, for its location with names and its stream.
 const THREAD: u64 = 1 << 10;
 
-/// Threads of a trace, numbered in the order of the header.
+/// Numbers of the threads of a trace, in the order of the header.
 #[derive(Debug)]
 pub(super) struct Threads {
-    /// For each application, the number of the first thread of each task, and the end.
+    /// For each application, the number of the first thread of each task, followed by the end of the last task.
     first: Vec<Vec<u32>>,
 }
 
 impl Threads {
-    /// Numbers the threads of a header, for a trace of at most `bytes` bytes. Nearly every thread
-    /// has a line, which is much smaller than the memory of the thread, so `bytes` bounds the
-    /// number of threads. One thread for each task is always accepted, because a cut or filtered
-    /// trace may have few lines, and each task takes bytes in the header.
+    /// Numbers the threads of a header of a trace of at most `bytes` bytes.
+    ///
+    /// `bytes` bounds the number of threads, because nearly every thread has a line and a thread takes much more memory
+    /// than a line. One thread for each task is accepted regardless of `bytes`, because a cut or filtered trace may
+    /// have few lines, and each task takes bytes in the header.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Limit`] if there are too many threads or they exceed the memory budget.
     pub(super) fn new(
         header: &Header,
         bytes: Option<u64>,
@@ -107,8 +111,8 @@ impl Threads {
     }
 }
 
-/// Returns the thread of a location from a Paraver trace, from its properties `application`, `task`
-/// and `thread`.
+/// Returns the Paraver thread of a location from its properties `application`, `task` and `thread`. `None` if one of
+/// them is missing.
 ///
 /// ```
 /// use perf_formats::paraver::{Object, object_of};
@@ -197,7 +201,7 @@ pub(super) fn system(header: &Header, row: &Row, options: &ReadContext) -> Resul
     )?)
 }
 
-/// Communicators, by their numbers in the trace.
+/// Communicators of a trace and of the messages between applications.
 #[derive(Debug, Default)]
 pub(super) struct Comms {
     /// All communicators.
@@ -210,7 +214,7 @@ pub(super) struct Comms {
     ranks: HashMap<CommId, HashMap<u32, u32>>,
     /// Communicator for the messages of each pair of applications.
     between: HashMap<(u32, u32), CommId>,
-    /// Remaining budget of members for communicators that reference others, and so have more
+    /// Remaining number of members for communicators that refer to other communicators or to all tasks, which have more
     /// members than their record lists.
     members_left: usize,
 }
@@ -223,7 +227,7 @@ impl Comms {
         }
     }
 
-    /// Returns `true` if the budget allows this many more members, and deducts them.
+    /// Deducts members from the budget. Returns `false` without deducting them if the budget is too small.
     fn grant(&mut self, members: usize) -> bool {
         let left = self.members_left.checked_sub(members);
         self.members_left = left.unwrap_or(self.members_left);
@@ -328,8 +332,8 @@ impl Comms {
         Some((id, *self.ranks.get(&id)?.get(&task)?))
     }
 
-    /// Returns the communicator for messages between tasks of two applications, with tasks as
-    /// ranks.
+    /// Returns the communicator for messages between tasks of two applications, or of one application. Its ranks are
+    /// the tasks.
     pub(super) fn of(&mut self, sender: u32, receiver: u32, threads: &Threads) -> Option<CommId> {
         let key = (sender.min(receiver), sender.max(receiver));
         if let Some(id) = self.between.get(&key) {
@@ -355,7 +359,7 @@ impl Comms {
         } else {
             Members::Between(all(key.0)?, all(key.1)?)
         };
-        // A communicator of the trace may be equal; between applications there is none.
+        // Within an application, a communicator of the trace may be equal and is reused.
         let same = if key.0 == key.1 && is_within_budget {
             self.all.iter().position(|comm| comm.members == members)
         } else {

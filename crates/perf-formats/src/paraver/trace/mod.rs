@@ -111,7 +111,7 @@ pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Di
 /// A trace, or the threads with records that must be sorted.
 type Swept = std::result::Result<(Trace, Diagnostics), Vec<bool>>;
 
-/// Reads the rest of a reader, sorting the records of the given threads.
+/// Reads the rest of a reader and sorts the records of the threads in `sorted`.
 fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result<Swept> {
     let options = reader.options().clone();
     let name = reader.name().to_string();
@@ -189,7 +189,7 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
     Ok(Ok((trace, found)))
 }
 
-/// Maximum number of comments in the body that are kept as properties.
+/// Maximum number of comments of the body that are kept as properties.
 const COMMENTS: usize = 256;
 
 struct Sweep<'a, 'p> {
@@ -197,17 +197,17 @@ struct Sweep<'a, 'p> {
     streams: Vec<Stream>,
     /// State shared by all threads.
     shared: Shared<'a, 'p>,
-    /// Threads of the header.
+    /// Numbers of the threads of the header.
     threads: Threads,
-    /// Count of the records beyond the trace.
+    /// Counter of the records beyond twice the duration.
     beyond: Beyond,
-    /// Marks the threads with a record beyond the trace.
+    /// `true` for threads with a record beyond twice the duration.
     has_beyond: Vec<bool>,
-    /// Records of the sorted threads.
+    /// Stored records of the threads that are sorted; `None` for other threads.
     logs: Vec<Option<Log>>,
     /// Number of requests so far.
     requests: u64,
-    /// Times of messages that lie beyond the trace if its header is trusted.
+    /// Times of messages that count as damaged if the header is trusted.
     damaged: Vec<DamagedTime>,
     /// Comments of the body.
     comments: Vec<(String, String)>,
@@ -217,14 +217,14 @@ struct Sweep<'a, 'p> {
     name: &'a str,
 }
 
-/// A time of a message that lies beyond the trace if its header is trusted.
+/// Time of a message that lies beyond twice the duration, and counts as damaged if the header is trusted.
 #[derive(Clone, Copy, Debug)]
 struct DamagedTime {
     /// Number of the thread.
     stream: usize,
-    /// The deferred event with that time; `None` for a receive without the time of its call.
+    /// Index of the deferred event with the damaged time; `None` if no event has it, for the call of a receive.
     late: Option<usize>,
-    /// The other time of the same end of the message, which replaces the damaged one.
+    /// Other time of the same end of the message, which replaces the damaged time.
     other: Ticks,
 }
 
@@ -321,8 +321,8 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// Processes the stored records of all threads that turned out to be in order, in the order of
-    /// the file. The trace therefore does not depend on its source.
+    /// Processes the stored records of all threads that turned out to be in order. Keeps the order of the file, so that
+    /// the trace does not depend on its source.
     fn give_sorted(&mut self) -> Result<()> {
         let is_trusted = self.beyond.latest().is_some();
         let mut sorted: Vec<Option<Log>> = Vec::with_capacity(self.logs.len());
@@ -346,8 +346,8 @@ impl<'p> Sweep<'_, 'p> {
         Ok(())
     }
 
-    /// Returns the threads with records that must be sorted or repaired and are not yet, or `None`
-    /// if there are none.
+    /// Returns `true` for each thread whose records must be sorted or repaired. `None` if the records of all such
+    /// threads are already stored for sorting.
     fn unordered(&self) -> Option<Vec<bool>> {
         let is_trusted = self.beyond.latest().is_some();
         let streams = self.streams.iter().zip(&self.has_beyond);
@@ -363,7 +363,7 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// Returns the number of the thread of a record.
+    /// Returns the number of the thread of a record. Reports a change of its CPU, and a thread that does not exist.
     #[inline]
     fn stream(&mut self, at: OnCpu, place: impl Fn() -> Place) -> Option<usize> {
         let found = &mut self.shared.found;
@@ -381,8 +381,8 @@ impl<'p> Sweep<'_, 'p> {
         Some(number)
     }
 
-    /// Adds both ends of a message. The send is at the time of its call, completed when the message
-    /// left. The receive is at the time of arrival, posted at the time of its call.
+    /// Adds both ends of a message. The send has the time of its call and is completed when the message left. The
+    /// receive has the time of arrival and is posted at the time of its call.
     fn message(&mut self, message: &Communication, place: impl Fn() -> Place) {
         let sent = message.logical_send.max(message.physical_send);
         let received = message.logical_receive.max(message.physical_receive);
@@ -456,8 +456,8 @@ impl<'p> Sweep<'_, 'p> {
             add(to, (called, arrived), false, posted);
         }
         let received = Event::Recv(transfer(sender.task, receiving));
-        // A message cannot arrive before it left, so the replacement is at least the send time if
-        // that is plausible.
+        // A message cannot arrive before it left. The replacement is therefore not earlier than the
+        // send, if the time of the send is plausible.
         let other = if beyond.is_later(left.0) {
             called
         } else {
@@ -474,8 +474,8 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// Replaces damaged times of messages by the other time of the same end, if the header is
-    /// trusted.
+    /// Replaces damaged times of messages by the other time of the same end if the header is trusted, that is, if there
+    /// is a `latest` plausible time.
     fn repair_messages(&mut self, latest: Option<u64>) {
         if latest.is_none() {
             return;
@@ -485,7 +485,7 @@ impl<'p> Sweep<'_, 'p> {
             let late = stream.zip(damaged.late);
             if let Some(late) = late.and_then(|(stream, at)| stream.late.get_mut(at)) {
                 late.time = damaged.other.0;
-                // Order it after the event of the same message that begins there.
+                // Orders the event after the event of the same message that begins at this time.
                 late.is_end = false;
             }
             let place = Place::file(self.name).record("a message");

@@ -1,8 +1,9 @@
-//! Sorting and repair of the records of threads that a trace has out of order.
+//! Sorting of records that are out of order in a trace, and repair of their times.
 //!
 //! The state of a thread depends on all its records in order of time, so that an out-of-order
-//! record cannot be inserted afterwards. A trace is therefore first read as it is. Threads with
-//! records that go back are read a second time, with their records kept.
+//! record cannot be inserted afterwards. A trace is therefore first read in the order of the file.
+//! If records of a thread go back in time, the trace is read a second time, and the records of the
+//! thread are kept in memory for sorting.
 
 use super::thread_sweep::{Shared, Stream};
 use crate::Result;
@@ -10,20 +11,20 @@ use crate::paraver::record::Pair;
 use crate::paraver::rules;
 use perf_core::{Diagnostics, Merge as _, Place};
 
-/// Number of records, plus one in [`TRUSTED`], that may lie beyond the trace if its header is
-/// trusted.
+/// Number of records that may always lie beyond twice the duration while the header is trusted.
 const FEW: u64 = 2;
-/// One record in this many may lie beyond the trace if its header is trusted.
+/// If more records than [`FEW`] lie beyond twice the duration, the header is trusted if at most one
+/// record in this many does.
 const TRUSTED: u64 = 1_000;
 
-/// Threads with sorted records.
+/// Threads whose records are stored and sorted.
 #[derive(Clone, Debug)]
 pub(super) enum Sorted {
-    /// None: records are processed in the order of the file.
+    /// No threads: records are processed in the order of the file.
     No,
-    /// The marked threads, by their number.
+    /// The marked threads, by number.
     Threads(Vec<bool>),
-    /// All, because the trace cannot be read a second time.
+    /// All threads, because the trace cannot be read a second time.
     All,
 }
 
@@ -55,7 +56,7 @@ enum What {
 }
 
 impl Log {
-    /// Adds a state; `at` is the byte and the line of the record.
+    /// Adds a state. `at` is the byte offset and the line of the record.
     pub(super) fn state(&mut self, at: (u64, u64), (begin, end): (u64, u64), state: u32) {
         self.push(begin, at, What::State { end, state });
     }
@@ -117,8 +118,8 @@ impl Log {
         self.records.capacity() * size_of::<Logged>() + self.pairs.capacity() * size_of::<Pair>()
     }
 
-    /// Passes all records to `stream` in order of time; those of the same time keep the order of
-    /// the file. Timestamps after `latest` are repaired.
+    /// Passes all records to `stream` in order of time. Records of the same time keep the order of the file. Times
+    /// after `latest` are repaired.
     pub(super) fn replay(
         mut self,
         stream: &mut Stream,
@@ -149,8 +150,8 @@ impl Log {
         (0..self.records.len()).try_for_each(|index| self.give(index, stream, shared))
     }
 
-    /// Repairs records after `latest`: their begin becomes the time of the preceding record, and
-    /// the end of a state becomes the begin of the next record.
+    /// Repairs records with times after `latest`. Their begin becomes the time of the preceding record; the end of a
+    /// state becomes the begin of the next record. Passes each repaired record to `tell`.
     fn repair(&mut self, latest: u64, mut tell: impl FnMut(&Logged)) {
         let mut before = 0;
         for record in &mut self.records {
@@ -173,7 +174,7 @@ impl Log {
     }
 }
 
-/// Count of the records beyond twice the duration in the header.
+/// Counter of the records beyond twice the duration in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beyond {
     /// Latest plausible time.
@@ -185,7 +186,7 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
-    /// Creates the count for a trace of `duration` ticks.
+    /// Creates the counter for a trace of `duration` ticks. Without a duration no record is beyond it.
     pub(super) fn new(duration: u64) -> Self {
         let latest = match duration {
             0 => u64::MAX,
@@ -213,8 +214,8 @@ impl Beyond {
         time > self.latest
     }
 
-    /// Returns the latest plausible time, or `None` if no record lies beyond it or so many that the
-    /// header must be wrong.
+    /// Returns the latest plausible time. `None` if no record lies beyond it, or if so many records do that the header
+    /// must be wrong.
     pub(super) fn latest(&self) -> Option<u64> {
         let few = FEW.max(self.records / TRUSTED);
         (1..=few).contains(&self.beyond).then_some(self.latest)

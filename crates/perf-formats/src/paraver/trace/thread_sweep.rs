@@ -1,4 +1,4 @@
-//! State of one thread during the sweep over the records of a trace, instant by instant.
+//! [`Stream`]: converts the records of one thread to events, instant by instant.
 
 mod frames;
 
@@ -14,23 +14,22 @@ use perf_core::{
     TimeRange,
 };
 
-/// Number of neighbouring pairs of a line to search for a related one. Related pairs are adjacent,
-/// and a line may have millions of pairs.
+/// Number of pairs of a line that are searched for a related pair. Related pairs are close to each other at the start
+/// of the line, and a line may have millions of pairs.
 const BESIDE: usize = 256;
 
 /// State of a thread.
 ///
-/// All records of one instant are gathered before any is applied, because events and states of an
-/// instant come in arbitrary order. Events are then emitted in this order: metrics, which belong to
-/// the operation that ends; samples; leaves; callers of the MPI call that begins; enters; all
-/// others.
+/// All records of one instant are gathered before they are applied, because events and states of an instant come in
+/// arbitrary order. Events are then emitted in this order: metrics, which belong to the operation that ends; samples;
+/// leaves; callers of the MPI call that begins; enters; all others.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     /// Paraver object of the thread.
     object: Object,
     /// Events of the thread.
     pub(super) events: Events,
-    /// Events that are inserted at the end.
+    /// Events that are inserted after all records are processed.
     pub(super) late: Vec<DeferredEvent>,
     /// Collectives that are not kept but are needed to determine the roots of the kept ones.
     pub(super) unkept: Vec<UnselectedCollective>,
@@ -40,7 +39,7 @@ pub(super) struct Stream {
     pub(super) is_wanted: bool,
     /// Time of the current instant.
     now: u64,
-    /// `true` if the instant has records that are not applied.
+    /// `true` if the instant has records that are not yet applied.
     is_pending: bool,
     /// Latest time of a record.
     pub(super) last: u64,
@@ -59,11 +58,11 @@ pub(super) struct Stream {
     call: Option<Call>,
     /// Region and end of the current state.
     state: Option<(RegionId, u64)>,
-    /// Function frames that are open; those below `kept` stay open.
+    /// Open function frames, outermost first.
     open: Vec<RegionId>,
-    /// Number of function frames that stay open.
+    /// Number of the open function frames, from the outermost, that stay open at the instant.
     kept: usize,
-    /// Innermost frame: that of an MPI call or of a state.
+    /// Region of the innermost frame, which belongs to an MPI call or a state.
     inner: Option<RegionId>,
     /// Begin of the current flush.
     flush: Option<u64>,
@@ -217,15 +216,15 @@ impl Stream {
         self.is_wanted && (window == TimeRange::ALL || window.contains(Ticks(time)))
     }
 
-    /// Adds an event that is inserted at its time after all others are known.
+    /// Adds an event that is inserted at its time after all other events are known.
     pub(super) fn push_late(&mut self, late: DeferredEvent, window: TimeRange) {
         if self.is_kept(late.time, window) {
             self.late.push(late);
         }
     }
 
-    /// Ends a collective. A rooted one is counted even if it is not kept, because roots are shared
-    /// by number, and the numbers refer to the whole trace.
+    /// Ends a collective. A rooted collective is counted even if it is not kept, because collectives of the whole trace
+    /// are numbered to find their roots.
     fn end_collective(&mut self, end: Collective, window: TimeRange) {
         if self.is_kept(self.now, window) {
             self.late.push(DeferredEvent {
@@ -259,8 +258,8 @@ impl Stream {
                 shared,
             );
         }
-        // A message found to have no partner: its event is added at the end of the thread, with its
-        // time.
+        // A flush without an end is known only at the end of the thread: its event is added there,
+        // with the time of the begin.
         self.push(
             Event::Other {
                 kind,
@@ -356,8 +355,8 @@ impl Stream {
             self.push(Event::Sample { context }, shared)?;
         }
         restart |= self.states(&mut scratch, was_call, shared)?;
-        // The properties usually come with the begin of the call; some tools write them slightly
-        // later.
+        // The properties of a collective usually come with the begin of the call; some tools write
+        // them slightly later.
         let is_known = self.call.is_none_or(|call| call.collective.is_some());
         let collective = if is_known || scratch.facts.is_empty() {
             None

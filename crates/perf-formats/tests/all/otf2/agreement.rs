@@ -18,14 +18,8 @@ const SOME: [&str; 7] = [
 ];
 
 fn archives(names: &[&str]) -> Vec<PathBuf> {
-    let found: Vec<PathBuf> = names
-        .iter()
-        .filter_map(|name| corpus(&format!("otf2/{name}")))
-        .collect();
-    if found.is_empty() {
-        println!("skipped: corpus absent");
-    }
-    found
+    let found = |name: &&str| corpus(&format!("otf2/{name}"));
+    names.iter().filter_map(found).collect()
 }
 
 fn read(path: &std::path::Path, options: OpenOptions) -> Trace {

@@ -39,7 +39,6 @@ fn paths(trace: &Trace) -> BTreeMap<String, [u64; 3]> {
 #[test]
 fn offloaded_functions_of_a_xeon_phi_have_call_paths() {
     let Some(path) = corpus("otf2/casita-1_xeonphi_jacobi_01") else {
-        println!("skipped: corpus absent");
         return;
     };
     let opened = perf_formats::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
@@ -78,7 +77,6 @@ fn clocks_disagree_where_messages_say_so_and_nowhere_else() {
     assert_eq!(in_pairs, 2_158);
     // Score-P corrects the clocks.
     let Some(path) = corpus("otf2/casita-10_scorep_mpi_tags") else {
-        println!("skipped: corpus absent");
         return;
     };
     let corrected = counts(&path);

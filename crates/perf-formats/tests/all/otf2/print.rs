@@ -297,7 +297,6 @@ fn otf2_print_takes_what_we_cut() {
         "syn-cosmo",
     ] {
         let Some(path) = perf_testdata::corpus::corpus(&format!("otf2/{name}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let reader = Reader::open(&path, &OpenOptions::new(), &Job::default()).unwrap();

@@ -72,7 +72,6 @@ fn otf2_print_sees_the_same_events() {
         "eztrace-heat4-ompt",
     ] {
         let Some(path) = corpus(&format!("otf2/{name}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let options = OpenOptions::new().unify(Unify::Never);

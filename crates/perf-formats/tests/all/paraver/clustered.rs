@@ -125,7 +125,6 @@ fn files_are_packed_by_their_name_and_have_companions() {
 fn definitions_of_the_corpus() {
     for (name, eps, least, filter) in [("c01", 0.01, 10.0, 0), ("epoch1ms", 0.04, 4.0, 1_000_000)] {
         let Some(path) = corpus(&format!("paraver/reference/{name}.xml")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let found = Definition::parse(&std::fs::read(path).unwrap(), name).unwrap();
@@ -192,7 +191,6 @@ fn tables_of_the_corpus() {
         ("b10k_01.DATA.csv.gz", 10_000, 12),
     ] {
         let Some(path) = corpus(&format!("paraver/reference/{name}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         assert!(Data::is_one(&path));

@@ -225,7 +225,6 @@ fn traces_of_paraver_come_back_from_paraver() {
         "par_labs/boada_lab3_for_row_mandel-omp_8_DYNAMIC_10.prv",
     ] {
         let Some(path) = corpus(&format!("paraver/{name}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let trace = perf_formats::open(path, &OpenOptions::new(), &Job::default()).unwrap();

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 /// All traces of the corpus.
 fn traces() -> Vec<PathBuf> {
     let Some(root) = corpus("paraver") else {
-        println!("skipped: corpus absent");
         return Vec::new();
     };
     let mut all = Vec::new();
@@ -206,7 +205,6 @@ fn running_is_as_often_as_the_tools_say() {
         ("epoch/epoch_16proc", 30_712, 2.3),
     ] {
         let Some(path) = corpus(&format!("paraver/{name}.prv.gz")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let trace = trace(&path);
@@ -235,7 +233,6 @@ impl perf_core::Visitor for Nothing {
 #[test]
 fn openmp_bursts_are_as_many_as_the_tools_say() {
     let Some(path) = corpus("paraver/imagemagick_omp/omp8.prv.gz") else {
-        println!("skipped: corpus absent");
         return;
     };
     let trace = trace(&path);
@@ -256,7 +253,6 @@ fn counters_are_those_of_the_clustering_suite() {
         ("e16", "epoch_16proc"),
     ] {
         let Some(path) = corpus(&format!("paraver/epoch/{name}.prv.gz")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let trace = trace(&path);
@@ -330,7 +326,6 @@ fn bursts(trace: &Trace) -> BTreeMap<(u64, u64, u64), (u64, Counters)> {
 #[test]
 fn callers_precede_their_calls() {
     let Some(path) = corpus("paraver/epoch/epoch_16proc.prv.gz") else {
-        println!("skipped: corpus absent");
         return;
     };
     let trace = trace(&path);
@@ -365,7 +360,6 @@ fn messages_and_collectives_meet() {
         ("epoch/epoch_16proc.prv.gz", 10_556, 16),
     ] {
         let Some(path) = corpus(&format!("paraver/{name}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let trace = trace(&path);
@@ -398,7 +392,6 @@ fn messages_and_collectives_meet() {
 #[test]
 fn a_window_of_a_trace_has_the_collectives_of_the_whole() {
     let Some(path) = corpus("paraver/epoch/epoch_4proc.prv.gz") else {
-        println!("skipped: corpus absent");
         return;
     };
     let whole = trace(&path);
@@ -431,7 +424,6 @@ fn a_window_of_a_trace_has_the_collectives_of_the_whole() {
 fn several_applications_are_apart() {
     let file = "paraver/lulesh/lulesh_4+4_with_uncores_sockets1+2.chop_5it.prv";
     let Some(path) = corpus(file) else {
-        println!("skipped: corpus absent");
         return;
     };
     let trace = trace(&path);
@@ -465,7 +457,6 @@ fn several_applications_are_apart() {
 #[test]
 fn samples_and_functions_of_a_sampled_run_are_read() {
     let Some(path) = corpus("paraver/namd/444.namd.prv") else {
-        println!("skipped: corpus absent");
         return;
     };
     let trace = trace(&path);
@@ -479,7 +470,6 @@ fn samples_and_functions_of_a_sampled_run_are_read() {
 fn companions_open_the_trace_beside_them() {
     for end in ["pcf", "row", "prv.gz"] {
         let Some(path) = corpus(&format!("paraver/epoch/epoch_2proc.{end}")) else {
-            println!("skipped: corpus absent");
             return;
         };
         let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();

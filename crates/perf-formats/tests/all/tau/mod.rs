@@ -98,7 +98,6 @@ fn close(got: f64, expected: &Value) -> bool {
 #[test]
 fn every_profile_gives_its_facts() {
     let Some(path) = corpus("cube/facts.json") else {
-        println!("skipped: corpus absent");
         return;
     };
     let facts = std::fs::read_to_string(path)
@@ -209,7 +208,6 @@ fn every_profile_gives_its_facts() {
 #[test]
 fn call_paths_become_a_tree() {
     let Some(path) = corpus("tau/cubelib_tau2cube/profile2") else {
-        println!("skipped: corpus absent");
         return;
     };
     let tau = open(&path);
@@ -523,7 +521,6 @@ fn what_is_broken_says_where() {
 fn damaged_profiles_are_no_panic() {
     for file in ["tau/ppk/DrawGraph-8.ppk", "tau/xmain_0/profile.1.0.0"] {
         let Some(path) = corpus(file) else {
-            println!("skipped: corpus absent");
             return;
         };
         let is_packed = file.ends_with("ppk");

@@ -7,7 +7,7 @@ use super::Border;
 pub(super) struct Claim<'a> {
     /// Rule for border points.
     rule: Border,
-    /// Core point of lowest index of each cluster, where the visit in order starts the cluster.
+    /// Core point of lowest index of each cluster, at which a visit of the points in order starts the cluster.
     seeds: &'a [u32],
     /// Lowest core point so far, and its cluster.
     lowest: Option<(u32, u32)>,
@@ -35,8 +35,8 @@ impl<'a> Claim<'a> {
                 let offer = (index, cluster);
                 self.lowest = Some(self.lowest.map_or(offer, |known| known.min(offer)));
             }
-            // Clusters are numbered in the order of the visit. The first one that reaches the point
-            // takes it, and each later one whose first ball contains it takes it over.
+            // Clusters are numbered in the order of the visit. The first cluster that reaches the
+            // point takes it. Each later cluster whose first ball contains the point takes it over.
             Border::PeerCompatible => {
                 self.first = Some(self.first.map_or(cluster, |known| known.min(cluster)));
                 if self.seeds.get(cluster as usize) == Some(&index) {

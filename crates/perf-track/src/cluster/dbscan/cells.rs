@@ -16,7 +16,7 @@ const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 20) as f64;
 /// sides, and rounding adds 2^-25.
 const REACH: i64 = 2;
 
-/// Points by cell. Cells are in the order of their keys, points of a cell in that of their index.
+/// Points by cell. Cells are in the order of their keys, and the points of a cell in the order of their indices.
 #[derive(Debug)]
 pub(super) struct Cells<const D: usize> {
     /// Points, cell after cell.
@@ -38,7 +38,7 @@ pub(super) struct Cells<const D: usize> {
 struct Row {
     /// Offset to the key of a cell.
     delta: i64,
-    /// Distance in cells along the axis of largest distance.
+    /// Largest distance along an axis, in cells.
     away: i64,
 }
 
@@ -56,7 +56,7 @@ struct Layout<const D: usize> {
 }
 
 impl<const D: usize> Layout<D> {
-    /// Returns `None` if eps is too small for the extent of the points.
+    /// Creates the conversion for the extent of the points. `None` if eps is too small for this extent.
     fn new(points: Points<'_>, eps: f64) -> Option<Self> {
         let (low, high) = extent(points);
         let side = eps / (D as f64).sqrt() * MARGIN;
@@ -158,8 +158,9 @@ impl<const D: usize> Cells<D> {
     }
 
     /// Calls `visit` with each of `cells` and the other cells that may hold neighbours of its
-    /// points, nearest rows first. Only cells up to `reach` away along every axis are visited, and
-    /// only later ones if `ahead`, so that each pair occurs once. Stops at the first error.
+    /// points, nearest rows first. Only cells at most `reach` cells away along every axis are visited.
+    /// With `ahead` only later cells are visited, so that each pair occurs once. Stops at the first
+    /// error.
     pub(super) fn around(
         &self,
         cells: std::ops::Range<usize>,
@@ -205,8 +206,8 @@ impl<const D: usize> Cells<D> {
     }
 }
 
-/// Returns the number of occupied cells, or its upper bound, and the memory in bytes for sorting
-/// points into them; `None` if there is no grid.
+/// Returns the number of occupied cells, or an upper bound of it, and the memory in bytes for sorting
+/// points into cells. `None` if eps is too small for a grid.
 pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(usize, usize)> {
     let layout = Layout::<D>::new(points, eps)?;
     let (count, lanes) = (points.len(), parallel::current_threads());

@@ -21,7 +21,8 @@ const PIECE: usize = 128;
 /// Number of points of either cell that are compared directly before the search by halves.
 const SAMPLE: usize = 6;
 
-/// Returns `None` if eps is too small for a grid over the extent of the points.
+/// Computes labels and core points on a grid. `None` if eps is too small for a grid over the extent of
+/// the points.
 pub(super) fn scan<const D: usize>(
     points: Points<'_>,
     params: &Checked,
@@ -42,7 +43,7 @@ pub(super) fn scan<const D: usize>(
     let has_core = parallel::fill(grid.cells.len(), false, job, |cell| {
         core[grid.cells.range(cell)].contains(&true)
     })?;
-    // Adjacent cells first: most of those farther apart are in one set by then.
+    // Adjacent cells are united first, after which most cells farther apart are already in one set.
     for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
         grid.pieces(phase, job, |range, checks| {
             grid.merge(range, reach, (&core, &has_core), &sets, checks)
@@ -205,7 +206,7 @@ impl<const D: usize> Grid<D> {
         })
     }
 
-    /// Returns `true` if a core point of one cell is within eps of one of the other.
+    /// Returns `true` if a core point of one cell is within eps of a core point of the other.
     fn linked(
         &self,
         (a, b): (usize, usize),
@@ -273,7 +274,7 @@ impl<const D: usize> Grid<D> {
             .map(|(&least, root)| (least, root))
             .collect();
         job.sort_by(&mut seeds, Ord::cmp)?;
-        // From here on it holds the number of each root's cluster.
+        // The memory is reused for the number of each root's cluster.
         let mut cluster_of_root = lowest;
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;

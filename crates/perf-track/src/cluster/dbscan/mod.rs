@@ -77,10 +77,11 @@ impl Dbscan {
         &self.0
     }
 
-    /// Returns the memory in bytes that a scan of these points takes, determined in two passes over
-    /// them: 26 for each point in the plane and 64 for each occupied cell of the grid, or the
-    /// memory for sorting points into cells, 16 to 48 for each point. If eps is so small that there
-    /// are more than 64 cells per point, each point is assumed to occupy a cell of its own.
+    /// Returns an upper bound of the memory in bytes that a scan of these points takes, determined in
+    /// two passes over the points. In the plane a scan takes 26 bytes for each point and 64 for each
+    /// occupied cell of the grid, or the 16 to 48 bytes for each point that sorting takes, if that is
+    /// more. If eps is so small that there are more than 64 cells per point, each point is assumed to
+    /// occupy a separate cell.
     ///
     /// ```
     /// use perf_track::{Points, cluster::Dbscan};
@@ -121,7 +122,7 @@ impl Dbscan {
         let params = &self.0;
         let grid = match (params.index(), points.dimensions()) {
             (Index::Tree, _) => None,
-            // On a line in the plane the distances are exactly the same.
+            // The distances of points on a line in the plane are exactly the same.
             (_, 1) => {
                 let plane: Vec<f64> = points.values().iter().flat_map(|&x| [x, 0.0]).collect();
                 grid::scan::<2>(Points::new(&plane, 2)?, params, job)?

@@ -6,15 +6,15 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Border {
-    /// The cluster of the core point of lowest index within eps. It does not depend on the
-    /// numbering of clusters or the search.
+    /// The cluster of the core point of lowest index within eps. The result does not depend on the
+    /// numbering of clusters or on the search.
     #[default]
     LowestCore,
     /// The rule of established burst clustering, which visits points in order. A cluster starts at
     /// its core point of lowest index and takes all points of its ball, including those of other
     /// clusters. From then on it takes only unassigned points. A border point thus belongs to the
-    /// last cluster whose starting point is within eps, or else to the first cluster that reaches
-    /// it. The result depends on the order of points.
+    /// last cluster whose starting point is within eps. If there is none, it belongs to the first
+    /// cluster that reaches it. The result depends on the order of points.
     PeerCompatible,
 }
 

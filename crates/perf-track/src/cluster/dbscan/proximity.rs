@@ -3,11 +3,11 @@
 use crate::cluster::distance::{Bounds, enclose, squared};
 use perf_core::{CancellationChecks, Cancelled};
 
-/// Number of pairs below which all are compared.
+/// Number of pairs up to which all pairs are compared.
 const PAIRS: usize = 512;
 
-/// Returns `true` if a point of `a` and one of `b` are within the square root of `limit`. Reorders
-/// both.
+/// Returns `true` if the squared distance between a point of `a` and a point of `b` is at most `limit`.
+/// Reorders both.
 ///
 /// Halves the larger set at its middle along the longer side. Skips halves whose boxes are too far
 /// apart, and succeeds at once if boxes are completely within the limit.
@@ -51,7 +51,7 @@ pub(super) fn any_within<const D: usize>(
     let middle = large.len() / 2;
     large.select_nth_unstable_by(middle, |p, q| p[axis].total_cmp(&q[axis]));
     let (left, right) = large.split_at_mut(middle);
-    // The half towards the other set first, because it is more likely to succeed.
+    // Searches the half towards the other set first, because that is more likely to succeed.
     let centre = f64::midpoint(low[axis], high[axis]);
     let (first, second) = if f64::midpoint(other.low[axis], other.high[axis]) < centre {
         (left, right)

@@ -1,11 +1,11 @@
-//! The knee of a descending curve.
+//! [`knee`]: value at which a descending curve bends most.
 
 /// Returns the value at the knee of a descending list: where it is farthest below the straight line
 /// from its first to its last value, both axes scaled to 0..1 (Satopää et al. 2011, without
 /// smoothing).
 ///
-/// Skips values that are not finite and the first 0.5 % of the others, since a single outlier would
-/// stretch the axis. Returns `None` for fewer than three remaining values or a list that does not
+/// Skips values that are not finite and the first 0.5 % of the finite values, because a single outlier
+/// would stretch the axis. Returns `None` for fewer than three remaining values or a list that does not
 /// descend. If the knee is at 0 (equal points), returns the smallest positive value.
 ///
 /// ```
@@ -23,7 +23,7 @@ pub fn knee(falling: &[f64]) -> Option<f64> {
         return None;
     }
     if first <= last {
-        // All points are at one distance, which is a valid scale.
+        // All distances are equal, which is a valid scale.
         return Some(first);
     }
     let mut bend = (0, f64::NEG_INFINITY);

@@ -16,7 +16,7 @@ use modes::Modes;
 use noise::{Tried, noise_weight};
 use perf_core::Job;
 
-/// Chooses eps from the points, and reports the sensitivity of the clusters to it.
+/// Chooses eps from the points, and reports the sensitivity of the clusters to eps.
 ///
 /// 1. *Knee*: the distances to the neighbour that makes a point core, in descending order, have a
 ///    knee where noise ends and clusters begin; see [`knee`]. Radii below the
@@ -25,26 +25,26 @@ use perf_core::Job;
 ///    the resolution takes its place. The sweep then extends twice as far upwards, and not
 ///    downwards.
 /// 2. *Modes*: the hierarchy of DBSCAN's clusters over all radii is searched for statistically
-///    significant gaps. Consider `n` points, `k` points in a neighbourhood, a cluster of `m` points
-///    whose core distances have the geometric mean `r`, and the radius `h` that joins it to
+///    significant gaps. There are `n` points, `k` points in a neighbourhood, a cluster of `m` points
+///    whose core distances have the geometric mean `r`, and the radius `h` that joins the cluster to
 ///    another. The density in the gap is lower than in the cluster by the factor `x = (h / r)^d` in
-///    `d` dimensions. The gap separates two modes if, for both clusters, the likelihood ratio of
-///    two densities against a common one, `G = (m + k) ln((m + k x) / (m + k)) - k ln x`, exceeds
-///    `ln n + 3`: among `n` points there are as many places for a gap, and one recording in 20 with
-///    a single mode has a gap by chance. `d` is estimated from the ratios of the distances to the
-///    first and the last neighbour (Levina and Bickel 2004). If there is no such gap, the points
-///    have one mode, and eps is the least radius above which they are one cluster; step 3 is
-///    skipped.
-/// 3. *Sweep*: DBSCAN with eps from a few octaves below the knee to a few above, two steps per
+///    `d` dimensions. The gap separates two modes if, for both clusters, the logarithm of the
+///    likelihood ratio of two densities against a common density,
+///    `G = (m + k) ln((m + k x) / (m + k)) - k ln x`, exceeds `ln n + 3`. Among `n` points there are
+///    `n` places for a gap, and one recording in 20 with a single mode has a gap by chance. `d` is
+///    estimated from the ratios of the distances to the first and the last neighbour (Levina and
+///    Bickel 2004). If there is no such gap, the points have one mode, and eps is the smallest radius
+///    above which they are one cluster, at least the knee; step 3 then only reports the sweep.
+/// 3. *Sweep*: DBSCAN runs with eps from a few octaves below the knee to a few above, in two steps per
 ///    octave. Neighbouring steps that agree (adjusted Rand index of at least 0.9) and separate two
 ///    modes or more form a stable run. The run with the largest (length in octaves) - (distance
 ///    from the knee in octaves) wins, and eps is its upper end: all radii of the run yield nearly
 ///    the same clusters, and the largest leaves the fewest points in noise. Without such a run eps
 ///    is the largest radius of the sweep that separates the most modes.
-/// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases with few long bursts are
-///    sparse compared with those of many short ones, which dominate the previous steps, and may
-///    take much of the time. If noise has more than a tenth of the weight, eps is increased to the
-///    smallest value that leaves no more than that. The weight of clusters joined on the way must
+/// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases with few long bursts may take
+///    much of the time, but are sparse compared with phases of many short bursts, which dominate the
+///    previous steps. If noise has more than a tenth of the weight, eps is increased to the smallest
+///    value that leaves at most a tenth. The weight of clusters joined on the way must
 ///    be less than the weight of the noise taken in; otherwise the noise does not belong to
 ///    clusters, and the eps of step 3 is kept. Clusters with less than twice the points of a
 ///    neighbourhood may be joined to others, because they are usually fragments of a sparse phase.
@@ -79,19 +79,18 @@ pub enum EpsWhy {
         /// Largest eps of the run.
         high: f64,
     },
-    /// The least radius that yields a single cluster: the density of the points has one mode.
+    /// Smallest radius that yields a single cluster, because the density of the points has one mode.
     Single,
-    /// The largest radius that separates the most modes: there is no stable run with two clusters
-    /// or more.
+    /// Largest radius that separates the most modes, because no stable run has two clusters or more.
     Knee,
-    /// Any radius: all points are equal.
+    /// Arbitrary radius, because all points are equal.
     Resolution,
     /// The smallest radius above a stable run or the knee that leaves little enough of the weight
     /// in noise.
     Noise {
         /// Upper end of the run, or the knee.
         from: f64,
-        /// Fraction of the weight that is noise there, in `0.0..=1.0`.
+        /// Fraction of the weight that is noise at this radius, in `0.0..=1.0`.
         noise: f64,
     },
 }
@@ -106,11 +105,11 @@ pub struct EpsStep {
     pub clusters: usize,
     /// Fraction of the points that are noise, in `0.0..=1.0`.
     pub noise: f64,
-    /// Fraction of the weight that is noise, in `0.0..=1.0`; without weights that of the points.
+    /// Fraction of the weight that is noise, in `0.0..=1.0`; without weights the fraction of the points.
     pub noise_weight: f64,
-    /// Adjusted Rand index between this step and the next one; 1 for the last.
+    /// Adjusted Rand index between this step and the next step; 1 for the last step.
     pub rand: f64,
-    /// Mirkin distance between this step and the next one, in `0.0..=1.0`; 0 for the last.
+    /// Mirkin distance between this step and the next step, in `0.0..=1.0`; 0 for the last step.
     pub mirkin: f64,
 }
 
@@ -123,37 +122,37 @@ pub struct EpsChoice {
     /// Reason for the radius.
     pub why: EpsWhy,
     /// Smallest sufficient radius: the smallest eps of the stable run that leaves no more of the
-    /// weight in noise than allowed, or else `eps`.
+    /// weight in noise than allowed; `eps` if there is none; 0 if all points are equal.
     pub least: f64,
-    /// Smallest radius that joins modes of the density which `eps` separates; infinite if there are
-    /// none.
+    /// Smallest radius that joins modes of the density which `eps` separates; infinite if `eps`
+    /// separates no modes.
     pub ties: f64,
-    /// Knee of the k-distance graph, or the smallest radius that is tried if that is larger.
+    /// Knee of the k-distance graph, or the smallest radius that is tried if it exceeds the knee.
     pub knee: f64,
     /// Number of clusters at `eps`.
     pub clusters: usize,
     /// Fraction of the points that are noise at `eps`, in `0.0..=1.0`.
     pub noise: f64,
-    /// Fraction of the weight that is noise at `eps`, in `0.0..=1.0`; without weights that of the
-    /// points.
+    /// Fraction of the weight that is noise at `eps`, in `0.0..=1.0`; without weights the fraction of
+    /// the points.
     pub noise_weight: f64,
     /// Sweep in ascending order of eps.
     pub sweep: Vec<EpsStep>,
     /// Sensitivity of the clusters to eps: 1 minus the mean adjusted Rand index of the clusters at
-    /// `eps` with those at `eps` multiplied and divided by the square root of 2. 0 means no change;
-    /// at the upper end of a stable run about half of the change beyond it.
+    /// `eps` with the clusters at `eps` multiplied and divided by the square root of 2. 0 means no
+    /// change. At the upper end of a stable run it is about half of the change beyond the run.
     pub sensitivity: f64,
 }
 
 impl EpsChoice {
-    /// Returns one eps for experiments in one space, for each of which one was chosen: the smallest
-    /// [`eps`](Self::eps), or if some experiment [needs](Self::least) more, the smallest that
-    /// suffices for all. It stays below the radius that [joins](Self::ties) modes of any
-    /// experiment, because noise of one experiment must not join modes of another. `None` without
-    /// experiments.
+    /// Returns a common eps for experiments in one space from the choice for each experiment: the
+    /// smallest [`eps`](Self::eps), or if an experiment [needs](Self::least) more, the smallest eps that
+    /// suffices for all. The result is less than the radius that [joins](Self::ties) modes of any
+    /// experiment, because eps must not join modes of one experiment to reduce the noise of another.
+    /// `None` without experiments.
     ///
-    /// Experiments with more tasks have more bursts in each phase and are denser: the sparsest
-    /// limits eps from below, and the densest from above.
+    /// Experiments with more tasks have more bursts in each phase and are denser. The sparsest
+    /// experiment limits eps from below, and the densest from above.
     ///
     /// ```
     /// use perf_track::cluster::{EpsChoice, EpsWhy};
@@ -200,7 +199,7 @@ impl EpsSearch {
     /// # Errors
     /// Returns [`Error::NoScale`] for fewer points than a neighbourhood needs, or
     /// [`Error::Cancelled`] if the job is cancelled. Points that are all equal are one cluster with
-    /// any radius, and get 1.
+    /// any radius, and get the radius 1, or [`floor`](EpsParams::floor) if that is greater than 0.
     pub fn choose(&self, points: Points<'_>, job: &Job) -> Result<EpsChoice> {
         let same = vec![1.0; points.len()];
         self.find((points, &same), false, job)
@@ -293,7 +292,7 @@ impl EpsSearch {
         })
     }
 
-    /// Returns the knee of the k-distance graph; `None` if it has none.
+    /// Returns the knee of the k-distance graph; `None` if the graph has no knee.
     fn knee(&self, points: Points<'_>, job: &Job) -> Result<Option<f64>> {
         job.check()?;
         let params = &self.0;
@@ -366,8 +365,8 @@ impl EpsSearch {
             if at > start {
                 let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
                 let score = (high / low).log2() - away;
-                // In a tie the one nearer to the knee, then the smaller radius. The scores are
-                // multiples of half an octave up to rounding.
+                // In a tie takes the run nearer to the knee, then the smaller radius. The scores
+                // are multiples of half an octave up to rounding.
                 let rank = ((4.0 * score).round(), -(4.0 * away).round());
                 let known = best.map(|(score, low, high)| {
                     let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
@@ -390,8 +389,8 @@ impl EpsSearch {
     }
 }
 
-/// Returns the widest range of an axis between its 1 % and 99 % quantiles; if these are equal, that
-/// of all points.
+/// Returns the largest range of an axis between its 1 % and 99 % quantiles; between all values of an
+/// axis if these quantiles are equal.
 fn spread(points: Points<'_>) -> f64 {
     let of_axis = |axis: usize| {
         let mut values: Vec<f64> = points.iter().map(|point| point[axis]).collect();

@@ -13,28 +13,28 @@ const ODDS: f64 = 3.0;
 /// Pair of modes that DBSCAN separates for radii between two bounds.
 #[derive(Clone, Copy, Debug)]
 struct Split {
-    /// Typical core distance within the sparser mode, below which it falls apart.
+    /// Typical core distance within the sparser mode. The mode falls apart below this radius.
     low: f64,
-    /// Radius that joins them.
+    /// Radius that joins the two modes.
     high: f64,
 }
 
 /// Hierarchy of DBSCAN's clusters over all radii, without insignificant splits of a single mode.
 ///
 /// The minimum spanning tree under mutual reachability, as in [`Hdbscan`](super::super::Hdbscan),
-/// holds the clusters of every radius. Two of them, joined by an edge of length `h`, are two modes
-/// if the density along the edge is significantly lower than in either. Let `k` be the number of
-/// points in a neighbourhood, `m` that of the cluster, `r` the geometric mean of their core
-/// distances and `d` the dimension of the points. The density in the gap is lower by the factor
-/// `x = (h / r)^d`. The likelihood ratio of two densities against a common one, with `m` points
-/// counted in the cluster and `k` in the gap, is
+/// holds the clusters of every radius. Two clusters that an edge of length `h` joins are two modes
+/// if the density along the edge is significantly lower than in either cluster. Let `k` be the number
+/// of points in a neighbourhood, `m` the number of points in the cluster, `r` the geometric mean of
+/// their core distances and `d` the dimension of the points. The density in the gap is lower by the
+/// factor `x = (h / r)^d`. The logarithm of the likelihood ratio of two densities against a common
+/// density, with `m` points counted in the cluster and `k` in the gap, is
 ///
 /// ```text
 /// G = (m + k) ln((m + k x) / (m + k)) - k ln x
 /// ```
 ///
-/// and the gap is significant if `G > ln n + 3` for both clusters: among `n` points there are as
-/// many places for a gap, and 3 leaves a chance of 1 in 20 that any of them is a gap by accident.
+/// and the gap is significant if `G > ln n + 3` for both clusters. Among `n` points there are `n`
+/// places for a gap, and 3 leaves a chance of 1 in 20 that any place has a gap by accident.
 #[derive(Debug)]
 pub(super) struct Modes {
     /// Significant splits.
@@ -65,8 +65,8 @@ impl Modes {
         1 + self.splits.iter().filter(apart).count()
     }
 
-    /// Returns the smallest radius that joins modes which `eps` separates; infinite if it separates
-    /// none.
+    /// Returns the smallest radius that joins modes which `eps` separates; infinite if `eps` separates
+    /// no modes.
     pub(super) fn ties(&self, eps: f64) -> f64 {
         let apart = self
             .splits
@@ -87,8 +87,9 @@ impl Modes {
 }
 
 impl EpsSearch {
-    /// Finds the modes of at least as many points as a neighbourhood needs. `least` is the smallest
-    /// radius that is tried; distances below half of it, one tick of the clock, count as that half.
+    /// Finds the modes of the points, which must be at least as many as a neighbourhood needs. `least`
+    /// is the smallest radius that is tried. Half of it is one tick of the clock, and shorter distances
+    /// count as one tick.
     pub(super) fn modes(&self, points: Points<'_>, least: f64, job: &Job) -> Result<Modes> {
         let least = (least / 2.0).max(f64::MIN_POSITIVE);
         let tree = KdTree::new(points, job)?;
@@ -151,9 +152,9 @@ impl EpsSearch {
     }
 }
 
-/// Estimates the dimension of the points from the distances to the nearest and to a further point:
-/// for points of constant density the mean of `ln(r_k / r_1)` is `(1 + 1/2 + ... + 1/(k - 1)) / d`
-/// (Levina and Bickel 2004). At least 1.
+/// Estimates the dimension `d` of the points, at least 1, from the distances to the nearest (`r_1`) and
+/// to the `k`-th nearest point (`r_k`). For points of constant density the mean of `ln(r_k / r_1)` is
+/// `(1 + 1/2 + ... + 1/(k - 1)) / d` (Levina and Bickel 2004).
 fn dimension(far: &[f64], near: &[f64], k: usize, least: f64) -> f64 {
     let pairs = far.iter().zip(near);
     let apart = pairs.filter(|(_, near)| near.sqrt() > least);

@@ -16,9 +16,9 @@ pub(super) struct Tried {
 }
 
 impl EpsSearch {
-    /// Returns the smallest eps of the sweep above `base`, or beyond the sweep, that leaves no more
-    /// noise than allowed, and the additional steps. `None` if the base does so, or if noise cannot
-    /// be taken in without joining more weight than that.
+    /// Returns the smallest eps above `base`, in or beyond the sweep, that leaves no more noise than
+    /// allowed, and the additional steps. `None` if the base already does so, or if a larger eps would
+    /// join more weight of clusters than it takes in from noise.
     pub(super) fn take_in(
         &self,
         (points, weights): (Points<'_>, &[f64]),
@@ -52,9 +52,9 @@ impl EpsSearch {
         Ok(None)
     }
 
-    /// Bisects to the smallest eps that does what `tried` does and the eps `below` does not, to a
-    /// 16th of an octave, because steps of half an octave join clusters that a smaller one
-    /// separates.
+    /// Bisects between `below`, which leaves too much noise, and `tried`, which does not, to the smallest
+    /// sufficient eps within a 16th of an octave. Steps of half an octave could join clusters that a
+    /// smaller eps separates.
     fn least(
         &self,
         (points, weights): (Points<'_>, &[f64]),
@@ -85,9 +85,9 @@ impl EpsSearch {
         Ok(Tried { eps, labels, noise })
     }
 
-    /// Returns the fraction of the weight in clusters of `before` that share a cluster of `after`
-    /// with a heavier one. Clusters with less than twice the points of a neighbourhood are ignored,
-    /// because they are usually fragments of a sparse phase.
+    /// Returns the fraction of the weight in clusters of `before` that `after` joins with a heavier
+    /// cluster. Clusters with less than twice the points of a neighbourhood are ignored, because they
+    /// are usually fragments of a sparse phase.
     fn tied(&self, before: &Labels, after: &Labels, weights: &[f64]) -> Result<f64> {
         let sizes = before.sizes()?;
         let mut parts: BTreeMap<(usize, usize), f64> = BTreeMap::new();

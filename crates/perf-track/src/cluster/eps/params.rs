@@ -15,7 +15,7 @@ pub struct EpsParams {
     min_points: usize,
     /// Extent of the sweep in octaves.
     octaves: f64,
-    /// Rand index from which two steps agree.
+    /// Smallest adjusted Rand index at which two steps agree.
     alike: f64,
     /// Number of points of the k-distance graph.
     queries: usize,
@@ -42,8 +42,8 @@ impl Default for EpsParams {
 }
 
 impl EpsParams {
-    /// Sets the number of points within eps that make a point core, itself included; use that of
-    /// the clustering. Default 10, at least 2.
+    /// Sets the number of points within eps that make a point core, itself included. Use the same
+    /// number as for the clustering. Default 10, at least 2.
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = min_points;
         self
@@ -56,15 +56,16 @@ impl EpsParams {
         self
     }
 
-    /// Sets the adjusted Rand index from which two steps of the sweep agree. Default 0.9, in
+    /// Sets the smallest adjusted Rand index at which two steps of the sweep agree. Default 0.9, in
     /// `0.0..=1.0`.
     pub fn alike(mut self, alike: f64) -> Self {
         self.alike = alike;
         self
     }
 
-    /// Sets the largest number of points whose distances make up the k-distance graph. Of more
-    /// points every n-th is taken, with distances measured among all. Default 50,000, at least 3.
+    /// Sets the largest number of points in the k-distance graph. If there are more points, the
+    /// graph has every n-th point, with its distance to the neighbours among all points. Default
+    /// 50,000, at least 3.
     pub fn queries(mut self, queries: usize) -> Self {
         self.queries = queries;
         self
@@ -77,9 +78,9 @@ impl EpsParams {
         self
     }
 
-    /// Sets the smallest radius that is tried, as a fraction of the spread of the points: of the
-    /// widest range between the 1 % and 99 % quantiles of an axis. Default 1/256, at least 0, below
-    /// 1.
+    /// Sets the smallest radius that is tried, as a fraction of the spread of the points, which is the
+    /// largest range of an axis between its 1 % and 99 % quantiles. Default 1/256, at least 0, less
+    /// than 1.
     ///
     /// If many points lie very close to each other, such as equal values of a coarse clock or
     /// thousands of bursts on one axis, their nearest neighbours carry no information about
@@ -89,9 +90,9 @@ impl EpsParams {
         self
     }
 
-    /// Sets the smallest radius that is tried, in units of the coordinates, if it is larger than
-    /// that of [`resolution`](Self::resolution): see
-    /// [`Scaled::resolution`](crate::Scaled::resolution). Default 0, finite and at least 0.
+    /// Sets the smallest radius that is tried, in units of the coordinates, such as
+    /// [`Scaled::resolution`](crate::Scaled::resolution). The larger of this radius and the radius of
+    /// [`resolution`](Self::resolution) applies. Default 0, finite and at least 0.
     pub fn floor(mut self, eps: f64) -> Self {
         self.floor = eps;
         self

@@ -1,4 +1,4 @@
-//! From the spanning tree to clusters: the condensed tree and the selection by excess of mass.
+//! [`Condensed`]: condensed tree of a spanning tree, and the selection of its clusters by excess of mass.
 
 use super::Hierarchy;
 use super::spanning::Edge;
@@ -23,11 +23,11 @@ struct Merge {
 struct Cluster {
     /// Parent cluster.
     parent: u32,
-    /// Density at which it appears.
+    /// Density at which the cluster appears.
     birth: f64,
     /// Excess of mass.
     stability: f64,
-    /// Density at which its last own point leaves.
+    /// Density at which the last point leaves the cluster without entering a child.
     last: f64,
 }
 
@@ -175,8 +175,8 @@ impl Condensed {
                 *parent += best;
             }
         }
-        // No selected cluster lies within another: the highest wins. Parents are settled before
-        // their children.
+        // No selected cluster may lie within another, so that the highest is kept. Parents are
+        // decided before their children.
         let mut within = vec![false; chosen.len()];
         for at in 1..chosen.len() {
             let parent = self.clusters[at].parent as usize;

@@ -14,11 +14,11 @@ use perf_core::Job;
 ///
 /// The core distance of a point is the distance to its `min_points`-th nearest point, itself
 /// included, as in [`Dbscan`](super::Dbscan). The mutual reachability distance of two points is the
-/// maximum of their two core distances and their distance. The minimum spanning tree under it holds
-/// DBSCAN's clusters for every eps. Cut from the top, a part that splits into two of at least
-/// `min_cluster_size` points is a cluster with two children; smaller parts that split off are
-/// dropped. The selected clusters have the largest total excess of mass, and none lies within
-/// another.
+/// maximum of their two core distances and their distance. The minimum spanning tree under this
+/// distance holds DBSCAN's clusters for every eps. The tree is cut at its longest edges first. A part
+/// that splits into two parts of at least `min_cluster_size` points is a cluster with two children;
+/// smaller parts that split off are dropped. The selected clusters have the largest total excess of
+/// mass, and no selected cluster lies within another.
 ///
 /// Equal distances are ordered by the indices of the points. Clusters are numbered by their first
 /// point. The spanning tree is computed with Borůvka's method over a k-d tree, about n log n in few
@@ -71,14 +71,16 @@ impl Hierarchy {
         &self.labels
     }
 
-    /// Returns the membership strength of each point, in `0.0..=1.0`: the density at which it
-    /// leaves its cluster over the highest one at which any point does. 0 for noise.
+    /// Returns the membership strength of each point, in `0.0..=1.0`: the density at which the point
+    /// leaves its cluster divided by the highest density at which any point leaves the cluster. 0 for
+    /// noise.
     pub fn strength(&self) -> &[f64] {
         &self.strength
     }
 
-    /// Returns the excess of mass of each cluster: the sum over its points of the density (1 over
-    /// distance) at which they leave it minus the density at its birth.
+    /// Returns the excess of mass of each cluster: the sum over its points of the density (1 divided
+    /// by the distance) at which the point leaves the cluster minus the density at which the cluster
+    /// appears.
     pub fn stability(&self) -> &[f64] {
         &self.stability
     }
@@ -107,7 +109,7 @@ impl Hdbscan {
             stability: Vec::new(),
         };
         let (size, least) = (self.0.min_cluster_size(), self.0.min_points());
-        // The core distance exceeds all points, so no place is dense enough.
+        // There are too few points for a cluster or for a finite core distance.
         if points.len() < size || points.len() < least {
             return Ok(noise);
         }

@@ -13,16 +13,16 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HdbscanParams {
-    /// Fewest points of a cluster.
+    /// Minimum number of points of a cluster.
     min_cluster_size: Option<usize>,
-    /// Points within the core distance.
+    /// Number of points within the core distance.
     min_points: Option<usize>,
     /// `true` if all points may be one cluster.
     single: bool,
 }
 
 impl HdbscanParams {
-    /// Sets the fewest points of a cluster. Default 10, at least 2.
+    /// Sets the minimum number of points of a cluster. Default 10, at least 2.
     pub fn min_cluster_size(mut self, size: usize) -> Self {
         self.min_cluster_size = Some(size);
         self
@@ -35,8 +35,8 @@ impl HdbscanParams {
         self
     }
 
-    /// Allows all points to be one cluster. Default false: if they never split, all points are
-    /// noise.
+    /// Allows all points to be one cluster. Default `false`, with which all points are noise if they
+    /// never split.
     pub fn single(mut self, single: bool) -> Self {
         self.single = single;
         self
@@ -66,7 +66,7 @@ impl HdbscanParams {
 pub struct HdbscanChecked(HdbscanParams);
 
 impl HdbscanChecked {
-    /// Returns the fewest points of a cluster.
+    /// Returns the minimum number of points of a cluster.
     pub fn min_cluster_size(&self) -> usize {
         self.0.min_cluster_size.unwrap_or(10)
     }

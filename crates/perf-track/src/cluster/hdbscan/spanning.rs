@@ -1,7 +1,7 @@
 //! Minimum spanning tree under mutual reachability, by Borůvka's method over a k-d tree.
 //!
-//! In each round every component finds its shortest edge to another one. Edges are ordered by
-//! (distance, lower index, higher index), so that no two are equal and the tree is unique.
+//! In each round every component finds its shortest edge to another component. Edges are ordered by
+//! (distance, lower index, higher index), so that no two edges are equal and the tree is unique.
 
 use crate::Result;
 use crate::cluster::disjoint_sets::Union;
@@ -28,10 +28,10 @@ pub(in crate::cluster) fn edges(tree: &KdTree, core: &[f64], job: &Job) -> Resul
     by_dimension!(tree, view => grow(view, core, job))
 }
 
-/// Knowledge about the nearest point of another component.
+/// What is known about the nearest point of another component.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// Lower bound of its distance.
+    /// Lower bound of the distance of the nearest point.
     Beyond(f64),
     /// Nearest point, valid as long as its end (by position) is in another component.
     Exact(Edge, u32),
@@ -46,10 +46,10 @@ struct Round<'a, const D: usize> {
     least: &'a [f64],
     /// Component of each position.
     of: Vec<u32>,
-    /// Component of each node that lies in one.
+    /// Component of each node; [`MIXED`] if its points are in several components.
     of_node: Vec<u32>,
     /// Length of the shortest edge of each component so far, as the bits of a non-negative float,
-    /// whose order is that of the numbers.
+    /// which have the same order as the numbers.
     shortest: Vec<AtomicU64>,
 }
 
@@ -134,7 +134,7 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
     Ok(edges)
 }
 
-/// Computes a value for each node from those of the leaves.
+/// Computes a value for each node from the values of the leaves.
 fn fold<T: Copy>(
     node: Node,
     values: &mut [T],
@@ -157,7 +157,8 @@ impl<const D: usize> Round<'_, D> {
         let component = self.of[place];
         let shared = &self.shortest[component as usize];
         match known {
-            // Components only grow: the nearest of the others still is the nearest, or is inside.
+            // Components only grow, so that the nearest point of another component is still the
+            // nearest unless it has joined this component.
             Known::Exact(edge, other) if self.of[other as usize] != component => {
                 shared.fetch_min(edge.0.to_bits(), Ordering::Relaxed);
                 return known;

@@ -1,4 +1,4 @@
-//! DBSCAN and OPTICS of linfa.
+//! [`LinfaDbscan`] and [`LinfaOptics`]: density-based clustering by linfa.
 
 use super::{array, at_least, check_eps, failed, numbered};
 use crate::cluster::{Clusterer, Dbscan};
@@ -7,10 +7,10 @@ use linfa::ParamGuard;
 use linfa::traits::Transformer;
 use perf_core::Job;
 
-/// DBSCAN of linfa: the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan); a
+/// DBSCAN of linfa, with the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan). A
 /// border point belongs to the first cluster that reaches it.
 ///
-/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect only before the clustering starts, see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaDbscan {
     /// Radius.
@@ -50,9 +50,9 @@ impl Clusterer for LinfaDbscan {
 }
 
 /// OPTICS of linfa (Ankerst et al. 1999): orders the points so that clusters are valleys of the
-/// reachability distance, and cuts these at one level.
+/// reachability distance, and cuts the valleys at one level.
 ///
-/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect only before the clustering starts, see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaOptics {
     /// Largest radius.
@@ -65,12 +65,12 @@ pub struct LinfaOptics {
 
 impl LinfaOptics {
     /// Creates a clusterer from the largest radius, the number of points within it that make a
-    /// point core, and the level (at most that radius) below which reachability makes a cluster.
-    /// The clusters are those of DBSCAN with that eps, except for border points.
+    /// point core, and the level (at most this radius) below which reachability makes a cluster.
+    /// The clusters are those of DBSCAN with the level as eps, except for border points.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`](crate::Error::Parameter) for a radius outside of 1e-150..1e150,
-    /// a cut above it, or fewer than 2 points.
+    /// a level above the radius, or fewer than 2 points.
     pub fn new(max_eps: f64, min_points: usize, cut: f64) -> Result<Self> {
         let max_eps = check_eps("max_eps", max_eps)?;
         if cut > max_eps {

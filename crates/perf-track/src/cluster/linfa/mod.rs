@@ -1,11 +1,11 @@
 //! Algorithms of the library linfa-clustering as [`Clusterer`](super::Clusterer)s (feature
 //! `linfa`).
 //!
-//! They report no progress. Cancellation takes effect before they start or between two calls of the
-//! library, never within one, and a call for 100,000 points may take seconds. Programs that must
-//! end soon cluster a [sample](super::stratified), or use [`Dbscan`](super::Dbscan) or
-//! [`Hdbscan`](super::Hdbscan). Randomised algorithms use a fixed seed: the same points get the
-//! same labels.
+//! The algorithms report no progress. Cancellation takes effect before they start or between two calls
+//! of the library, never within a call, and a call for 100,000 points may take seconds. Programs that
+//! must end soon after cancellation can cluster a [sample](super::stratified), or use
+//! [`Dbscan`](super::Dbscan) or [`Hdbscan`](super::Hdbscan). Randomised algorithms use a fixed seed, so
+//! that the same points get the same labels.
 
 mod density;
 mod partition;
@@ -28,7 +28,7 @@ fn failed(backend: &'static str, error: impl std::fmt::Display) -> Error {
     }
 }
 
-/// Renumbers clusters (from 0, or none) by their first points.
+/// Renumbers clusters (from 0; `None` for noise) by their first points.
 fn numbered(clusters: impl Iterator<Item = Option<usize>>) -> Labels {
     let mut numbers = std::collections::BTreeMap::new();
     let ids = clusters.map(|cluster| match cluster {

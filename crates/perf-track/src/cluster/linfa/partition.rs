@@ -1,4 +1,5 @@
-//! k-means and Gaussian mixtures of linfa, with a given number of clusters and without noise.
+//! [`LinfaKMeans`] and [`LinfaMixture`]: clustering by linfa into a given number of clusters, without
+//! noise.
 
 use super::{array, at_least, failed, numbered};
 use crate::cluster::Clusterer;
@@ -7,9 +8,9 @@ use linfa::traits::{Fit, Predict};
 use linfa::{DatasetBase, ParamGuard};
 use perf_core::Job;
 
-/// k-means of linfa, initialised by k-means++ from a fixed seed; the best of ten runs.
+/// k-means of linfa, initialised by k-means++ from a fixed seed. The result is the best of ten runs.
 ///
-/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect only before the clustering starts, see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaKMeans {
     /// Number of clusters.
@@ -48,10 +49,10 @@ impl Clusterer for LinfaKMeans {
     }
 }
 
-/// Mixture of Gaussians with full covariances, fitted by linfa; each point belongs to the most
+/// Mixture of Gaussians with full covariances, fitted by linfa. Each point belongs to the most
 /// likely component.
 ///
-/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect only before the clustering starts, see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaMixture {
     /// Number of components.

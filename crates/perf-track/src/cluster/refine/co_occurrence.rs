@@ -1,12 +1,12 @@
-//! Clusters that always occur together.
+//! [`merge_together`]: merges clusters that always occur together.
 
 use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};
 use std::collections::BTreeMap;
 
-/// Merges clusters that occur in exactly the same of the sets `simultaneous` (one set for each
-/// time: the clusters in one column of an alignment, ignoring repeats and noise). They are one
-/// phase that tasks execute differently. Clusters in no set are unchanged.
+/// Merges clusters that occur in exactly the same sets of `simultaneous`. Each set has the clusters at
+/// one time, such as those in one column of an alignment; repeats and noise are ignored. Such clusters
+/// are one phase that tasks execute differently. Clusters in no set are unchanged.
 ///
 /// A set S of clusters is to be merged if each member occurs exactly as often as all of S occur
 /// together, that is, if all members occur in the same columns. The largest such sets are therefore

@@ -56,15 +56,15 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 
 /// Aggregative cluster refinement (Gonzalez, Huck, Gimenez and Labarta 2012).
 ///
-/// 1. DBSCAN of all points with the smallest eps, and a score for each cluster.
-/// 2. Clusters with a perfect score are settled. The points of all others, and noise, are clustered
-///    again with the next larger eps, without the settled ones. New clusters are scored together
-///    with the settled ones; a settled cluster remains so even if its score changes. This continues
-///    until all clusters are settled or the list of eps ends. Each cluster is a node of the
+/// 1. DBSCAN clusters all points with the smallest eps, and each cluster gets a score.
+/// 2. Clusters with a perfect score are settled. The points of all other clusters, and noise, are
+///    clustered again with the next larger eps. New clusters are scored together with the settled
+///    clusters; a settled cluster remains so even if its score changes. This continues until all
+///    points are settled or the list of eps ends. Each cluster is a node of the
 ///    [tree](Refined::tree), whose parents are the nodes of the previous step that share points
 ///    with it.
-/// 3. Clusters that always occur [together](merge_together) are merged, and all are numbered by
-///    weight.
+/// 3. Clusters that always occur [together](merge_together) are merged, and all clusters are numbered
+///    by weight.
 ///
 /// The default list of eps is independent of the scale of the coordinates: equal ratios from the
 /// [`knee`] of the k-distance graph to the start of its highest 0.5 %. [`RefineMode::Published`]
@@ -93,17 +93,17 @@ pub struct Refinement(RefineChecked);
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RefineNode {
-    /// Step in which it appeared, from 0: index into [`Refined::eps`].
+    /// Step in which the cluster appeared, from 0: index into [`Refined::eps`].
     pub step: usize,
-    /// Its cluster among all of that step; noise for the rest.
+    /// Number of the cluster among all clusters of the step; noise for the points in no cluster.
     pub cluster: ClusterId,
     /// Number of points.
     pub points: usize,
     /// Score; 0 for noise.
     pub score: f64,
-    /// Nodes of the previous step with which it shares points.
+    /// Nodes of the previous step with which the cluster shares points.
     pub parents: Vec<usize>,
-    /// Its cluster in [`Refined::labels`], if it exists at the end.
+    /// Number of the cluster in [`Refined::labels`]; `None` if it does not exist at the end.
     pub last: Option<ClusterId>,
 }
 

@@ -11,11 +11,12 @@ pub enum RefineMode {
     #[default]
     ScaleFree,
     /// As published: every value of the k-distance graph (k = `min_points`, not counting the point
-    /// itself) that is 0.0005 to 0.0015 above the next one. For coordinates scaled to 0..1; fails
-    /// with [`Error::NoScale`] if there are so many points that no such gaps exist.
+    /// itself) that is 0.0005 to 0.0015 above the next lower value. Coordinates must be scaled to
+    /// 0..1. The refinement fails with [`Error::NoScale`] if there are so many points that no such
+    /// differences exist.
     ///
-    /// The whole list is used. The established tool uses a part of it, by an unpublished rule: for
-    /// EPOCH with 16 tasks ten of 23 values, the last of which is the 21st here (0.0570). The
+    /// The whole list is used. The established tool uses a part of the list, by an unpublished rule:
+    /// for EPOCH with 16 tasks ten of 23 values, the last of which is the 21st here (0.0570). The
     /// treatment of clusters in each step and the final merge are as published.
     Published,
 }
@@ -34,7 +35,7 @@ pub struct RefineParams {
     min_points: usize,
     /// Number of steps.
     steps: usize,
-    /// Score of a settled cluster.
+    /// Smallest score of a settled cluster.
     perfect: f64,
     /// Source of the radii.
     mode: RefineMode,
@@ -71,13 +72,13 @@ impl RefineParams {
         self.min_points((threads / 4).max(2))
     }
 
-    /// Sets the number of steps of [`RefineMode::ScaleFree`]; default 10, at least 1.
+    /// Sets the number of steps of [`RefineMode::ScaleFree`]; default 10, in `1..=10_000`.
     pub fn steps(mut self, steps: usize) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Sets the score from which a cluster is settled; default 1.
+    /// Sets the smallest score at which a cluster is settled; default 1.
     pub fn perfect(mut self, perfect: f64) -> Self {
         self.perfect = perfect;
         self
@@ -95,9 +96,9 @@ impl RefineParams {
         self
     }
 
-    /// Sets the smallest and the largest eps: the first and last step of [`RefineMode::ScaleFree`],
-    /// and the limits of the list of [`RefineMode::Published`]. Default: derived from the distances
-    /// of the points.
+    /// Sets the smallest and the largest eps, in `1e-150..=1e150`: the first and last step of
+    /// [`RefineMode::ScaleFree`], and the limits of the list of [`RefineMode::Published`]. By default
+    /// they are derived from the distances of the points.
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self

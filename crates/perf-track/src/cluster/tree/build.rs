@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 /// Number of points below which one thread builds the rest.
 const ALONE: usize = 8_192;
-/// Number of points from which a node makes cancellation checks within it.
+/// Number of points above which cancellation checks are made within a node.
 const LONG: usize = 1 << 19;
 /// Number of sampled keys that estimate the median.
 const SAMPLE: usize = 1_023;
@@ -22,7 +22,7 @@ pub(super) fn levels(count: usize) -> u32 {
     levels
 }
 
-/// Builds the tree. Once the job is cancelled, its points are in no order.
+/// Builds the tree. If the job is cancelled, the result is incomplete and must not be used.
 pub(super) fn build(points: Points<'_>, job: &Job) -> KdTree {
     let (count, dimensions) = (points.len(), points.dimensions());
     let levels = levels(count);
@@ -75,7 +75,7 @@ fn halve(
         return;
     }
     let extent = |axis: usize| high[axis] - low[axis];
-    // The first of the longest sides, which does not depend on the iterator.
+    // Takes the first of the longest sides, so that the result is deterministic.
     let axis = (1..d).fold(0, |longest, axis| {
         if extent(axis) > extent(longest) {
             axis
@@ -121,9 +121,8 @@ fn order(a: &Key, b: &Key) -> Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Moves the key to `middle` that would be there in sorted order, smaller ones before it and larger
-/// ones after it. Of many keys most are partitioned by a key that is likely to be close, until few
-/// are left.
+/// Moves the key to `middle` that would be there in sorted order, smaller keys before it and larger
+/// keys after it. Many keys are first partitioned by an estimate of this key, until few keys are left.
 fn select(mut keys: &mut [Key], mut middle: usize, job: &Job) {
     while keys.len() > LONG && !job.is_cancelled() {
         let mut sample: Vec<Key> = keys.iter().step_by(keys.len() / SAMPLE).copied().collect();

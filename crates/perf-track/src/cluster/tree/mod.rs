@@ -44,14 +44,14 @@ pub struct KdTree {
     boxes: Vec<f64>,
 }
 
-/// Node: its points, the number of levels below it, and its position among the boxes.
+/// Node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    /// Number among the boxes.
+    /// Index of the box of the node.
     pub(crate) id: usize,
-    /// First position.
+    /// Position of the first point.
     pub(crate) start: usize,
-    /// Position after the last.
+    /// Position after the last point.
     pub(crate) end: usize,
     /// Number of levels below.
     below: u32,
@@ -118,8 +118,8 @@ impl KdTree {
         Ok(tree)
     }
 
-    /// Returns the memory in bytes for building a tree over so many points: the points, their
-    /// indices, the boxes of its nodes, and 16 bytes for each point that are freed afterwards.
+    /// Returns the memory in bytes for building a tree over this many points: the points, their
+    /// indices, the boxes of the nodes, and 16 bytes for each point that are freed afterwards.
     ///
     /// ```
     /// use perf_track::cluster::KdTree;
@@ -165,8 +165,8 @@ impl KdTree {
         nodes(self.levels)
     }
 
-    /// Returns a view of the tree with a number of dimensions known to the compiler; 0 is any
-    /// number.
+    /// Returns a view of the tree with a number of dimensions that the compiler knows; 0 stands for
+    /// any number.
     pub(crate) fn view<const D: usize>(&self) -> View<'_, D> {
         debug_assert!(D == 0 || D == self.dimensions);
         View { tree: self }
@@ -184,7 +184,7 @@ impl KdTree {
     }
 }
 
-/// Tree whose number of dimensions the compiler knows (or not, if `D` is 0).
+/// View of a tree whose number of dimensions the compiler knows unless `D` is 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a, const D: usize> {
     /// The tree.

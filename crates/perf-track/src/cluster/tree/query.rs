@@ -14,7 +14,8 @@ pub struct Near {
     pub distance: f64,
 }
 
-/// The k nearest points so far, by distance and index. A sorted list, because k is small.
+/// The k nearest points found so far, ordered by distance and index. The list is sorted because k is
+/// small.
 #[derive(Debug)]
 pub(crate) struct Nearest {
     /// Largest number of points.
@@ -83,8 +84,9 @@ impl<const D: usize> View<'_, D> {
         }
     }
 
-    /// Counts the points below `node` within the square root of `limit`. Stops above `most`; boxes
-    /// completely within the limit count as a whole.
+    /// Counts the points below `node` whose squared distance is at most `limit`. Stops once `most` points
+    /// are found. Boxes completely within the limit count as a whole, so that the result may exceed
+    /// `most`.
     pub(crate) fn count(self, node: Node, point: &[f64], limit: f64, most: usize) -> usize {
         let bounds = self.bounds(node);
         if node.len() == 0 || bounds.gap(point) > limit {
@@ -107,7 +109,7 @@ impl<const D: usize> View<'_, D> {
 }
 
 impl KdTree {
-    /// Returns the nearest point, in a tie the one of lowest index; `None` without points.
+    /// Returns the nearest point, in a tie the point of lowest index. `None` without points.
     ///
     /// # Errors
     /// Returns an error if the number of coordinates differs from that of the points.
@@ -115,8 +117,8 @@ impl KdTree {
         Ok(self.k_nearest(point, 1)?.first().copied())
     }
 
-    /// Returns the `k` nearest points by distance, then index; all of them if there are fewer. A
-    /// point of the tree that lies at `point` counts.
+    /// Returns the `k` nearest points ordered by distance, then index; all points if there are fewer. A
+    /// point of the tree at the same place as `point` counts.
     ///
     /// # Errors
     /// Returns an error if the number of coordinates differs from that of the points.

@@ -1,4 +1,4 @@
-//! Confidence of links and tracked regions, and their births and deaths.
+//! Confidence of links and tracked regions in the optimal mode, and births and deaths of regions.
 
 use super::super::published_regions::{surest_first, tree};
 use super::super::result::{Event, Link, LinkKind};
@@ -9,7 +9,7 @@ use crate::ClusterId;
 const MATTERS: f64 = 0.05;
 
 impl Graph<'_> {
-    /// Computes confidences, births and deaths.
+    /// Computes the confidence of the region and of its links, and adds its birth and death.
     pub(super) fn finish(&self, draft: &mut Draft) {
         let rival = |link: &Link| self.rival(draft, node(link.from), node(link.to));
         let rivals: Vec<f64> = draft.links.iter().map(rival).collect();
@@ -41,8 +41,8 @@ impl Graph<'_> {
         });
     }
 
-    /// Returns the best evidence that links either cluster to another tracked region, in the
-    /// experiments of the link.
+    /// Returns the best evidence that links one of the two clusters to another tracked region,
+    /// within the two experiments of the link.
     fn rival(&self, draft: &Draft, from: Node, to: Node) -> f64 {
         let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
         let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
@@ -53,9 +53,10 @@ impl Graph<'_> {
         others.map(|(a, b)| self.evidence(a, b)).fold(0.0, f64::max)
     }
 
-    /// Returns the confidence of the weakest required link of a tracked region of several clusters:
-    /// that of the maximum spanning tree by confidence. Bridges hold a region together if a cluster
-    /// in between is linked weakly to one side; such bridges become links.
+    /// Returns the confidence of the weakest required link of a tracked region of several clusters.
+    /// The required links are those of the maximum spanning tree by confidence. A bridge holds a
+    /// region together if a cluster in between is linked weakly to one side; such bridges become
+    /// links of the region.
     fn hold(&self, draft: &mut Draft) -> f64 {
         let mut ids: Vec<(usize, ClusterId)> = nodes(draft).map(id).collect();
         ids.sort_unstable();
@@ -73,7 +74,7 @@ impl Graph<'_> {
         if sure < own + MATTERS {
             return own;
         }
-        // Uses as few bridges as possible: after all own links of the same confidence.
+        // Uses as few bridges as possible by trying them after the existing links.
         let is_own = |link: &Link| draft.links.contains(link);
         let mut held: Vec<Link> = draft.links.clone();
         held.retain(|link| link.confidence >= sure);
@@ -109,8 +110,8 @@ impl Graph<'_> {
         found
     }
 
-    /// Returns the best evidence that links a cluster to any adjacent experiment, or to the next
-    /// but one with the factor of the assignment.
+    /// Returns the best evidence that links a cluster to a cluster of an adjacent experiment. Links
+    /// to the experiments at distance 2 count with the factor [`BRIDGE`].
     fn best_link(&self, node: Node) -> f64 {
         let mut best = 0.0_f64;
         for (far, worth) in [(1, 1.0), (2, BRIDGE)] {
@@ -142,7 +143,7 @@ fn node((frame, id): (usize, ClusterId)) -> Node {
     (frame, id.index().unwrap_or(usize::MAX))
 }
 
-/// Returns `evidence * (1 + margin) / 2` with the margin over the best rival.
+/// Returns `evidence * (1 + margin) / 2`, where the margin is `1 - rival / evidence`, at least 0.
 pub(crate) fn confidence(evidence: f64, rival: f64) -> f64 {
     if evidence <= 0.0 {
         return 0.0;

@@ -17,10 +17,7 @@ pub(crate) struct Peer {
 
 /// Reads the bursts of a `.DATA.csv` of the corpus, `None` without the corpus.
 pub(crate) fn read(name: &str) -> Option<Peer> {
-    let Some(path) = corpus(&format!("paraver/reference/{name}")) else {
-        println!("skipped: corpus absent");
-        return None;
-    };
+    let path = corpus(&format!("paraver/reference/{name}"))?;
     let bytes = std::fs::read(&path).expect("it is a file");
     let mut text = String::new();
     if name.ends_with(".gz") {

@@ -25,11 +25,7 @@ pub(crate) struct Row {
 }
 
 fn text(relative: &str) -> Option<String> {
-    let path = perf_testdata::corpus::corpus(&format!("paraver/reference/{relative}"));
-    let Some(path) = path else {
-        println!("skipped: corpus absent");
-        return None;
-    };
+    let path = perf_testdata::corpus::corpus(&format!("paraver/reference/{relative}"))?;
     Some(read(&path))
 }
 

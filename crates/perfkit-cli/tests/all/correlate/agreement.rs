@@ -81,7 +81,10 @@ fn a_wave_that_is_the_same_is_not_called_opposite() {
     );
     assert_eq!(object["tolerance"], 0.01);
     let csv = std::fs::read_to_string(csv).expect("it was written");
-    let start = format!("exclusive time,Working > surface,{},0 0 0,", best["r"]);
+    let start = format!(
+        "exclusive time,exclusive,Working > surface,{},0 0 0,",
+        best["r"]
+    );
     assert!(
         csv.lines()
             .nth(1)

@@ -1,4 +1,4 @@
-//! Frames of one thread: functions, calls and states that begin and end at an instant.
+//! Stack frames of one thread: functions, MPI calls and states that begin and end at an instant.
 
 use super::{BESIDE, Scratch, Shared, Stream};
 use crate::Result;
@@ -141,8 +141,8 @@ impl Stream {
         Some(collective)
     }
 
-    /// Emits leaves and enters for the difference between the open frames and those that should be
-    /// open.
+    /// Emits leaves and enters for the difference between the open frames and the frames that should be open. `restart`
+    /// means that the innermost frame begins anew, `entered` that an MPI call begins at the instant.
     pub(super) fn frames(
         &mut self,
         restart: bool,
@@ -197,7 +197,7 @@ impl Stream {
     }
 }
 
-/// Stores function or line of a level.
+/// Stores the value of the function or line of a level.
 pub(super) fn note(levels: &mut Vec<(u32, Frame)>, level: u32, is_line: bool, bits: u64) {
     let at = match levels.iter().position(|(known, _)| *known == level) {
         Some(at) => at,

@@ -1,0 +1,166 @@
+//! [`Kinship`]: views of a profile that contain each other by construction.
+
+use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
+
+/// Views that are related by construction, so that their correlation is no finding.
+///
+/// Two views are kin if the values of one are part of those of the other:
+/// * two metrics of the same call path, if one is an ancestor of the other in the metric tree, such
+///   as `time` and `mpi`, or if they are the inclusive and the exclusive form of one metric;
+/// * a caller and a direct or indirect callee, if the values of the caller are inclusive and the
+///   metrics are equal, ancestors of each other, or the two forms of one metric.
+///
+/// Exclusive values of a caller and its callee have no common part, so they are not kin.
+///
+/// ```
+/// use perf_core::{Job, Profile};
+/// use perf_spectral::{Kinship, stored_rows};
+/// let trace = perf_core::samples::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+/// let metrics = ["time", "exclusive time", "visits"].map(|name| profile.metric(name).expect("it exists"));
+/// let rows = stored_rows(&profile, &metrics);
+/// let kin = Kinship::of(&profile, &rows);
+/// let view = |metric, path| {
+///     let at = rows.iter().position(|row| *row == (metrics[metric], perf_core::CallPathId(path)));
+///     at.expect("it has a row")
+/// };
+/// // The inclusive time of call path 0 contains the times of its callee 1, but not its visits.
+/// assert!(kin.are_kin(view(0, 0), view(0, 1)) && kin.are_kin(view(0, 0), view(1, 1)));
+/// assert!(!kin.are_kin(view(0, 0), view(2, 1)));
+/// // Visits are exclusive: those of a caller do not contain those of its callees.
+/// assert!(!kin.are_kin(view(2, 0), view(2, 1)));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kinship {
+    /// Metric and interval of call paths of each view.
+    views: Vec<Place>,
+    /// Parent and counterpart of each metric.
+    metrics: Vec<[Option<usize>; 2]>,
+}
+
+/// Largest number of steps in the tree of metrics. Files may contain cycles.
+const MAX_DEPTH: usize = 64;
+
+/// Place of a view in the trees of metrics and call paths.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Index of the metric.
+    metric: usize,
+    /// Number of the call path in depth-first order, and the end of its subtree.
+    subtree: (u32, u32),
+    /// `true` if the values include those of callees.
+    is_inclusive: bool,
+}
+
+impl Kinship {
+    /// Creates a kinship in which no two views are kin and all views have the same metric.
+    pub fn unrelated(views: usize) -> Self {
+        let place = |at: usize| Place {
+            metric: 0,
+            subtree: (at as u32, at as u32 + 1),
+            is_inclusive: false,
+        };
+        Kinship {
+            views: (0..views).map(place).collect(),
+            metrics: vec![[None; 2]],
+        }
+    }
+
+    /// Finds the kin among rows of a profile, in the order of
+    /// [`SpectraBuilder::add_rows`](crate::SpectraBuilder::add_rows).
+    pub fn of(profile: &Profile, rows: &[(MetricId, CallPathId)]) -> Self {
+        let subtrees = subtrees(profile);
+        let metrics = profile.metrics();
+        let place = |(metric, path): &(MetricId, CallPathId)| {
+            let about = metrics.get(metric.index());
+            Place {
+                metric: metric.index(),
+                subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
+                is_inclusive: about.is_some_and(|about| {
+                    about.scope == Scope::Inclusive
+                        || matches!(about.combine, Combine::Minimum | Combine::Maximum)
+                }),
+            }
+        };
+        let relatives = metrics.iter().map(|about| {
+            let ids = [about.metric.parent, about.counterpart];
+            ids.map(|id| id.map(MetricId::index))
+        });
+        Kinship {
+            views: rows.iter().map(place).collect(),
+            metrics: relatives.collect(),
+        }
+    }
+
+    /// Returns `true` if the values of one view are part of those of the other.
+    pub fn are_kin(&self, one: usize, other: usize) -> bool {
+        let (Some(one), Some(other)) = (self.views.get(one), self.views.get(other)) else {
+            return false;
+        };
+        self.contains(one, other) || self.contains(other, one)
+    }
+
+    /// Returns `true` if the second view is part of the first.
+    fn contains(&self, whole: &Place, part: &Place) -> bool {
+        let parts = |one: &Place, other: &Place| self.is_part(one.metric, other.metric);
+        if whole.subtree == part.subtree {
+            return parts(whole, part);
+        }
+        let is_below = whole.subtree.0 <= part.subtree.0 && part.subtree.1 <= whole.subtree.1;
+        whole.is_inclusive && is_below && (parts(whole, part) || parts(part, whole))
+    }
+
+    /// Returns `true` if a metric is the other one, below it in the tree of metrics, or the
+    /// counterpart of such a metric.
+    fn is_part(&self, whole: usize, part: usize) -> bool {
+        let parent = |metric: &usize| self.metrics.get(*metric).and_then(|it| it[0]);
+        let counterpart = self.metrics.get(part).and_then(|it| it[1]);
+        [Some(part), counterpart].into_iter().flatten().any(|part| {
+            let mut above = std::iter::successors(Some(part), parent).take(MAX_DEPTH);
+            above.any(|metric| metric == whole)
+        })
+    }
+
+    /// Returns the index of the metric of a view.
+    pub(crate) fn metric(&self, view: usize) -> usize {
+        self.views.get(view).map_or(0, |place| place.metric)
+    }
+
+    /// Returns the number of views.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Returns `true` if there are no views.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+}
+
+/// Returns the number of each call path in depth-first order, and the end of its subtree.
+fn subtrees(profile: &Profile) -> Vec<(u32, u32)> {
+    let paths = profile.calls().paths();
+    // Sizes of subtrees, from the leaves up: a parent has a lower id than its children.
+    let mut sizes = vec![1u32; paths.len()];
+    for (at, path) in paths.iter().enumerate().rev() {
+        let size = sizes[at];
+        if let Some(slot) = path.parent.and_then(|parent| sizes.get_mut(parent.index())) {
+            *slot += size;
+        }
+    }
+    // Next free number below each call path, and for roots.
+    let (mut next, mut root) = (vec![0; paths.len()], 0);
+    let mut all = Vec::with_capacity(paths.len());
+    for (at, path) in paths.iter().enumerate() {
+        let free = match path.parent.and_then(|parent| next.get_mut(parent.index())) {
+            Some(free) => free,
+            None => &mut root,
+        };
+        let first = *free;
+        *free += sizes[at];
+        next[at] = first + 1;
+        all.push((first, first + sizes[at]));
+    }
+    all
+}

@@ -1,0 +1,95 @@
+//! `correlate` without a reference, and hidden kin in lists.
+
+use super::{complaint, json, run, scratch};
+use perf_testdata::bundled::recording as bundled;
+use perf_testdata::corpus::corpus;
+
+const GRID: [&str; 4] = ["--topology", "4x4x4", "--scope", "exclusive"];
+
+#[test]
+fn all_pairs_are_told_in_sentences() {
+    let file = bundled("jacobi-64");
+    let csv = scratch("relations.csv");
+    let words = [&GRID[..], &["--csv", csv.to_str().expect("text")]].concat();
+    let found = json(&file, &words);
+    let pairs = found["pairs"].as_array().expect("pairs");
+    assert!(!pairs.is_empty() && found["found"].as_u64() >= Some(pairs.len() as u64));
+    let text = run(&file, &GRID).expect("it correlates");
+    for pair in pairs {
+        let sentence = pair["sentence"].as_str().expect("a sentence");
+        assert!(text.contains(sentence), "{sentence}\n{text}");
+        let r = pair["r"].as_f64().expect("a number");
+        assert!(r.abs() >= 0.7 && pair["p"].as_f64() < Some(1e-3), "{pair}");
+        let is_opposite = sentence.contains("is short") || sentence.contains("is low");
+        assert_eq!(is_opposite, r < 0.0, "{sentence}");
+        let along = pair["along"].as_array().expect("axes").iter();
+        let sum: f64 = along.filter_map(serde_json::Value::as_f64).sum();
+        assert!((sum - r).abs() < 1e-9, "{pair}");
+        // Pearson's coefficient of the list with a reference is the same number.
+        let metric = pair["one"]["metric"].as_str().expect("a name");
+        let path = pair["one"]["call_path"].to_string();
+        let more = ["--metric", metric, "--path", &path, "--top", "1000"];
+        let list = json(&file, &[&GRID[..], &more].concat());
+        let same = list["views"]
+            .as_array()
+            .expect("views")
+            .iter()
+            .find(|view| {
+                view["call_path"] == pair["other"]["call_path"]
+                    && view["metric"] == pair["other"]["metric"]
+            });
+        let pearson = same.expect("it is listed")["pearson"].as_f64();
+        assert!((pearson.expect("a number") - r).abs() < 1e-9, "{pair}");
+    }
+    let lines = std::fs::read_to_string(csv)
+        .expect("it was written")
+        .lines()
+        .count();
+    assert_eq!(found["found"].as_u64(), Some(lines as u64 - 1));
+    for words in [
+        &["--surrogates", "9"][..],
+        &["--png", "pairs.png"],
+        &["--rate", "2"],
+    ] {
+        let message = complaint(&file, &[&GRID[..], words].concat());
+        assert!(
+            message.contains("--path") || message.contains("--rate 2"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn kin_of_the_reference_are_hidden() {
+    let Some(file) = corpus("cube/lulesh/lulesh.p64.size30.r1.cubex") else {
+        return;
+    };
+    let words = [
+        "--topology",
+        "4x4x4",
+        "--metric",
+        "time",
+        "--path",
+        "0",
+        "--top",
+        "1000",
+    ];
+    let is_kin = |view: &serde_json::Value| view["kin"] == true;
+    let hidden = json(&file, &words);
+    let views = hidden["views"].as_array().expect("views");
+    assert!(!views.is_empty() && !views.iter().any(is_kin));
+    assert!(
+        views.iter().all(|view| view["metric"] != "time"),
+        "{views:?}"
+    );
+    let all = json(&file, &[&words[..], &["--kin"]].concat());
+    let views = all["views"].as_array().expect("views");
+    // All inclusive times are part of that of the root.
+    assert!(
+        views
+            .iter()
+            .all(|view| is_kin(view) == (view["metric"] == "time"))
+    );
+    let notes = hidden["notes"].to_string();
+    assert!(notes.contains("--kin lists them"), "{notes}");
+}

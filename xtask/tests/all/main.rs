@@ -1,0 +1,4 @@
+//! Tests of the workspace as a whole. `cargo test` runs them after those of all other packages.
+
+mod architecture;
+mod skipped;
