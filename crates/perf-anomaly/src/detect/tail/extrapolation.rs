@@ -13,6 +13,11 @@
 //! 0.8, and exponential at 0.35. A generalised Pareto distribution needs many more calls for the
 //! same purpose, because the maxima of normal times converge slowly to its limit.
 //!
+//! If most calls are ties at a few ticks of the clock, only the calls above the ties are the tail,
+//! however few they are. Their rate is the mean of its posterior distribution, `(k + 1/2) / (n + 1)`,
+//! and `s` is limited to tails with about a finite mean. A first longer call is thus abnormal only
+//! if it is far longer than the ties and there were many of them.
+//!
 //! No estimate of `s` and `l` is used. The result is the average of the tail probability over all
 //! of them, weighted by the likelihood of the calls. Few calls do not determine the shape, so
 //! that the heavy shapes then determine the result. Calls are counted in intervals of run time,
@@ -20,7 +25,7 @@
 //!
 //! The tail functions are tabulated, which makes a fit thirty times as fast as without tables.
 
-use super::mode::middle;
+use super::mode::{Segment, middle};
 use super::sketch::edge;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::sync::OnceLock;
@@ -43,8 +48,19 @@ const LOWEST: f64 = -690.0;
 const SCALES: usize = 13;
 /// Largest number of intervals of a tail.
 const INTERVALS: usize = 32;
-/// Number of calls from which on a tail excludes a tie of most calls of the mode.
-const LEAST: u64 = 32;
+/// Largest number of ticks of calls that are ties because of the resolution of the clock.
+const MOST_TICKS: u64 = 4;
+/// Smallest fraction of the calls at two adjacent multiples of the tick that are ties.
+const TIES: f64 = 0.7;
+/// Smallest fraction of the calls at one multiple of the tick that are ties.
+const MOST_TIES: f64 = 0.9;
+/// Number that is added to the observed number of calls above ties, because the next call may be the
+/// first of them. It is that of the prior of Jeffreys for a rate.
+const FIRST: f64 = 0.5;
+/// Logarithms of the smallest and the largest median excess, in log time, of calls above ties. Half
+/// of the calls at the largest one take at least 2.5 times as long as the threshold, a little more
+/// than those of a Pareto tail with exponent 1, the limit of tails with a finite mean.
+const BOUNDS: (f64, f64) = (-3.9, -0.1);
 /// Decrease of the log likelihood at which a scale is negligible.
 const NEGLIGIBLE: f64 = 12.0;
 /// Median excess, in log time, from which on heavy tails are as likely as light ones.
@@ -130,33 +146,56 @@ pub(super) struct Extrapolation {
 }
 
 impl Extrapolation {
-    /// Fits the tail of the `calls` calls in `filled`, of which up to `outliers` may be anomalies.
-    /// `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `regular` are
+    /// those without outliers far beyond the others. `resolution` is the one of the sketch, and
+    /// `tick` the tick of the clock.
     pub(super) fn new(
-        filled: &[(usize, u64)],
-        calls: u64,
+        all: &Segment<'_>,
+        regular: &Segment<'_>,
         outliers: u64,
         resolution: f64,
         tick: f64,
     ) -> Self {
-        let cells = cells(filled, resolution, tick);
+        let mut calls = all.calls;
+        let mut cells = cells(all.filled, resolution, tick);
+        let above = above_ties(&cells, calls);
+        if above.is_none() {
+            calls = regular.calls;
+            cells = self::cells(regular.filled, resolution, tick);
+        }
+        let mut shift = tick - resolution;
+        if above.is_some() {
+            // Plain times: a tail above ties does not include times of 0.
+            shift -= tick;
+            for cell in &mut cells {
+                cell.low = (cell.low - tick).max(0.0);
+                cell.high -= tick;
+            }
+        }
         let wanted = (calls as f64 / 2.0).min(FEWEST.max(16.0 * (calls as f64).sqrt()));
         let (mut kept, mut first) = (0, cells.len());
         while let Some(cell) = first.checked_sub(1).and_then(|at| cells.get(at)) {
             let sum = (kept + cell.calls) as f64;
-            // The nearer one of the two numbers of calls, unless there is no tail yet.
-            let is_tie = cell.ticks.is_some() && 2 * cell.calls > calls && kept >= LEAST;
-            if sum > wanted && (kept as f64 * sum > wanted * wanted || is_tie) {
+            // The nearer one of the two numbers of calls.
+            let is_full = sum > wanted && kept as f64 * sum > wanted * wanted;
+            if is_full || above.is_some_and(|above| first <= above) {
                 break;
             }
             (kept, first) = (kept + cell.calls, first - 1);
         }
+        let outliers = match above {
+            Some(_) => outliers.min(kept / 4),
+            None => outliers,
+        };
         let tail = cells.get(first..).unwrap_or_default();
         let start = match first.checked_sub(1) {
             Some(before) => cells[before].high,
             None => tail.first().map_or(1.0, |cell| cell.low),
         };
-        let share = kept as f64 / calls.max(1) as f64;
+        let share = match above {
+            Some(_) => (kept as f64 + FIRST) / (calls + 1) as f64,
+            None => kept as f64 / calls.max(1) as f64,
+        };
         let mut intervals = [Interval {
             low: 0.0,
             high: 0.0,
@@ -183,10 +222,14 @@ impl Extrapolation {
         }
         // More calls than that are no anomalies, but ties.
         intervals[0].is_open = intervals[0].calls <= 2.0 * outliers as f64;
-        let intervals = &intervals[..=used];
+        let intervals = if tail.is_empty() {
+            &[]
+        } else {
+            &intervals[..=used]
+        };
         let table = nearest_start(share);
         let mut all = Extrapolation {
-            shift: tick - resolution,
+            shift,
             start,
             share,
             table,
@@ -194,11 +237,11 @@ impl Extrapolation {
             step: 0.0,
             weights: [[0.0; SCALES]; COUNT],
         };
-        all.weigh(intervals);
+        all.weigh(intervals, above.is_some());
         all
     }
 
-    fn weigh(&mut self, intervals: &[Interval]) {
+    fn weigh(&mut self, intervals: &[Interval], is_above_ties: bool) {
         let tables = &tables()[self.table];
         let likelihood = |table: &[f64; SIZE], scale: f64| {
             let part = |one: &Interval| {
@@ -213,7 +256,11 @@ impl Extrapolation {
         let logs = intervals.iter().map(|one| one.high);
         let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
         let lowest = logs.fold(f64::INFINITY, f64::min);
-        let (mut from, mut to) = (lowest - 2.5, highest + 1.0);
+        let (mut from, mut to) = if is_above_ties {
+            BOUNDS
+        } else {
+            (lowest - 2.5, highest + 1.0)
+        };
         for _ in 0..3 {
             let step = (to - from) / 15.0;
             let at = |index: usize| from + step * index as f64;
@@ -224,8 +271,10 @@ impl Extrapolation {
             let last = found.iter().rposition(is_likely).unwrap_or(15);
             (from, to) = (at(first.saturating_sub(1)), at((last + 1).min(15)));
         }
-        let spare = 0.1 * (to - from);
-        (from, to) = (from - spare, to + spare);
+        if !is_above_ties {
+            let spare = 0.1 * (to - from);
+            (from, to) = (from - spare, to + spare);
+        }
         self.scale = from;
         self.step = (to - from) / (SCALES - 1) as f64;
         let mut best = f64::NEG_INFINITY;
@@ -327,6 +376,32 @@ fn cells(filled: &[(usize, u64)], resolution: f64, tick: f64) -> Vec<Cell> {
         });
     }
     cells
+}
+
+/// Returns the index of the first cell above two adjacent multiples of the tick with more than half
+/// of the calls; `None` if there are no such ties, or if they last many ticks.
+///
+/// A time of less than a tick is measured as one of two multiples of the tick. The distribution of
+/// such calls is unrelated to that of longer calls, which have a cause of their own, such as
+/// interrupts.
+fn above_ties(cells: &[Cell], calls: u64) -> Option<usize> {
+    let near = cells
+        .iter()
+        .take_while(|cell| cell.ticks.is_some_and(|ticks| ticks <= MOST_TICKS));
+    let near = near.count();
+    let follows = |cell: &&Cell, before: &Cell| cell.ticks == before.ticks.map(|ticks| ticks + 1);
+    let ties = |end: usize| {
+        let last = &cells[end - 1];
+        let before = end.checked_sub(2).and_then(|at| cells.get(at));
+        match before.filter(|before| follows(&last, before)) {
+            Some(before) => (last.calls + before.calls) as f64 > TIES * calls as f64,
+            None => last.calls as f64 > MOST_TIES * calls as f64,
+        }
+    };
+    let end = (1..=near).find(|end| ties(*end))?;
+    // The calls at the next multiple of the tick are left out if there are longer ones.
+    let is_next = |next: &Cell| end == 1 && follows(&next, &cells[0]) && cells.len() > 2;
+    Some(end + usize::from(cells.get(end).is_some_and(is_next)))
 }
 
 /// Returns the number of the threshold whose tail probability is nearest to `share`.

@@ -125,7 +125,12 @@ pub(super) fn fit(
             let own = wanted.probability * parts / segment.calls.max(1) as f64;
             let own = own.min(RARELY).max(wanted.probability / MOST_MODES as f64);
             let inner = without_outliers(*segment, least.mode);
-            Mode::new(&inner, resolution, own, wanted.mode_share)
+            let mut mode = Mode::new(&inner, resolution, own, wanted.mode_share);
+            if mode.low <= sketch.resolution().0 as u64 {
+                // No call can be too fast.
+                mode.probability = own;
+            }
+            mode
         })
         .collect();
     for at in 1..modes.len() {
@@ -135,7 +140,9 @@ pub(super) fn fit(
         // A call in the gap between two modes is judged by the nearer mode. If the normal ranges
         // overlap, calls in the overlap are normal.
         let (low, high) = (left.high.min(right.low), left.high.max(right.low));
-        left.until = (low + (high - low) / 2).min(right.center.max(left.center));
+        let until = (low + (high - low) / 2).min(right.center.max(left.center));
+        // The wide tail of a mode of few calls does not reach into the calls of the lower mode.
+        left.until = until.max(left.longest.saturating_sub(2 * resolution as u64));
     }
     modes
 }
@@ -240,17 +247,16 @@ pub(super) fn extrapolate(
     };
     let filled: Vec<_> = sketch.filled().filter(is_own).collect();
     let calls = filled.iter().map(|(_, count)| count).sum();
-    let segment = Segment {
+    let all = Segment {
         filled: &filled,
         calls,
     };
     let least = Least::new(wanted, sketch.count());
-    let segment = without_outliers(segment, least.mode);
-    let tick = wanted.tick;
+    let regular = without_outliers(all, least.mode);
     // Fewer calls than those of a mode may be anomalies.
-    let outliers = (wanted.mode_share * segment.calls as f64) as u64;
+    let outliers = (wanted.mode_share * regular.calls as f64) as u64;
     let resolution = sketch.resolution().0 as f64;
-    Extrapolation::new(segment.filled, segment.calls, outliers, resolution, tick)
+    Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
 }
 
 /// Excludes fewer than `least` calls at each end that lie further out than a regular tail reaches.

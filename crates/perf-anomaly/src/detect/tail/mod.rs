@@ -39,7 +39,7 @@ use tick::Tick;
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
 ///   of the clock have a tail. Calls are abnormal only if they are two resolutions beyond.
 /// * An abnormal call that takes more than ten times as long as the longest call of its mode is
-///   [`Label::BeyondExperience`], a separate kind of alarm. Two hundred times the longest call is
+///   [`Label::BeyondExperience`], a separate kind of alarm. A thousand times the longest call is
 ///   always an alarm. A call above ten times the longest that is not abnormal at the stated rate is
 ///   [`Label::NotEnoughData`].
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`],
@@ -147,8 +147,8 @@ const SPARE: f64 = 0.2;
 const FARTHEST: f64 = 10.0;
 /// Multiple of the longest calls of a mode above which a call is abnormal even if few calls do not
 /// exclude a tail that long. A Pareto tail with exponent 1 reaches it with a probability of
-/// `0.005 / n` after `n` calls.
-const UNSEEN: f64 = 200.0;
+/// `0.001 / n` after `n` calls.
+const UNSEEN: f64 = 1000.0;
 
 impl Watched {
     #[inline]
@@ -239,8 +239,10 @@ impl Watched {
         // Quartiles, because some of the calls may be anomalies.
         let quartile = |quarters| distance(near[near.len() * quarters / 4]);
         let deviation = (quartile(3) - quartile(1)).abs() / QUARTILES;
-        let bound = -Normal::standard().inverse_cdf(self.wanted.probability) + SPARE;
-        own - quartile(2) < bound * deviation
+        let bound = SPARE - Normal::standard().inverse_cdf(self.wanted.probability);
+        // The spread of few calls is uncertain; its lower bound is about one deviation lower.
+        let least = 1.0 - 1.0 / (near.len() as f64).sqrt();
+        own - quartile(2) < bound * least * deviation
     }
 
     #[inline]
