@@ -83,23 +83,11 @@ fn the_rate_holds_for_ticks_and_heavy_tails() {
             println!(
                 "{per_million:>5} per million: {name:24} {slow:3} too slow {fast:3} too fast {beyond:3} beyond experience of {judged} calls, {expected:.1} allowed"
             );
-            let runs = 6 * SEEDS * sets;
-            let first = reported_first(name) * runs as f64;
-            let most = first + expected + 4.0 * expected.sqrt() + 3.0;
+            let most = expected + 4.0 * expected.sqrt() + 3.0;
             failed |= f64::from(slow + fast + beyond) > most;
         }
     }
     assert!(!failed);
-}
-
-/// Number of longer calls of a run that are reported before there are enough of them for a tail, if
-/// fewer than 5 % of the calls, or about half, are above a tick.
-fn reported_first(name: &str) -> f64 {
-    match name {
-        "lognormal, 0.01 us, 2.5" | "Pareto 1, 0.05 us" | "interrupts" => 5.0,
-        "lognormal, 0.3 us, 1" | "Pareto 2, 0.5 us" => 1.0,
-        _ => 0.0,
-    }
 }
 
 #[test]
@@ -266,7 +254,7 @@ fn short_delays_in_functions_of_a_real_run_are_found() {
         runtimes.len() > 350 && runtimes[runtimes.len() * 99 / 100] < 100_000
     });
     assert_eq!(functions.len(), 11);
-    for (delay, least) in [(100_000, 8), (5_000_000, 10)] {
+    for (delay, least) in [(100_000, 9), (5_000_000, 11)] {
         let found = functions.iter().filter(|(function, runtimes)| {
             let planted = Sample {
                 function: **function,

@@ -142,6 +142,9 @@ const ALIKE: f64 = 1.25;
 const QUARTILES: f64 = 1.349;
 /// Number of deviations that are added to the bound of normal times for the recent calls.
 const SPARE: f64 = 0.2;
+/// Distance of the median of the recent calls from that of their mode, in deviations, from which on
+/// the function has changed.
+const MOVED: f64 = 0.4;
 /// Multiple of the longest calls of a mode above which a call is beyond experience if it is
 /// abnormal, and not labelled normal otherwise.
 const FARTHEST: f64 = 10.0;
@@ -240,8 +243,13 @@ impl Watched {
         let quartile = |quarters| distance(near[near.len() * quarters / 4]);
         let deviation = (quartile(3) - quartile(1)).abs() / QUARTILES;
         let bound = SPARE - Normal::standard().inverse_cdf(self.wanted.probability);
-        // The spread of few calls is uncertain; its lower bound is about one deviation lower.
-        let least = 1.0 - 1.0 / (near.len() as f64).sqrt();
+        // The spread of few calls is uncertain. Unless their median has moved, its lower bound
+        // decides, which is about one deviation lower.
+        let is_moved = quartile(2).abs() > MOVED * deviation;
+        let least = match is_moved {
+            true => 1.0,
+            false => 1.0 - 1.0 / (near.len() as f64).sqrt(),
+        };
         own - quartile(2) < bound * least * deviation
     }
 
