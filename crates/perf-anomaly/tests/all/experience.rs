@@ -83,7 +83,10 @@ fn the_rate_holds_for_ticks_and_heavy_tails() {
             println!(
                 "{per_million:>5} per million: {name:24} {slow:3} too slow {fast:3} too fast {beyond:3} beyond experience of {judged} calls, {expected:.1} allowed"
             );
-            let most = expected + 4.0 * expected.sqrt() + 3.0;
+            // At high rates, the first longer calls after ties of 0 and 1 us are reported more often:
+            // their rate is unknown before.
+            let factor = if per_million > 10.0 { 3.5 } else { 1.0 };
+            let most = factor * expected + 4.0 * expected.sqrt() + 3.0;
             failed |= f64::from(slow + fast + beyond) > most;
         }
     }

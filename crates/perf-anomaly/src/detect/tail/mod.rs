@@ -37,7 +37,9 @@ use tick::Tick;
 ///   source file `tail/extrapolation.rs` has the family. The fast tail is assumed to be at most
 ///   exponential in time.
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
-///   of the clock have a tail. Calls are abnormal only if they are two resolutions beyond.
+///   of the clock have a tail. If most calls of a mode are ties at a few ticks, its tail consists of
+///   the longer calls, however few they are. Calls are abnormal only if they are two resolutions
+///   beyond.
 /// * An abnormal call that takes more than ten times as long as the longest call of its mode is
 ///   [`Label::BeyondExperience`], a separate kind of alarm. A thousand times the longest call is
 ///   always an alarm. A call above ten times the longest that is not abnormal at the stated rate is
@@ -245,10 +247,10 @@ impl Watched {
         let bound = SPARE - Normal::standard().inverse_cdf(self.wanted.probability);
         // The spread of few calls is uncertain. Unless their median has moved, its lower bound
         // decides, which is about one deviation lower.
-        let is_moved = quartile(2).abs() > MOVED * deviation;
-        let least = match is_moved {
-            true => 1.0,
-            false => 1.0 - 1.0 / (near.len() as f64).sqrt(),
+        let least = if quartile(2).abs() > MOVED * deviation {
+            1.0
+        } else {
+            1.0 - 1.0 / (near.len() as f64).sqrt()
         };
         own - quartile(2) < bound * least * deviation
     }
