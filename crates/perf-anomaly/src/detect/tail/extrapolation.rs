@@ -63,6 +63,8 @@ const FIRST: f64 = 0.5;
 const BOUNDS: (f64, f64) = (-3.9, -0.1);
 /// Decrease of the log likelihood at which a scale is negligible.
 const NEGLIGIBLE: f64 = 12.0;
+/// Decrease of the log likelihood at which the weight of a shape and scale is negligible.
+const LEAST_WEIGHT: f64 = 40.0;
 /// Median excess, in log time, from which on heavy tails are as likely as light ones.
 const WIDE: f64 = 0.6;
 /// Ratio of a median excess to that one below which heavy tails become no more unlikely.
@@ -243,14 +245,19 @@ impl Extrapolation {
 
     fn weigh(&mut self, intervals: &[Interval], is_above_ties: bool) {
         let tables = &tables()[self.table];
-        let likelihood = |table: &[f64; SIZE], scale: f64| {
-            let part = |one: &Interval| {
+        // No term is positive, so that the sum ends where it is negligible.
+        let likelihood = |table: &[f64; SIZE], scale: f64, least: f64| {
+            let mut sum = 0.0;
+            for one in intervals {
                 let tail = |log: f64| look_up(table, log - scale).exp();
                 let beyond = if one.is_open { 0.0 } else { tail(one.high) };
                 let within = tail(one.low) - beyond;
-                one.calls * within.max(1e-300).ln()
-            };
-            intervals.iter().map(part).sum::<f64>()
+                sum += one.calls * within.max(1e-300).ln();
+                if sum < least {
+                    break;
+                }
+            }
+            sum
         };
         // The scales that matter are those of a middle shape, and some more.
         let logs = intervals.iter().map(|one| one.high);
@@ -264,7 +271,8 @@ impl Extrapolation {
         for _ in 0..3 {
             let step = (to - from) / 15.0;
             let at = |index: usize| from + step * index as f64;
-            let found: [f64; 16] = std::array::from_fn(|index| likelihood(&tables[4], at(index)));
+            let found: [f64; 16] =
+                std::array::from_fn(|index| likelihood(&tables[4], at(index), f64::NEG_INFINITY));
             let best = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let is_likely = |value: &f64| *value > best - NEGLIGIBLE;
             let first = found.iter().position(is_likely).unwrap_or(0);
@@ -283,7 +291,8 @@ impl Extrapolation {
             for (at, weight) in weights.iter_mut().enumerate() {
                 let scale = self.scale + self.step * at as f64;
                 let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
-                *weight = likelihood(table, scale) + 2.0 * narrow * (shape - 1.0).max(0.0);
+                *weight = likelihood(table, scale, best - LEAST_WEIGHT)
+                    + 2.0 * narrow * (shape - 1.0).max(0.0);
                 best = weight.max(best);
             }
         }

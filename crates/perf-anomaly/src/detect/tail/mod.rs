@@ -190,10 +190,13 @@ impl Watched {
             };
             return (label, mode.score(value));
         }
-        let probability = self.tail(at, mode).probability(value as f64);
-        let score = -probability.max(f64::MIN_POSITIVE).log10();
-        let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
+        let normal = mode.score(value).min(-mode.probability.log10());
         let times = value as f64 / mode.longest as f64;
+        if mode.tail.get().is_none() && times <= FARTHEST && mode.is_common(value) {
+            return (Label::Normal, normal);
+        }
+        let probability = self.tail(at, mode).probability(value as f64);
+        let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
         let label = if is_above {
             Label::Normal
         } else if probability < mode.probability || times > UNSEEN {
@@ -206,6 +209,11 @@ impl Watched {
             Label::NotEnoughData
         } else {
             Label::Normal
+        };
+        let score = match label {
+            // Independent of the fits that were needed before.
+            Label::Normal => normal,
+            _ => -probability.max(f64::MIN_POSITIVE).log10(),
         };
         (label, score)
     }
@@ -339,7 +347,13 @@ impl Watched {
             overlaps(&self.sketch, &wanted, filled, mixture, &mut self.cuts);
             (self.mixed, self.age) = (calls, 0);
         }
-        self.modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
+        let modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
+        let earlier = std::mem::replace(&mut self.modes, modes);
+        if earlier.len() == self.modes.len() {
+            for (mode, earlier) in self.modes.iter_mut().zip(earlier) {
+                mode.keep(earlier);
+            }
+        }
         self.refit_at = (calls + (calls / 16).clamp(8, 1024)).min(params.memory());
     }
 }

@@ -33,6 +33,9 @@ const QUARTER: u64 = 4;
 const SLOW_PART: f64 = 0.65;
 /// Number of calls that are extrapolated for each expected false alarm.
 const EXTRAPOLATED: f64 = 8.0;
+/// Ratio of the probability of a call by an earlier tail to that of an alarm above which the call is
+/// normal by any later tail.
+const COMMON: f64 = 30.0;
 /// Number of clock ticks below which values may be equal because of the resolution.
 const COARSE: f64 = 4.0;
 
@@ -66,6 +69,8 @@ pub(super) struct Mode {
     pub(super) probability: f64,
     /// Tail of slow calls, computed for the first call above `seen`.
     pub(super) tail: OnceLock<Box<Extrapolation>>,
+    /// Tail of an earlier fit, and its number of calls.
+    pub(super) earlier: Option<(Box<Extrapolation>, u64)>,
     /// Median.
     pub(super) center: u64,
     /// Number of calls, without outliers.
@@ -92,6 +97,23 @@ impl Mode {
         } else {
             (center - value) / (center - self.fast.start).max(1.0) * self.fast.score
         }
+    }
+}
+
+impl Mode {
+    /// Keeps the tail of the same mode in an earlier fit, unless the mode has twice as many calls.
+    pub(super) fn keep(&mut self, earlier: Mode) {
+        let calls = earlier.calls;
+        let tail = earlier.tail.into_inner().map(|tail| (tail, calls));
+        self.earlier = tail
+            .or(earlier.earlier)
+            .filter(|(_, calls)| self.calls / 2 <= *calls && calls / 2 <= self.calls);
+    }
+
+    /// Returns `true` if an earlier tail shows that a slow call is far from abnormal.
+    pub(super) fn is_common(&self, value: u64) -> bool {
+        let earlier = self.earlier.as_ref();
+        earlier.is_some_and(|(tail, _)| tail.probability(value as f64) > COMMON * self.probability)
     }
 }
 
@@ -208,6 +230,7 @@ impl Mode {
             longest: longest as u64,
             probability: SLOW_PART * probability,
             tail: OnceLock::new(),
+            earlier: None,
             center: center as u64,
             calls: segment.calls,
             fast,
