@@ -271,9 +271,12 @@ impl Extrapolation {
         for _ in 0..3 {
             let step = (to - from) / 15.0;
             let at = |index: usize| from + step * index as f64;
-            let found: [f64; 16] =
-                std::array::from_fn(|index| likelihood(&tables[4], at(index), f64::NEG_INFINITY));
-            let best = found.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mut best = f64::NEG_INFINITY;
+            let found: [f64; 16] = std::array::from_fn(|index| {
+                let found = likelihood(&tables[4], at(index), best - 2.0 * NEGLIGIBLE);
+                best = best.max(found);
+                found
+            });
             let is_likely = |value: &f64| *value > best - NEGLIGIBLE;
             let first = found.iter().position(is_likely).unwrap_or(0);
             let last = found.iter().rposition(is_likely).unwrap_or(15);

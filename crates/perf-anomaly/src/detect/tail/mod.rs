@@ -68,9 +68,9 @@ use tick::Tick;
 /// sixteenth more calls, at least 8 and at most 1,024 more. Its mixture is refitted when the
 /// function has twice as many calls, at most 8,192 more.
 ///
-/// If 100 functions are called in turn 1,000 times each, a call takes 400 instructions, including
-/// all refits. With more calls it takes fewer. On one core, merging the sketches of 1,000 functions
-/// takes less than 50 us; merging moments takes 6 us.
+/// Judging and learning a call takes 0.05 to 0.2 us of CPU time if each function has 20,000 calls,
+/// and 0.04 to 1.2 us if it has 1,000, including all refits. Heavy tails take longest. On one core,
+/// merging the sketches of 1,000 functions takes about 50 us; merging moments takes 6 us.
 ///
 /// See [`Detector`] for an example.
 #[derive(Clone, Debug)]

@@ -34,7 +34,7 @@ const SLOW_PART: f64 = 0.65;
 /// Number of calls that are extrapolated for each expected false alarm.
 const EXTRAPOLATED: f64 = 8.0;
 /// Ratio of the probability of a call by an earlier tail to that of an alarm above which the call is
-/// normal by any later tail.
+/// taken for normal without a further fit.
 const COMMON: f64 = 30.0;
 /// Number of clock ticks below which values may be equal because of the resolution.
 const COARSE: f64 = 4.0;
