@@ -50,14 +50,14 @@ pub enum Label {
     /// The run time is shorter than expected.
     #[serde(rename = "too fast")]
     TooFast,
-    /// The detector has not learned enough calls to judge the call.
+    /// The detector has not learned enough calls to judge the call, or it cannot tell an abnormal
+    /// call from a change of the function yet.
     #[serde(rename = "not enough data")]
     NotEnoughData,
     /// The function is excluded by the user.
     Ignored,
-    /// The call is much longer than the earlier calls of its function, by a margin that the stated
-    /// rate of false alarms does not explain, while the tail of the run times is too uncertain for
-    /// a bound. Counts as too slow.
+    /// The call is abnormal, and takes more than ten times as long as any earlier call of its kind.
+    /// Counts as too slow.
     #[serde(rename = "beyond experience")]
     BeyondExperience,
 }

@@ -81,7 +81,7 @@ impl Judgement {
     /// let monitor = watch.sink();
     /// let table = Judgement::table(monitor.judgements(), monitor.calls());
     /// let worst = table.sorted_by("time lost", true).head(1);
-    /// assert_eq!(worst.cell(0, "label"), Some(Cell::Text("too slow")));
+    /// assert_eq!(worst.cell(0, "label"), Some(Cell::Text("beyond experience")));
     /// assert_eq!(worst.cell(0, "rank"), Some(Cell::Unsigned(3)));
     /// assert_eq!(worst.text_of(0, "run time"), "5.00 ms");
     /// # Ok::<(), perf_anomaly::Error>(())

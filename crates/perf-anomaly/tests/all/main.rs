@@ -18,6 +18,7 @@ mod monitor;
 mod naive;
 mod oracle;
 mod own;
+mod power;
 mod provenance;
 mod replay;
 mod scenarios;

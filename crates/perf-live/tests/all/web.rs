@@ -196,7 +196,7 @@ fn ranks_share_their_models_and_queries_return_the_results() {
     assert_eq!(record["record"]["function"], function);
     assert_eq!(record["record"]["stack"][0]["function"], "main");
     assert_eq!(record["model"]["function"], function);
-    let found = served.json("/api/records?label=slow&severity=100000&order=severity&limit=3");
+    let found = served.json("/api/records?label=beyond&severity=100000&order=severity&limit=3");
     assert_eq!(found["rows"].as_array().map(Vec::len), Some(3));
     let profile = served.json("/api/profile?program=0");
     let calls = profile["functions"].as_array().expect("rows").iter();

@@ -18,18 +18,15 @@
 //! all calls is beyond a tail with probability `p / (m s)`, so that the probability over all calls
 //! is `p`. The bounds of a rare mode are then no wider than its few calls require.
 //!
-//! A few calls do not determine the run time that one call in 200,000 exceeds: the tail of 16 calls
-//! may extend to hours. A call more than ten times as long as the longest call of the function is
-//! therefore not normal, even if the tail extends that far. Its label is [beyond
-//! experience](super::experience). If its margin is too small for the stated rate of false alarms,
-//! its label is "not enough data". A tail does not extend into the upper half of the next mode,
-//! because calls there belong to that mode.
+//! A tail does not extend into the upper half of the next mode, because calls there belong to that
+//! mode.
 //!
 //! Outliers: the `s` outermost calls at an end of a mode are excluded if three conditions hold.
 //! They are fewer than a mode requires, they are at most a quarter of the mode, and the tail of the
 //! remaining calls would have so wide a gap below them with a probability of at most one in a
 //! million. Earlier anomalies then do not widen the tail.
 
+use super::extrapolation::Extrapolation;
 use super::mixture::{Room, valleys};
 use super::mode::{Mode, Outer, Segment, middle};
 use super::sketch::{Sketch, edge};
@@ -49,13 +46,11 @@ const TIGHT: f64 = 0.05;
 const AS_WIDE: f64 = 1.5;
 /// Largest probability that a normal call of a mode is beyond a tail.
 const RARELY: f64 = 0.01;
-/// Multiple of the longest call beyond which no call is labelled normal.
-const FARTHEST: f64 = 10.0;
 
 /// Parameters of a fit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wanted {
-    /// Probability that a normal call is beyond one tail of its mode.
+    /// Probability that a normal call is labelled abnormal.
     pub(super) probability: f64,
     /// Fewest calls of a mode.
     pub(super) mode_calls: u64,
@@ -63,6 +58,8 @@ pub(super) struct Wanted {
     pub(super) mode_share: f64,
     /// Smallest share of a function's calls that is a mode if it is narrow.
     pub(super) rare_share: f64,
+    /// Tick of the clock in nanoseconds; at least the resolution.
+    pub(super) tick: f64,
 }
 
 /// Fewest calls of a mode and of a narrow mode, from the shares and the number of calls.
@@ -96,7 +93,7 @@ pub(super) fn overlaps(
     filled.clear();
     filled.extend(sketch.filled());
     cuts.clear();
-    let resolution = sketch.resolution().0 as f64;
+    let resolution = wanted.tick;
     let least = Least::new(wanted, sketch.count());
     for segment in segments(filled, &[], sketch.count(), resolution, least) {
         // Gaps are stored too, because later calls may fill them before the next mixture is
@@ -118,7 +115,7 @@ pub(super) fn fit(
 ) -> Vec<Mode> {
     filled.clear();
     filled.extend(sketch.filled());
-    let resolution = sketch.resolution().0 as f64;
+    let resolution = wanted.tick;
     let least = Least::new(wanted, sketch.count());
     let segments = segments(filled, cuts, sketch.count(), resolution, least);
     let parts = sketch.count() as f64 / segments.len().max(1) as f64;
@@ -127,7 +124,13 @@ pub(super) fn fit(
         .map(|segment| {
             let own = wanted.probability * parts / segment.calls.max(1) as f64;
             let own = own.min(RARELY).max(wanted.probability / MOST_MODES as f64);
-            Mode::new(&without_outliers(*segment, least.mode), resolution, own)
+            let inner = without_outliers(*segment, least.mode);
+            let mut mode = Mode::new(&inner, resolution, own, wanted.mode_share);
+            if mode.low <= sketch.resolution().0 as u64 {
+                // No call can be too fast.
+                mode.probability = own;
+            }
+            mode
         })
         .collect();
     for at in 1..modes.len() {
@@ -137,12 +140,9 @@ pub(super) fn fit(
         // A call in the gap between two modes is judged by the nearer mode. If the normal ranges
         // overlap, calls in the overlap are normal.
         let (low, high) = (left.high.min(right.low), left.high.max(right.low));
-        left.until = (low + (high - low) / 2).min(right.center.max(left.center));
-    }
-    let longest = filled.last().map_or(0.0, |(bucket, _)| edge(bucket + 1));
-    for mode in &mut modes {
-        // Conversions saturate.
-        mode.known = (FARTHEST * longest) as u64;
+        let until = (low + (high - low) / 2).min(right.center.max(left.center));
+        // The wide tail of a mode of few calls does not reach into the calls of the lower mode.
+        left.until = until.max(left.longest.saturating_sub(2 * resolution as u64));
     }
     modes
 }
@@ -234,6 +234,29 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
         let (from, to) = (edge(other.first()), edge(other.end()));
         from == first || from >= gap * end || first >= gap * to
     })
+}
+
+/// Extrapolates the slow tail of the calls of a mode with values above `from` and up to `until`.
+pub(super) fn extrapolate(
+    sketch: &Sketch,
+    wanted: &Wanted,
+    (from, until): (u64, u64),
+) -> Extrapolation {
+    let is_own = |(bucket, _): &(usize, u64)| {
+        middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
+    };
+    let filled: Vec<_> = sketch.filled().filter(is_own).collect();
+    let calls = filled.iter().map(|(_, count)| count).sum();
+    let all = Segment {
+        filled: &filled,
+        calls,
+    };
+    let least = Least::new(wanted, sketch.count());
+    let regular = without_outliers(all, least.mode);
+    // Fewer calls than those of a mode may be anomalies.
+    let outliers = (wanted.mode_share * regular.calls as f64) as u64;
+    let resolution = sketch.resolution().0 as f64;
+    Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
 }
 
 /// Excludes fewer than `least` calls at each end that lie further out than a regular tail reaches.

@@ -1,5 +1,9 @@
 //! [`Mode`]: range of normal run times, extrapolated from the tails at its ends.
 //!
+//! The slow tail that decides about calls is an [extrapolation](super::extrapolation), computed for
+//! the first call that needs it. The estimates here are cheap. They bound fast calls, separate
+//! neighbouring modes, and give the scores of normal calls.
+//!
 //! Of the `n` calls of a mode, the `k` outermost calls exceed the next call `u` by the excesses
 //! `x`, which are assumed to be exponentially distributed. The outer half of the excesses is
 //! censored at the `r`-th excess, `r = k - k / 2`, so that outliers count but do not widen the
@@ -10,18 +14,14 @@
 //!
 //! Excesses are logarithms of ratios on the slow side and differences of times on the fast side.
 //! Every distribution whose hazard rate increases on that scale has a lighter tail than the
-//! exponential distribution, so that `p` is an upper bound. Such distributions are normal,
-//! lognormal, gamma, Weibull and uniform times. A Pareto tail on the slow side is the limit, and
-//! attains `p`. The slow tail has a part of the probability; calls [beyond
-//! experience](super::experience) have the rest.
+//! exponential distribution, so that `p` is an upper bound.
 //!
-//! Calls that last a few clock ticks have equal run times because of the clock's resolution, and
-//! provide no information about a tail. Such ties are excluded from a tail of longer calls, however
-//! few the longer calls are. A mode that is a single tie has no tail; its upper bound is computed
-//! as for calls beyond experience.
+//! Calls that last a few clock ticks have equal run times because of the clock's resolution. Such
+//! ties are excluded from a tail of longer calls, however few the longer calls are.
 
-use super::experience::TAIL_PART;
+use super::extrapolation::Extrapolation;
 use super::sketch::edge;
+use std::sync::OnceLock;
 
 /// Number of calls in a tail: the larger of this fraction of its mode, ...
 const SHARE: f64 = 0.01;
@@ -29,6 +29,13 @@ const SHARE: f64 = 0.01;
 const FEW: u64 = 40;
 /// ... but at most one in this many calls of its mode.
 const QUARTER: u64 = 4;
+/// Part of the probability of false alarms for slow calls; fast calls have the rest.
+const SLOW_PART: f64 = 0.65;
+/// Number of calls that are extrapolated for each expected false alarm.
+const EXTRAPOLATED: f64 = 8.0;
+/// Ratio of the probability of a call by an earlier tail to that of an alarm above which the call is
+/// taken for normal without a further fit.
+const COMMON: f64 = 30.0;
 /// Number of clock ticks below which values may be equal because of the resolution.
 const COARSE: f64 = 4.0;
 
@@ -46,17 +53,24 @@ struct Side {
 }
 
 /// Range of normal run times, as values of a sketch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Mode {
     /// Highest value that this mode judges; higher values are judged by the next mode.
     pub(super) until: u64,
     /// Lowest normal value.
     pub(super) low: u64,
-    /// Highest value that is not abnormal.
+    /// Highest value that may be normal, if the tail is exponential in log time.
     pub(super) high: u64,
-    /// Highest value that may be labelled normal, a multiple of the longest call; above it, up to
-    /// `high`, there is not enough data.
-    pub(super) known: u64,
+    /// Highest value that is normal without an extrapolation.
+    pub(super) seen: u64,
+    /// Value of the longest call, and two ticks.
+    pub(super) longest: u64,
+    /// Probability of a slow call below which it is abnormal.
+    pub(super) probability: f64,
+    /// Tail of slow calls, computed for the first call above `seen`.
+    pub(super) tail: OnceLock<Box<Extrapolation>>,
+    /// Tail of an earlier fit, and its number of calls.
+    pub(super) earlier: Option<(Box<Extrapolation>, u64)>,
     /// Median.
     pub(super) center: u64,
     /// Number of calls, without outliers.
@@ -68,11 +82,6 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// Returns the highest normal value.
-    pub(super) fn highest(&self) -> u64 {
-        self.high.min(self.known).min(self.until)
-    }
-
     /// Returns the score of a value: `-log10` of the probability of a call so far out in a tail.
     /// Between the median, where it is 0, and the start of a tail it is linear.
     #[inline]
@@ -88,6 +97,23 @@ impl Mode {
         } else {
             (center - value) / (center - self.fast.start).max(1.0) * self.fast.score
         }
+    }
+}
+
+impl Mode {
+    /// Keeps the tail of the same mode in an earlier fit, unless the mode has twice as many calls.
+    pub(super) fn keep(&mut self, earlier: Mode) {
+        let calls = earlier.calls;
+        let tail = earlier.tail.into_inner().map(|tail| (tail, calls));
+        self.earlier = tail
+            .or(earlier.earlier)
+            .filter(|(_, calls)| self.calls / 2 <= *calls && calls / 2 <= self.calls);
+    }
+
+    /// Returns `true` if an earlier tail shows that a slow call is far from abnormal.
+    pub(super) fn is_common(&self, value: u64) -> bool {
+        let earlier = self.earlier.as_ref();
+        earlier.is_some_and(|(tail, _)| tail.probability(value as f64) > COMMON * self.probability)
     }
 }
 
@@ -150,9 +176,14 @@ pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize
 }
 
 impl Mode {
-    /// Computes the mode of a segment. A normal call is beyond one of its tails with the given
-    /// probability.
-    pub(super) fn new(segment: &Segment<'_>, resolution: f64, probability: f64) -> Self {
+    /// Computes the mode of a segment. A normal call is beyond its tails with the given probability;
+    /// the fraction `outliers` of the calls may be anomalies.
+    pub(super) fn new(
+        segment: &Segment<'_>,
+        resolution: f64,
+        probability: f64,
+        outliers: f64,
+    ) -> Self {
         let center = middle(quantile(segment.filled, segment.calls, 0.5));
 
         let outer = segment.filled.iter().rev();
@@ -165,14 +196,19 @@ impl Mode {
         let half = 0.5 * (edge(tail.innermost + 1) / edge(tail.innermost).max(1.0)).ln();
         let excess = |bucket| (middle(bucket) / start).ln();
         let slow = tail.side(start, tail.mean(outer, excess).max(half));
-        let high = start * slow.reach(tail.share, TAIL_PART * probability).exp();
+        let high = start * slow.reach(tail.share, SLOW_PART * probability).exp();
         let high = match tail.next {
             None if edge(tail.innermost) < coarse => {
-                start / ((segment.calls + 1) as f64 * TAIL_PART * probability)
+                start / ((segment.calls + 1) as f64 * SLOW_PART * probability)
             }
             _ => high,
         };
         let high = high.max(edge(tail.innermost + 1) + 2.0 * resolution);
+        let longest = edge(segment.end()) + 2.0 * resolution;
+        // Anomalies are longer, and several times as many calls as alarms are expected.
+        let longer = outliers + EXTRAPOLATED * probability + 1.0 / segment.calls as f64;
+        let screen = quantile(segment.filled, segment.calls, 1.0 - longer);
+        let seen = edge(screen + 1) + 2.0 * resolution;
 
         let outer = segment.filled.iter();
         let tail = Outer::new(outer.clone(), segment.calls);
@@ -182,7 +218,7 @@ impl Mode {
             start,
             tail.mean(outer, |bucket| start - middle(bucket)).max(half),
         );
-        let low = start - fast.reach(tail.share, probability);
+        let low = start - fast.reach(tail.share, (1.0 - SLOW_PART) * probability);
         let low = low.min(edge(tail.innermost) - 2.0 * resolution);
 
         // Conversions saturate: negative values become 0, too large ones `u64::MAX`.
@@ -190,7 +226,11 @@ impl Mode {
             until: u64::MAX,
             low: low as u64,
             high: high as u64,
-            known: u64::MAX,
+            seen: seen as u64,
+            longest: longest as u64,
+            probability: SLOW_PART * probability,
+            tail: OnceLock::new(),
+            earlier: None,
             center: center as u64,
             calls: segment.calls,
             fast,

@@ -1,6 +1,7 @@
 //! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and
 //! resolution.
 
+use super::fit::Wanted;
 use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;
@@ -172,24 +173,20 @@ impl TailChecked {
         ]
     }
 
-    pub(super) fn false_positives(&self) -> f64 {
-        self.0.false_positives
+    /// Returns the parameters of a fit; `per_million` replaces the rate of false alarms, and `tick` is
+    /// the tick of the clock in nanoseconds.
+    pub(super) fn wanted(&self, per_million: Option<f64>, tick: u64) -> Wanted {
+        Wanted {
+            probability: per_million.unwrap_or(self.0.false_positives) / 1e6,
+            mode_calls: self.0.mode_calls,
+            mode_share: self.0.mode_share,
+            rare_share: self.0.rare_share,
+            tick: self.0.resolution.0.max(tick as i64) as f64,
+        }
     }
 
     pub(super) fn minimum(&self) -> u64 {
         self.0.minimum
-    }
-
-    pub(super) fn mode_share(&self) -> f64 {
-        self.0.mode_share
-    }
-
-    pub(super) fn rare_share(&self) -> f64 {
-        self.0.rare_share
-    }
-
-    pub(super) fn mode_calls(&self) -> u64 {
-        self.0.mode_calls
     }
 
     pub(super) fn memory(&self) -> u64 {

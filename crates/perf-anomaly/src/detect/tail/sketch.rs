@@ -294,17 +294,16 @@ impl Sketch {
         }
         if self.resolution == other.resolution {
             let (first, last) = (other.first as usize, other.counts.len() - 1);
-            for (bucket, count) in other.filled() {
-                let at = bucket.wrapping_sub(self.first as usize);
-                match self.counts.get_mut(at) {
-                    Some(counted) => *counted = counted.saturating_add(count),
-                    None => {
-                        // Allocates the whole range at once.
-                        self.widen(first, 0);
-                        self.widen(first + last, 0);
-                        self.counts[bucket - self.first as usize] += count;
-                    }
+            // Allocates the whole range at once.
+            for end in [first, first + last] {
+                let at = end.wrapping_sub(self.first as usize);
+                if self.counts.get(at).is_none() {
+                    self.widen(end, 0);
                 }
+            }
+            let own = &mut self.counts[first - self.first as usize..];
+            for (own, count) in own.iter_mut().zip(&other.counts) {
+                *own = own.saturating_add(*count);
             }
             self.total = self.total.saturating_add(other.total);
             return;

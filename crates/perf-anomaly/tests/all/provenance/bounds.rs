@@ -25,7 +25,7 @@ fn budgets_and_filters_count_dropped_anomalies() {
         Recorder::params().severity(Nanos(300_000)).normals(false),
     );
     assert_eq!((counted, slow.recorded), (all.anomalies, 20));
-    assert!(found.iter().all(|one| one.label == Label::TooSlow) && slow.normals == 0);
+    assert!(found.iter().all(|one| one.label.is_slow()) && slow.normals == 0);
     let (steps, _, found) = run("steps", Recorder::params().steps(3..=5).too_fast(false));
     assert!(steps.filtered > 0 && found.iter().all(|one| (3..=5).contains(&one.step)));
     for budget in [1024, 5_000, 20_000, 20_001] {

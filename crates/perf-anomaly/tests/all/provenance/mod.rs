@@ -169,7 +169,7 @@ fn a_record_has_all_there_is() {
         };
         assert_eq!((phase.program, phase.rank, phase.thread), (0, 3, 0));
         assert_eq!(phase.host.as_deref(), Some("node\"7\""));
-        assert_eq!((phase.step, phase.label), (4, Label::TooSlow));
+        assert_eq!((phase.step, phase.label), (4, Label::BeyondExperience));
         assert_eq!(phase.call.id, format!("3:4:{}", 38 * 8 + 1));
         assert_eq!(phase.path(), "main / phase");
         assert!(phase.severity > Nanos(2_900_000) && phase.score > 5.0);

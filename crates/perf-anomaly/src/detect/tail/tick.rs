@@ -1,0 +1,89 @@
+//! [`Tick`]: tick of the clock of a stream, estimated from run times.
+//!
+//! Run times are differences of clock readings, and so multiples of the tick of the clock. The tick
+//! is a power of ten of nanoseconds of which most of [`WINDOW`] recent run times are multiples.
+//! Recorders may change it: in one real stream times are microseconds in the first second, and
+//! multiples of 10 us later.
+
+/// Number of run times of an estimate.
+const WINDOW: usize = 64;
+/// Number of them that must be multiples of the tick.
+const MULTIPLES: usize = 56;
+/// Number of different ones that is needed, because equal run times have a divisor that is no tick.
+const DIFFERENT: usize = 6;
+/// Number of run times between two windows if the tick did not change, which makes its cost small.
+const SKIPPED: u32 = 512;
+/// Candidates in nanoseconds, in descending order.
+const TICKS: [u64; 7] = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
+/// Estimate of the tick of a clock.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tick {
+    /// Tick in nanoseconds; 0 if it is not known yet.
+    nanos: u64,
+    /// Run times of the current window, in nanoseconds.
+    window: Vec<u64>,
+    /// Number of run times before the next window.
+    skip: u32,
+}
+
+impl Tick {
+    /// Returns the tick in nanoseconds; 0 if it is not known yet.
+    pub(super) fn nanos(&self) -> u64 {
+        self.nanos
+    }
+
+    /// Adds a run time in nanoseconds.
+    #[inline]
+    pub(super) fn add(&mut self, runtime: u64) {
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if runtime > 0 {
+            self.window.push(runtime);
+            if self.window.len() == WINDOW {
+                self.estimate();
+            }
+        }
+    }
+
+    #[cold]
+    fn estimate(&mut self) {
+        let before = self.nanos;
+        let multiples = |tick: &u64| {
+            let are = self.window.iter().filter(|one| **one % tick == 0);
+            are.count() >= MULTIPLES
+        };
+        let found = TICKS.into_iter().find(multiples);
+        self.window.sort_unstable();
+        self.window.dedup();
+        if self.window.len() >= DIFFERENT {
+            self.nanos = found.unwrap_or(1);
+        }
+        if self.nanos == before {
+            self.skip = SKIPPED;
+        }
+        self.window.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tick_is_that_of_the_last_run_times() {
+        let mut tick = Tick::default();
+        for at in 0..64 {
+            assert_eq!(tick.nanos(), 0);
+            tick.add(1000 * (1 + at * 7 % 13));
+        }
+        assert_eq!(tick.nanos(), 1000);
+        (0..64).for_each(|at| tick.add(10_000 * (1 + at % 7)));
+        assert_eq!(tick.nanos(), 10_000);
+        // Equal times and zeros do not change it.
+        (0..200).for_each(|at| tick.add([0, 50_000][at % 2]));
+        assert_eq!(tick.nanos(), 10_000);
+        (0..1000).for_each(|at| tick.add(12_345 + at * at));
+        assert_eq!(tick.nanos(), 1);
+    }
+}
