@@ -120,7 +120,7 @@ fn results_are_json() {
         begin,
         end,
         before,
-        after: None,
+        ..Burst::default()
     };
     bursts.push(burst, &[7.0]).unwrap();
     let json = serde_json::to_value(&bursts).unwrap();

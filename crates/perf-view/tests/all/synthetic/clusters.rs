@@ -39,7 +39,7 @@ pub fn bursts(tasks: u32, steps: u32) -> Bursts {
                 begin,
                 end,
                 before: Some(before),
-                after: None,
+                ..Burst::default()
             };
             bursts
                 .push(burst, &[work, 1.0 + noise])
