@@ -388,20 +388,16 @@ perfkit.view("timeline", (section, data) => {
   const legend = () => {
     const words = `${moments(data.start + part.from)} to ${moments(data.start + part.from + part.span)}`;
     for (const whole of section.querySelectorAll(".whole")) whole.textContent = words;
+    const list = find(".legend"), remark = list.lastElementChild, model = list.querySelector("svg");
     const swatch = (colour) => {
-      const space = "http://www.w3.org/2000/svg", picture = document.createElementNS(space, "svg"), square = document.createElementNS(space, "rect");
-      picture.setAttribute("viewBox", "0 0 13 13");
-      picture.setAttribute("aria-hidden", "true");
-      const kind = data.served.themed[colour];
-      if (kind) square.setAttribute("class", kind);
-      for (const [name, value] of [["width", 13], ["height", 13], ["fill", colour]]) square.setAttribute(name, value);
-      picture.append(square);
+      const picture = model.cloneNode(true), square = picture.firstElementChild;
+      square.setAttribute("class", data.served.themed[colour] || "");
+      square.setAttribute("fill", colour);
       return picture;
     };
-    const list = find(".legend"), remark = list.lastElementChild;
     list.replaceChildren(...part.legend.map(([name, colour, found]) => {
       const text = element("span", {}, name + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
-      return element("li", {}, ...(colour ? [swatch(colour)] : []), text);
+      return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
     }), remark);
     section.querySelectorAll("details tbody tr").forEach((line, row) => {
       const { busy, shares } = numbers(row), [, , share, states] = line.children;

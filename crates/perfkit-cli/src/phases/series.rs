@@ -235,7 +235,9 @@ pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Fail
         Measured::of(bursts, &clustered.rows, &clustered.labels)
     });
     let measured = measured.collect::<Result<Vec<_>, _>>().map_err(input)?;
+    let has_threads = |of: &Clustered| of.frame.threads() > of.frame.tasks();
     let trends = Trends::of(&tracking, measured).map_err(input)?;
+    let trends = trends.shares_loops(frames.iter().any(has_threads));
     Ok(Series {
         recordings,
         frames,
