@@ -200,9 +200,11 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     (detector, samples, judgements)
 }
 
-// Only the calls are counted: the functions are known, and the judgements are already allocated.
+// Only the calls are counted: the functions are known, and the judgements are already allocated. Raised by 101 %, because
+// the probability of a slow call is an average over the shapes and scales of its tail, and tails are fitted again as
+// calls are learned.
 #[library_benchmark]
-#[bench::calls(args = (), setup = watching, config = near(39_269_108))]
+#[bench::calls(args = (), setup = watching, config = near(78_896_996))]
 fn anomaly_detect(
     (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
 ) -> (Tail, Vec<Sample>, Vec<Judgement>) {
@@ -238,9 +240,9 @@ fn monitoring() -> (Monitor, Step) {
     (Monitor::new(calls, Box::new(detector)), step)
 }
 
-// Raised by 2.9 %, because the detector compares each call with its whole experience.
+// Raised by 17 %, because the tails of the detector have a free shape.
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = near(75_015_715))]
+#[bench::events(args = (), setup = monitoring, config = near(87_949_931))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -273,9 +275,9 @@ fn recording() -> (Monitor, Step) {
     (monitor.record(recorder), step)
 }
 
-// Raised by 3.5 %, because the detector compares each call with its whole experience.
+// Raised by 24 %, because the tails of the detector have a free shape.
 #[library_benchmark]
-#[bench::events(args = (), setup = recording, config = near(79_322_227))]
+#[bench::events(args = (), setup = recording, config = near(98_217_849))]
 fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -372,9 +374,9 @@ fn spans_write_down((watched, watching): (Dispatch, Watching)) -> (Dispatch, Wat
     black_box((watched, watching))
 }
 
-// Bundled files of two ranks: 592 events in four steps.
+// Bundled files of two ranks: 592 events in four steps. Raised by 15 %, because the reader also recognises BP3 and BP5.
 #[library_benchmark]
-#[bench::files(config = at_most(796_822))]
+#[bench::files(config = at_most(913_325))]
 fn bp4_read() -> TraceBuilder {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams");
     let mut source = Adios::open(&[folder], &OpenOptions::new()).expect("they are bundled");
@@ -610,7 +612,7 @@ fn many_spectra() -> Spectra<f64> {
 }
 
 #[library_benchmark]
-#[bench::pairs(args = (), setup = many_spectra, config = at_most(36_912_420))]
+#[bench::pairs(args = (), setup = many_spectra, config = at_most(36_868_278))]
 fn spectra_relations(spectra: Spectra<f64>) -> (Spectra<f64>, Relations) {
     let (all, kin) = (AxisFilter::all(3), Kinship::unrelated(64));
     let params = CheckedRelations::default();
