@@ -178,10 +178,10 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait("Number(document.querySelector('#functions > canvas').dataset.points) > 0")?;
     let choose = "(() => { const s = document.querySelector('#x'); s.value = 'exclusive'; s.dispatchEvent(new Event('change')); return location.hash.includes('x=exclusive'); })()";
     tab.expect(choose)?;
-    tab.wait("Number(document.querySelector('#functions > canvas').dataset.points) > 0")?;
+    tab.wait("document.querySelector('#functions > canvas').getAttribute('aria-label').includes('by exclusive')")?;
     tab.value("document.querySelector('#functions > canvas').focus()")?;
-    // The first point is the call that loses most time.
-    tab.key("Home")?;
+    // The points are sorted by the x axis: the last one is the longest call.
+    tab.key("End")?;
     tab.key("Enter")?;
     tab.wait("Number(document.querySelector('#call .body').dataset.frames) > 0 && location.hash.includes('record=')")?;
     tab.wait("document.querySelector('#call .stack .abnormal') && document.querySelector('#call .frame.red')")?;
