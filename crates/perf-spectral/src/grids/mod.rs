@@ -8,7 +8,7 @@ use crate::surrogate::Random;
 use crate::{Error, Result};
 use candidates::{Candidates, is_coarsening};
 use evidence::Evidence;
-use perf_core::{Column, Job, Profile, Table, parallel};
+use perf_core::{Job, Profile, Table, parallel};
 use perf_topology::{Axis, Place, Shape, Topology};
 use views::Views;
 
@@ -363,19 +363,11 @@ impl Grids {
             Assignment::System => "node, process",
         };
         Table::new("grids", "Candidates for the grid of the processes.")
-            .with(Column::text("grid", all().map(GridCandidate::name)))
-            .with(Column::text("assignment", all().map(assignment)))
-            .with(Column::flags("machine", all().map(|it| it.is_machine)))
-            .with(Column::floats("evidence", "", all().map(|it| it.evidence)))
-            .with(Column::floats(
-                "share",
-                "%",
-                all().map(|it| 100.0 * it.share),
-            ))
-            .with(Column::floats(
-                "chance",
-                "%",
-                all().map(|it| 100.0 * it.chance),
-            ))
+            .text("grid", all().map(GridCandidate::name))
+            .text("assignment", all().map(assignment))
+            .flags("machine", all().map(|it| it.is_machine))
+            .floats("evidence", "", all().map(|it| it.evidence))
+            .floats("share", "%", all().map(|it| 100.0 * it.share))
+            .floats("chance", "%", all().map(|it| 100.0 * it.chance))
     }
 }
