@@ -13,7 +13,7 @@ use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Monitor, Report, Tail};
-use perfkit::core::{Column, Job, Table};
+use perfkit::core::{Job, Table};
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_cli::failure::{self, Outcome, input};
 use perfkit_cli::output;
@@ -173,24 +173,10 @@ fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome 
     let functions = || functions.iter();
     let name = |function| report.calls.function_name(function);
     let table = Table::new("functions", "Anomalies of each function.")
-        .with(Column::text(
-            "function",
-            functions().map(|(function, _)| name(*function)),
-        ))
-        .with(Column::unsigned(
-            "calls",
-            "",
-            functions().map(|(_, loss)| loss.calls),
-        ))
-        .with(Column::unsigned(
-            "too slow",
-            "",
-            functions().map(|(_, loss)| loss.too_slow),
-        ))
-        .with(Column::times(
-            "time lost",
-            functions().map(|(_, loss)| loss.time),
-        ));
+        .text("function", functions().map(|(function, _)| name(*function)))
+        .unsigned("calls", "", functions().map(|(_, loss)| loss.calls))
+        .unsigned("too slow", "", functions().map(|(_, loss)| loss.too_slow))
+        .times("time lost", functions().map(|(_, loss)| loss.time));
     table::print(out, &table, 60)?;
     let mut worst = found.to_vec();
     worst.sort_by(|one, other| {
@@ -199,30 +185,11 @@ fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome 
     worst.truncate(10);
     if !worst.is_empty() {
         let table = Table::new("worst calls", "Calls that lost most time.")
-            .with(Column::text(
-                "worst calls",
-                worst.iter().map(|one| one.stack.as_str()),
-            ))
-            .with(Column::unsigned(
-                "thread",
-                "",
-                worst.iter().map(|one| one.thread),
-            ))
-            .with(Column::unsigned(
-                "step",
-                "",
-                worst.iter().map(|one| one.step),
-            ))
-            .with(Column::floats(
-                "time",
-                "us",
-                worst.iter().map(|one| one.micros),
-            ))
-            .with(Column::floats(
-                "expected",
-                "us",
-                worst.iter().map(|one| one.expected),
-            ));
+            .text("worst calls", worst.iter().map(|one| one.stack.as_str()))
+            .unsigned("thread", "", worst.iter().map(|one| one.thread))
+            .unsigned("step", "", worst.iter().map(|one| one.step))
+            .floats("time", "us", worst.iter().map(|one| one.micros))
+            .floats("expected", "us", worst.iter().map(|one| one.expected));
         writeln!(out)?;
         table::print(out, &table, 60)?;
     }

@@ -232,16 +232,10 @@ impl Compared {
         let notes = Column::text("note", notes);
         let rows = || self.rows.iter();
         let table = perfkit::core::Table::new("comparison", self.title.clone())
-            .with(Column::text("what", rows().map(|row| row.what.as_str())))
-            .with(Column::text(
-                self.against,
-                rows().map(|row| row.published.as_str()),
-            ))
-            .with(Column::text(
-                "measured",
-                rows().map(|row| row.measured.text()),
-            ))
-            .with(Column::text("deviation", rows().map(Row::deviation_text)))
+            .text("what", rows().map(|row| row.what.as_str()))
+            .text(self.against, rows().map(|row| row.published.as_str()))
+            .text("measured", rows().map(|row| row.measured.text()))
+            .text("deviation", rows().map(Row::deviation_text))
             .with(notes);
         table::print(out, &table, 60)?;
         for (number, reason) in reasons.iter().enumerate() {

@@ -103,35 +103,19 @@ impl Judgement {
         let functions = rows.iter().map(|row| calls.function_name(row.1.function));
         let paths = rows.iter().map(|row| call_path(calls, row.0.path));
         Table::new("calls", "Calls of a step and their judgements.")
-            .with(Column::unsigned("program", "", stream(|key| key.program)))
-            .with(Column::unsigned("rank", "", stream(|key| key.rank)))
-            .with(Column::unsigned("thread", "", stream(|key| key.thread)))
-            .with(Column::unsigned("step", "", steps))
-            .with(Column::text("function", functions))
-            .with(Column::text("call path", paths))
-            .with(Column::times("entry", rows.iter().map(|row| row.0.entry)))
-            .with(Column::times("exit", rows.iter().map(|row| row.0.exit)))
-            .with(Column::times(
-                "run time",
-                rows.iter().map(|row| row.1.runtime),
-            ))
-            .with(Column::times(
-                "expected",
-                rows.iter().map(|row| row.2.expected),
-            ))
-            .with(Column::text(
-                "label",
-                rows.iter().map(|row| row.2.label.name()),
-            ))
-            .with(Column::floats(
-                "score",
-                "",
-                rows.iter().map(|row| row.2.score),
-            ))
-            .with(Column::times(
-                "time lost",
-                rows.iter().map(|row| row.2.severity(row.1)),
-            ))
+            .unsigned("program", "", stream(|key| key.program))
+            .unsigned("rank", "", stream(|key| key.rank))
+            .unsigned("thread", "", stream(|key| key.thread))
+            .unsigned("step", "", steps)
+            .text("function", functions)
+            .text("call path", paths)
+            .times("entry", rows.iter().map(|row| row.0.entry))
+            .times("exit", rows.iter().map(|row| row.0.exit))
+            .times("run time", rows.iter().map(|row| row.1.runtime))
+            .times("expected", rows.iter().map(|row| row.2.expected))
+            .text("label", rows.iter().map(|row| row.2.label.name()))
+            .floats("score", "", rows.iter().map(|row| row.2.score))
+            .times("time lost", rows.iter().map(|row| row.2.severity(row.1)))
     }
 }
 
@@ -150,7 +134,7 @@ impl Loss {
     /// use perf_anomaly::Loss;
     /// use perf_core::{Cell, Column, Nanos, Table};
     /// let loss = Loss { calls: 900, too_slow: 2, time: Nanos(5_000_000), ..Loss::default() };
-    /// let table = Table::new("functions", "").with(Column::text("function", ["solve"]));
+    /// let table = Table::new("functions", "").text("function", ["solve"]);
     /// let table = Loss::columns(table, &[loss]);
     /// assert_eq!(table.cell(0, "anomalies"), Some(Cell::Unsigned(2)));
     /// assert_eq!(table.text_of(0, "time lost"), "5.00 ms");
@@ -170,10 +154,7 @@ impl Loss {
             .with(counts("beyond experience", |loss| loss.beyond_experience))
             .with(counts("too fast", |loss| loss.too_fast))
             .with(counts("not enough data", |loss| loss.not_enough_data))
-            .with(Column::times(
-                "time lost",
-                losses.iter().map(|loss| loss.time),
-            ))
+            .times("time lost", losses.iter().map(|loss| loss.time))
     }
 }
 
@@ -216,26 +197,22 @@ impl Losses {
         let programs = ids.iter().map(|id| calls.function_program(*id));
         let names = ids.iter().map(|id| calls.function_name(*id));
         let functions = Table::new("functions", "Anomalies and time lost by function.")
-            .with(Column::unsigned("program", "", programs))
-            .with(Column::text("function", names));
+            .unsigned("program", "", programs)
+            .text("function", names);
         let functions = Loss::columns(functions, &losses);
         let (ids, losses) = parts(self.worst_paths());
         let names = ids.iter().map(|id| call_path(calls, *id));
         let paths = Table::new("call paths", "Anomalies and time lost by call path.")
-            .with(Column::text("call path", names));
+            .text("call path", names);
         let paths = Loss::columns(paths, &losses);
         let (keys, losses) = parts(self.worst_ranks());
         let ranks = Table::new("ranks", "Anomalies and time lost by rank.")
-            .with(Column::unsigned(
-                "program",
-                "",
-                keys.iter().map(|key| key.0),
-            ))
-            .with(Column::unsigned("rank", "", keys.iter().map(|key| key.1)));
+            .unsigned("program", "", keys.iter().map(|key| key.0))
+            .unsigned("rank", "", keys.iter().map(|key| key.1));
         let ranks = Loss::columns(ranks, &losses);
         let (numbers, losses) = parts(self.steps());
-        let steps = Table::new("steps", "Anomalies and time lost by step.")
-            .with(Column::unsigned("step", "", numbers));
+        let steps =
+            Table::new("steps", "Anomalies and time lost by step.").unsigned("step", "", numbers);
         [functions, paths, ranks, Loss::columns(steps, &losses)]
     }
 }
@@ -280,18 +257,14 @@ impl Change {
         let programs = all().map(|it| calls.function_program(it.function));
         let names = all().map(|it| calls.function_name(it.function));
         Table::new("changes", "Functions that became slower or faster.")
-            .with(Column::unsigned("program", "", programs))
-            .with(Column::text("function", names))
-            .with(Column::unsigned("step", "", all().map(|it| it.step)))
-            .with(Column::times("run time before", all().map(|it| it.from)))
-            .with(Column::times("run time after", all().map(|it| it.to)))
-            .with(Column::floats("factor", "", factor))
-            .with(Column::unsigned(
-                "calls before",
-                "",
-                all().map(|it| it.calls),
-            ))
-            .with(Column::floats("score", "", all().map(|it| it.score)))
+            .unsigned("program", "", programs)
+            .text("function", names)
+            .unsigned("step", "", all().map(|it| it.step))
+            .times("run time before", all().map(|it| it.from))
+            .times("run time after", all().map(|it| it.to))
+            .floats("factor", "", factor)
+            .unsigned("calls before", "", all().map(|it| it.calls))
+            .floats("score", "", all().map(|it| it.score))
     }
 }
 
@@ -336,11 +309,11 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
         .iter()
         .map(|row| crate::detect::value_text(row.1, row.2));
     Table::new("models", "Facts of the models of functions.")
-        .with(Column::text("function", rows.iter().map(|row| row.0)))
-        .with(Column::text("fact", rows.iter().map(|row| row.1)))
-        .with(Column::floats("value", "", rows.iter().map(value)))
-        .with(Column::text("unit", rows.iter().map(unit)))
-        .with(Column::text("text", text))
+        .text("function", rows.iter().map(|row| row.0))
+        .text("fact", rows.iter().map(|row| row.1))
+        .floats("value", "", rows.iter().map(value))
+        .text("unit", rows.iter().map(unit))
+        .text("text", text)
 }
 
 impl UnjudgedCall {
@@ -354,27 +327,15 @@ impl UnjudgedCall {
             "calls that were not judged",
             "Calls without enough data to judge them.",
         )
-        .with(Column::unsigned(
-            "program",
-            "",
-            all().map(|it| it.stream.program),
-        ))
-        .with(Column::unsigned("rank", "", all().map(|it| it.stream.rank)))
-        .with(Column::unsigned(
-            "thread",
-            "",
-            all().map(|it| it.stream.thread),
-        ))
-        .with(Column::unsigned("step", "", all().map(|it| it.step)))
-        .with(Column::text("function", functions))
-        .with(Column::times("entry", all().map(|it| it.entry)))
-        .with(Column::times("run time", all().map(|it| it.runtime)))
-        .with(Column::unsigned(
-            "calls known",
-            "",
-            all().map(|it| it.known),
-        ))
-        .with(Column::flags("first call", all().map(|it| it.is_first)))
+        .unsigned("program", "", all().map(|it| it.stream.program))
+        .unsigned("rank", "", all().map(|it| it.stream.rank))
+        .unsigned("thread", "", all().map(|it| it.stream.thread))
+        .unsigned("step", "", all().map(|it| it.step))
+        .text("function", functions)
+        .times("entry", all().map(|it| it.entry))
+        .times("run time", all().map(|it| it.runtime))
+        .unsigned("calls known", "", all().map(|it| it.known))
+        .flags("first call", all().map(|it| it.is_first))
     }
 }
 
@@ -390,7 +351,7 @@ impl Moments {
     /// use perf_anomaly::Moments;
     /// use perf_core::{Column, Table};
     /// let moments: Moments = [1_000.0, 3_000.0].into_iter().collect();
-    /// let table = Table::new("functions", "").with(Column::text("function", ["solve"]));
+    /// let table = Table::new("functions", "").text("function", ["solve"]);
     /// let table = Moments::columns(table, "exclusive time", "ns", &[moments]);
     /// assert_eq!(table.text_of(0, "exclusive time mean"), "2.00 us");
     /// ```
@@ -400,7 +361,7 @@ impl Moments {
     #[must_use]
     pub fn columns(table: Table, name: &str, unit: &'static str, moments: &[Moments]) -> Table {
         let counts = moments.iter().map(Moments::count);
-        let table = table.with(Column::unsigned(format!("{name} count"), "", counts));
+        let table = table.unsigned(format!("{name} count"), "", counts);
         let parts: [Part; 4] = [
             ("mean", |it| Some(it.mean())),
             ("deviation", |it| Some(it.std_dev())),
@@ -439,18 +400,10 @@ impl Histogram {
             .iter()
             .map(|count| 100.0 * *count as f64 / all);
         Table::new("bins", "Bins of a histogram.")
-            .with(Column::floats(
-                "from",
-                "",
-                bins.clone().map(|bin| self.middle(bin) - half),
-            ))
-            .with(Column::floats(
-                "to",
-                "",
-                bins.map(|bin| self.middle(bin) + half),
-            ))
-            .with(Column::unsigned("count", "", self.counts().iter().copied()))
-            .with(Column::floats("share", "%", share))
+            .floats("from", "", bins.clone().map(|bin| self.middle(bin) - half))
+            .floats("to", "", bins.map(|bin| self.middle(bin) + half))
+            .unsigned("count", "", self.counts().iter().copied())
+            .floats("share", "%", share)
     }
 }
 
@@ -471,16 +424,9 @@ impl StreamHealth {
         let faults: Vec<&str> = self.faults().map(|(name, _)| name).collect();
         let names = || self.counts().map(|(name, _)| name);
         Table::new("health", "Events of a stream, and repairs.")
-            .with(Column::text("count of", names()))
-            .with(Column::unsigned(
-                "count",
-                "",
-                self.counts().map(|(_, count)| count),
-            ))
-            .with(Column::flags(
-                "fault",
-                names().map(|name| faults.contains(&name)),
-            ))
+            .text("count of", names())
+            .unsigned("count", "", self.counts().map(|(_, count)| count))
+            .flags("fault", names().map(|name| faults.contains(&name)))
     }
 }
 

@@ -68,6 +68,7 @@
 //! | How are progress and cancellation handled? | [`Progress`], [`Job`] |
 //! | How is work distributed over cores? | [`parallel`] |
 //! | How are values encoded as bytes? | [`codec`] |
+//! | How are the parameters of an analysis declared? | [`parameters!`] |
 //!
 //! # Cost
 //! An enter or leave takes 12 bytes: a tick, and a word with kind and region. Each of the other
@@ -110,6 +111,7 @@ mod live_events;
 mod merge;
 mod metric;
 pub mod parallel;
+mod parameters;
 mod profile;
 mod properties;
 mod regions;

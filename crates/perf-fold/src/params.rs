@@ -62,65 +62,47 @@ pub enum Nesting {
     Nested,
 }
 
-/// Parameters of a fold. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_fold::{Folder, Op};
-/// let params = Folder::params().columns(800).op(Op::Diff).check()?;
-/// assert!(Folder::params().columns(0).check().is_err());
-/// # Ok::<(), perf_fold::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct FoldParams {
-    /// Width in pixels.
-    columns: usize,
-    /// User-defined operation.
-    op: Option<Arc<dyn FoldOp>>,
-    /// Predefined operation; `None` for the default of each kind, or if `op` is set.
-    known: Option<Op>,
-    /// Method that determines the state of a stream in a pixel.
-    selection: Selection,
-    /// Transitions that count at the time of a sample.
-    boundary: Boundary,
-    /// Rule for ties.
-    ties: Ties,
-    /// Rule for absent streams.
-    absent: AbsentRule,
-    /// `true` if [`Op::Min`] skips idle streams.
-    ignore_idle: bool,
-    /// Method of folding a group of groups.
-    nesting: Nesting,
-    /// `true` if zero-length work is shown.
-    instants: bool,
-    /// Largest number of cells.
-    max_cells: usize,
-}
-
-impl Default for FoldParams {
-    fn default() -> Self {
-        FoldParams {
-            columns: 1920,
-            op: None,
-            known: None,
-            selection: Selection::default(),
-            boundary: Boundary::default(),
-            ties: Ties::default(),
-            absent: AbsentRule::default(),
-            ignore_idle: false,
-            nesting: Nesting::default(),
-            instants: false,
-            max_cells: 1 << 24,
-        }
+perf_core::parameters! {
+    /// Parameters of a fold. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_fold::{Folder, Op};
+    /// let params = Folder::params().columns(800).op(Op::Diff).check()?;
+    /// assert!(Folder::params().columns(0).check().is_err());
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct FoldParams {
+        /// Sets the width in pixels; default 1920, at least 1.
+        columns: usize = 1920,
+        /// Selects sampled (default) or exact states.
+        selection: Selection = Selection::default(),
+        /// Sets the transitions that count at the time of a sample; default [`Boundary::AtOrBefore`].
+        boundary: Boundary = Boundary::default(),
+        /// Sets the rule for ties; default [`Ties::StreamOrder`].
+        ties: Ties = Ties::default(),
+        /// Sets the treatment of absent streams; default [`AbsentRule::AsIdle`].
+        absent: AbsentRule = AbsentRule::default(),
+        /// Makes [`Op::Min`] skip idle streams; default false. If all streams are idle, the result is
+        /// idle.
+        ignore_idle: bool = false,
+        /// Selects flat (default) or nested folds of groups of groups.
+        nesting: Nesting = Nesting::default(),
+        /// Shows [zero-length work](crate::Timelines::instants) in cells of at most one tick, in place
+        /// of the state of its stream at that time. Default false: zero-length states are not shown, as
+        /// published.
+        instants: bool = false,
+        /// Sets the largest number of cells of one fold; default 2^24. A cell takes 48 bytes.
+        max_cells: usize = 1 << 24,
+    } and {
+        /// User-defined operation.
+        op: Option<Arc<dyn FoldOp>> = None,
+        /// Predefined operation; `None` for the default of each kind, or if `op` is set.
+        known: Option<Op> = None,
     }
 }
 
 impl FoldParams {
-    /// Sets the width in pixels; default 1920, at least 1.
-    pub fn columns(mut self, columns: usize) -> Self {
-        self.columns = columns;
-        self
-    }
-
     /// Sets the operation. The default depends on the kind of the row: [`Op::Idle`] for accelerator
     /// streams, because few of many streams are active at a time, and [`Op::Max`] otherwise.
     pub fn op(mut self, op: Op) -> Self {
@@ -133,57 +115,6 @@ impl FoldParams {
     pub fn own_op(mut self, op: impl FoldOp + 'static) -> Self {
         self.op = Some(Arc::new(op));
         self.known = None;
-        self
-    }
-
-    /// Selects sampled (default) or exact states.
-    pub fn selection(mut self, selection: Selection) -> Self {
-        self.selection = selection;
-        self
-    }
-
-    /// Sets the transitions that count at the time of a sample; default [`Boundary::AtOrBefore`].
-    pub fn boundary(mut self, boundary: Boundary) -> Self {
-        self.boundary = boundary;
-        self
-    }
-
-    /// Sets the rule for ties; default [`Ties::StreamOrder`].
-    pub fn ties(mut self, ties: Ties) -> Self {
-        self.ties = ties;
-        self
-    }
-
-    /// Sets the treatment of absent streams; default [`AbsentRule::AsIdle`].
-    pub fn absent(mut self, absent: AbsentRule) -> Self {
-        self.absent = absent;
-        self
-    }
-
-    /// Makes [`Op::Min`] skip idle streams; default false. If all streams are idle, the result is
-    /// idle.
-    pub fn ignore_idle(mut self, ignore: bool) -> Self {
-        self.ignore_idle = ignore;
-        self
-    }
-
-    /// Selects flat (default) or nested folds of groups of groups.
-    pub fn nesting(mut self, nesting: Nesting) -> Self {
-        self.nesting = nesting;
-        self
-    }
-
-    /// Shows [zero-length work](crate::Timelines::instants) in cells of at most one tick, in place
-    /// of the state of its stream at that time. Default false: zero-length states are not shown, as
-    /// published.
-    pub fn instants(mut self, show: bool) -> Self {
-        self.instants = show;
-        self
-    }
-
-    /// Sets the largest number of cells of one fold; default 2^24. A cell takes 48 bytes.
-    pub fn max_cells(mut self, cells: usize) -> Self {
-        self.max_cells = cells;
         self
     }
 

@@ -157,6 +157,12 @@ mod probe;
 mod read_context;
 #[cfg(feature = "rocprof")]
 pub mod rocprof;
+#[allow(
+    unused_macros,
+    unused_imports,
+    reason = "without formats there are no rules"
+)]
+mod rule_table;
 #[cfg(feature = "streams")]
 pub mod streams;
 #[cfg(feature = "tau")]

@@ -3,75 +3,57 @@
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Limits, TimeRange, Unify};
 
-/// Options for opening a recording: the events to read, the limits, and the treatment of damaged
-/// input.
-///
-///
-/// ```
-/// use perf_core::{Limits, Ticks, TimeRange};
-/// use perf_formats::OpenOptions;
-/// let first_second = TimeRange::new(Ticks(0), Ticks(1_000_000_000));
-/// let options = OpenOptions::new()
-///     .strict(true)
-///     .window(first_second)
-///     .limits(Limits::default().with_memory(1 << 30));
-/// assert!(options.is_strict());
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    /// `true` in strict mode.
-    strict: bool,
-    /// `true` to read truncated recordings as far as they go.
-    lenient: bool,
-    /// Limits on resources.
-    limits: Limits,
-    /// Window of corrected time; `None` for all of time.
-    window: Option<TimeRange>,
-    /// Keys of the selected locations; `None` for all.
-    locations: Option<Vec<u64>>,
-    /// Number of threads; 0 for one for each core.
-    threads: usize,
-    /// Rule of unification.
-    unify: Unify,
+perf_core::parameters! {
+    /// Options for opening a recording: the events to read, the limits, and the treatment of damaged
+    /// input.
+    ///
+    ///
+    /// ```
+    /// use perf_core::{Limits, Ticks, TimeRange};
+    /// use perf_formats::OpenOptions;
+    /// let first_second = TimeRange::new(Ticks(0), Ticks(1_000_000_000));
+    /// let options = OpenOptions::new()
+    ///     .strict(true)
+    ///     .window(first_second)
+    ///     .limits(Limits::default().with_memory(1 << 30));
+    /// assert!(options.is_strict());
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct OpenOptions {
+        /// Sets strict mode, in which the first repair or loss is an [`Error::Strict`]. Default: false;
+        /// repairs and losses are counted.
+        strict: bool = false,
+        /// Reads a truncated Paraver trace as far as it goes, and counts the truncation. Default: false; a
+        /// truncated trace is an [`Error::Truncated`], because an analysis of a part may mislead.
+        lenient: bool = false,
+        /// Sets the limits on the resources that reading may take. Default: [`Limits::default`].
+        limits: Limits = Limits::default(),
+        /// Keeps only events inside a window of corrected time. Default: all.
+        ///
+        /// **Calls that began before the window are unknown.** Events before the window are skipped
+        /// without being decoded. A call that spans the whole window therefore leaves no event in it,
+        /// and a call that ends in it appears as a leave without its enter. To obtain the frames that
+        /// are open at the edges, read everything and use
+        /// [`TraceView::between`](perf_core::TraceView::between), or [cut](crate::otf2::cut) the
+        /// archive, which adds enters and leaves at the edges.
+        window: Option<TimeRange> = None => |window: impl Into<Option<TimeRange>>| window.into(),
+        /// Sets the number of reading threads. 0, the default, means one for each core. The result does
+        /// not depend on it.
+        threads: usize = 0,
+        /// Sets the rule by which equal regions of several ranks are unified. It applies to formats in
+        /// which each rank may define its own regions: OTF2, whose reader also keeps regions of
+        /// different paradigms and mangled names apart. Default: [`Unify::Location`].
+        unify: Unify = Unify::default(),
+    } and {
+        /// Keys of the selected locations; `None` for all.
+        locations: Option<Vec<u64>> = None,
+    }
 }
 
 impl OpenOptions {
     /// Returns the defaults: all of the recording, repairing damage, on all cores.
     pub fn new() -> Self {
         OpenOptions::default()
-    }
-
-    /// Sets strict mode, in which the first repair or loss is an [`Error::Strict`]. Default: false;
-    /// repairs and losses are counted.
-    pub fn strict(mut self, strict: bool) -> Self {
-        self.strict = strict;
-        self
-    }
-
-    /// Reads a truncated Paraver trace as far as it goes, and counts the truncation. Default: false; a
-    /// truncated trace is an [`Error::Truncated`], because an analysis of a part may mislead.
-    pub fn lenient(mut self, lenient: bool) -> Self {
-        self.lenient = lenient;
-        self
-    }
-
-    /// Sets the limits on the resources that reading may take. Default: [`Limits::default`].
-    pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Keeps only events inside a window of corrected time. Default: all.
-    ///
-    /// **Calls that began before the window are unknown.** Events before the window are skipped
-    /// without being decoded. A call that spans the whole window therefore leaves no event in it,
-    /// and a call that ends in it appears as a leave without its enter. To obtain the frames that
-    /// are open at the edges, read everything and use
-    /// [`TraceView::between`](perf_core::TraceView::between), or [cut](crate::otf2::cut) the
-    /// archive, which adds enters and leaves at the edges.
-    pub fn window(mut self, window: impl Into<Option<TimeRange>>) -> Self {
-        self.window = window.into();
-        self
     }
 
     /// Keeps only events of the locations with these [keys](perf_core::Location::key). The other
@@ -81,21 +63,6 @@ impl OpenOptions {
             keys.sort_unstable();
             keys
         });
-        self
-    }
-
-    /// Sets the number of reading threads. 0, the default, means one for each core. The result does
-    /// not depend on it.
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads;
-        self
-    }
-
-    /// Sets the rule by which equal regions of several ranks are unified. It applies to formats in
-    /// which each rank may define its own regions: OTF2, whose reader also keeps regions of
-    /// different paradigms and mangled names apart. Default: [`Unify::Location`].
-    pub fn unify(mut self, unify: Unify) -> Self {
-        self.unify = unify;
         self
     }
 

@@ -14,96 +14,49 @@ pub enum Score {
     Paper,
 }
 
-/// Parameters of a ranking. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_core::Job;
-/// use perf_spectral::{RankParams, Score, Spectra};
-/// let ramp: Vec<f64> = (0..16).map(f64::from).collect();
-/// let down: Vec<f64> = ramp.iter().map(|value| -value).collect();
-/// let mut builder = Spectra::<f64>::builder(&[16])?;
-/// builder.extend(&[&ramp, &down], &Job::default())?;
-/// let spectra = builder.finish();
-/// let all = perf_spectral::AxisFilter::all(1);
-/// let best = |score| -> perf_spectral::Result<f64> {
-///     let params = RankParams::default().top(1).score(score).check()?;
-///     Ok(spectra.rank(0, &all, &params, &Job::default())?.matches[0].r())
-/// };
-/// assert!(best(Score::Magnitude)? < -0.999);
-/// assert!(RankParams::default().least(1.5).check().is_err());
-/// # Ok::<(), perf_spectral::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct RankParams {
-    /// Length limit of the list.
-    pub(crate) top: usize,
-    /// Lowest score in the list.
-    pub(crate) least: f64,
-    /// Score by which views are ranked.
-    pub(crate) score: Score,
-    /// `true` if transforms are pruned.
-    pub(crate) prune: bool,
-    /// `true` if Pearson's r is computed.
-    pub(crate) pearson: bool,
-    /// Relative tolerance of equal magnitudes.
-    pub(crate) tolerance: f64,
-}
-
-impl Default for RankParams {
-    fn default() -> Self {
-        RankParams {
-            top: usize::MAX,
-            least: 0.0,
-            score: Score::default(),
-            prune: true,
-            pearson: true,
-            tolerance: TOLERANCE,
-        }
+perf_core::parameters! {
+    /// Parameters of a ranking. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_spectral::{RankParams, Score, Spectra};
+    /// let ramp: Vec<f64> = (0..16).map(f64::from).collect();
+    /// let down: Vec<f64> = ramp.iter().map(|value| -value).collect();
+    /// let mut builder = Spectra::<f64>::builder(&[16])?;
+    /// builder.extend(&[&ramp, &down], &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let all = perf_spectral::AxisFilter::all(1);
+    /// let best = |score| -> perf_spectral::Result<f64> {
+    ///     let params = RankParams::default().top(1).score(score).check()?;
+    ///     Ok(spectra.rank(0, &all, &params, &Job::default())?.matches[0].r())
+    /// };
+    /// assert!(best(Score::Magnitude)? < -0.999);
+    /// assert!(RankParams::default().least(1.5).check().is_err());
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RankParams {
+        /// Sets the largest length of the list; default all.
+        pub(crate) top: usize = usize::MAX,
+        /// Sets the lowest score of a view in the list, in `0.0..=1.0`; default 0.
+        pub(crate) least: f64 = 0.0,
+        /// Sets the score by which views are ranked; default [`Score::Magnitude`].
+        pub(crate) score: Score = Score::default(),
+        /// Skips transforms that the magnitude bound excludes from the list; default true. The list is
+        /// the same either way.
+        pub(crate) prune: bool = true,
+        /// Computes Pearson's r too; default true. It takes one more pass over each spectrum in the
+        /// list.
+        pub(crate) pearson: bool = true,
+        /// Sets the relative difference from the largest magnitude within which magnitudes count as
+        /// equal, in `0.0..1.0`; default [`TOLERANCE`]. Among equal ones the smallest shift is
+        /// reported, see [`Correlation::best`](crate::Correlation::best). With 0 the larger of the
+        /// maximum and the minimum is reported. [`Score::Paper`] ignores it.
+        pub(crate) tolerance: f64 = TOLERANCE,
     }
 }
 
 impl RankParams {
-    /// Sets the largest length of the list; default all.
-    pub fn top(mut self, views: usize) -> Self {
-        self.top = views;
-        self
-    }
-
-    /// Sets the lowest score of a view in the list, in `0.0..=1.0`; default 0.
-    pub fn least(mut self, score: f64) -> Self {
-        self.least = score;
-        self
-    }
-
-    /// Sets the score by which views are ranked; default [`Score::Magnitude`].
-    pub fn score(mut self, score: Score) -> Self {
-        self.score = score;
-        self
-    }
-
-    /// Skips transforms that the magnitude bound excludes from the list; default true. The list is
-    /// the same either way.
-    pub fn prune(mut self, prune: bool) -> Self {
-        self.prune = prune;
-        self
-    }
-
-    /// Computes Pearson's r too; default true. It takes one more pass over each spectrum in the
-    /// list.
-    pub fn pearson(mut self, pearson: bool) -> Self {
-        self.pearson = pearson;
-        self
-    }
-
-    /// Sets the relative difference from the largest magnitude within which magnitudes count as
-    /// equal, in `0.0..1.0`; default [`TOLERANCE`]. Among equal ones the smallest shift is
-    /// reported, see [`Correlation::best`](crate::Correlation::best). With 0 the larger of the
-    /// maximum and the minimum is reported. [`Score::Paper`] ignores it.
-    pub fn tolerance(mut self, share: f64) -> Self {
-        self.tolerance = share;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

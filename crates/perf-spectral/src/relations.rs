@@ -21,44 +21,25 @@ const BLOCK: usize = 8;
 /// Upper bound on the strong pairs in memory, 24 bytes each.
 const MAX_STRONG: usize = 1 << 21;
 
-/// Parameters of relations. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_spectral::RelationParams;
-/// assert!(RelationParams::default().rate(0.01).least(0.9).check().is_ok());
-/// assert!(RelationParams::default().rate(0.0).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct RelationParams {
-    /// False discovery rate.
-    rate: f64,
-    /// Lowest magnitude of R.
-    least: f64,
-}
-
-impl Default for RelationParams {
-    fn default() -> Self {
-        RelationParams {
-            rate: 0.05,
-            least: 0.7,
-        }
+perf_core::parameters! {
+    /// Parameters of relations. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_spectral::RelationParams;
+    /// assert!(RelationParams::default().rate(0.01).least(0.9).check().is_ok());
+    /// assert!(RelationParams::default().rate(0.0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RelationParams {
+        /// Sets the expected share of false pairs among those found, above 0 and below 1; default 0.05.
+        rate: f64 = 0.05,
+        /// Sets the lowest magnitude of R of a pair, in `0.0..=1.0`; default 0.7. Weaker pairs count as
+        /// tested, but are never found.
+        least: f64 = 0.7,
     }
 }
 
 impl RelationParams {
-    /// Sets the expected share of false pairs among those found, above 0 and below 1; default 0.05.
-    pub fn rate(mut self, rate: f64) -> Self {
-        self.rate = rate;
-        self
-    }
-
-    /// Sets the lowest magnitude of R of a pair, in `0.0..=1.0`; default 0.7. Weaker pairs count as
-    /// tested, but are never found.
-    pub fn least(mut self, r: f64) -> Self {
-        self.least = r;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -16,74 +16,34 @@ use perf_core::{Job, parallel};
 /// Upper bound on the number of surrogates, which allows p-values of 1e-6.
 const MOST_SURROGATES: usize = 1 << 20;
 
-/// Parameters of a null distribution. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_spectral::NullParams;
-/// let params = NullParams::default().count(199).level(0.01).seed(7);
-/// assert!(params.check().is_ok());
-/// assert!(NullParams::default().count(0).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct NullParams {
-    /// Number of surrogates.
-    count: usize,
-    /// Level of the null band.
-    level: f64,
-    /// Seed of the phases.
-    seed: u64,
-    /// Score that is compared.
-    score: Score,
-    /// Relative tolerance of equal magnitudes.
-    tolerance: f64,
-}
-
-impl Default for NullParams {
-    fn default() -> Self {
-        NullParams {
-            count: 99,
-            level: 0.05,
-            seed: 0,
-            score: Score::default(),
-            tolerance: TOLERANCE,
-        }
+perf_core::parameters! {
+    /// Parameters of a null distribution. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_spectral::NullParams;
+    /// let params = NullParams::default().count(199).level(0.01).seed(7);
+    /// assert!(params.check().is_ok());
+    /// assert!(NullParams::default().count(0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct NullParams {
+        /// Sets the number of surrogates; default 99, at least 1, at most 2^20. The smallest p-value is
+        /// `1 / (count + 1)`.
+        count: usize = 99,
+        /// Sets the level of the null band, between 0 and 1; default 0.05.
+        level: f64 = 0.05,
+        /// Sets the seed of the phases; default 0. The same seed gives the same result on any number of
+        /// threads.
+        seed: u64 = 0,
+        /// Sets the score that is compared; default [`Score::Magnitude`].
+        score: Score = Score::default(),
+        /// Sets the tolerance of equal magnitudes, like
+        /// [`RankParams::tolerance`](crate::RankParams::tolerance).
+        tolerance: f64 = TOLERANCE,
     }
 }
 
 impl NullParams {
-    /// Sets the number of surrogates; default 99, at least 1, at most 2^20. The smallest p-value is
-    /// `1 / (count + 1)`.
-    pub fn count(mut self, surrogates: usize) -> Self {
-        self.count = surrogates;
-        self
-    }
-
-    /// Sets the level of the null band, between 0 and 1; default 0.05.
-    pub fn level(mut self, level: f64) -> Self {
-        self.level = level;
-        self
-    }
-
-    /// Sets the seed of the phases; default 0. The same seed gives the same result on any number of
-    /// threads.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
-    /// Sets the score that is compared; default [`Score::Magnitude`].
-    pub fn score(mut self, score: Score) -> Self {
-        self.score = score;
-        self
-    }
-
-    /// Sets the tolerance of equal magnitudes, like
-    /// [`RankParams::tolerance`](crate::RankParams::tolerance).
-    pub fn tolerance(mut self, share: f64) -> Self {
-        self.tolerance = share;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -70,15 +70,9 @@ impl<'a> ViewNames<'a> {
         let name = |name: &str| format!("{prefix}{name}");
         let all = || views.iter().copied();
         table
-            .with(Column::unsigned(name("view"), "", all()))
-            .with(Column::text(
-                name("metric"),
-                all().map(|view| self.metric(view)),
-            ))
-            .with(Column::text(
-                name("call path"),
-                all().map(|view| self.call_path(view)),
-            ))
+            .unsigned(name("view"), "", all())
+            .text(name("metric"), all().map(|view| self.metric(view)))
+            .text(name("call path"), all().map(|view| self.call_path(view)))
     }
 }
 
@@ -93,24 +87,13 @@ fn correlations<T: Real>(table: Table, plan: &Transform<T>, matches: &[Match]) -
     };
     table
         .with(of("r", Match::r))
-        .with(Column::text(
-            "shift",
-            matches.iter().map(|it| shift(it.peak)),
-        ))
+        .text("shift", matches.iter().map(|it| shift(it.peak)))
         .with(of("shift distance", |it| (it.peak.norm as f64).sqrt()))
         .with(of("unshifted r", |it| it.correlation.zero))
         .with(of("largest r", |it| it.correlation.max.r))
         .with(of("smallest r", |it| it.correlation.min.r))
-        .with(Column::floats(
-            "Pearson's r",
-            "",
-            matches.iter().map(|it| it.pearson),
-        ))
-        .with(Column::unsigned(
-            "missing cells",
-            "",
-            matches.iter().map(|it| it.missing),
-        ))
+        .floats("Pearson's r", "", matches.iter().map(|it| it.pearson))
+        .unsigned("missing cells", "", matches.iter().map(|it| it.missing))
 }
 
 impl Ranking {
@@ -155,7 +138,7 @@ impl Ranking {
     pub fn table<T: Real>(&self, plan: &Transform<T>, names: &ViewNames<'_>) -> Table {
         let views: Vec<usize> = self.matches.iter().map(|found| found.view).collect();
         let table = Table::new("matches", "Views by their correlation with the reference.")
-            .with(Column::unsigned("position", "", 1..=views.len()));
+            .unsigned("position", "", 1..=views.len());
         correlations(names.columns(table, "", &views), plan, &self.matches)
     }
 }
@@ -187,8 +170,11 @@ impl PairMatch {
         let references: Vec<usize> = pairs.iter().map(|pair| pair.reference).collect();
         let matches: Vec<Match> = pairs.iter().map(|pair| pair.found).collect();
         let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
-        let table = Table::new("pairs", "Pairs of views by their correlation.")
-            .with(Column::unsigned("position", "", 1..=views.len()));
+        let table = Table::new("pairs", "Pairs of views by their correlation.").unsigned(
+            "position",
+            "",
+            1..=views.len(),
+        );
         let table = names.columns(table, "reference ", &references);
         correlations(names.columns(table, "", &views), plan, &matches)
     }
@@ -230,15 +216,11 @@ impl Confidence {
         let is_beyond = matches.iter().map(|found| found.r().abs() > self.band);
         names
             .columns(table, "", &views)
-            .with(Column::floats("r", "", matches.iter().map(Match::r)))
-            .with(Column::floats("p", "", first(&self.p)))
-            .with(Column::floats("p of all views", "", first(&self.p_of_all)))
-            .with(Column::floats(
-                "null band",
-                "",
-                std::iter::repeat_n(self.band, count),
-            ))
-            .with(Column::flags("beyond null band", is_beyond))
+            .floats("r", "", matches.iter().map(Match::r))
+            .floats("p", "", first(&self.p))
+            .floats("p of all views", "", first(&self.p_of_all))
+            .floats("null band", "", std::iter::repeat_n(self.band, count))
+            .flags("beyond null band", is_beyond)
     }
 }
 
@@ -274,21 +256,13 @@ impl AxisPower {
         let chance = |axis| self.chance.get(axis).map(|share| 100.0 * share);
         let axes = 0..self.share.len();
         Table::new("axes", "Variation of a view along each axis.")
-            .with(Column::text("axis", axes.clone().map(name)))
-            .with(Column::floats(
-                "share",
-                "%",
-                self.share.iter().map(|share| 100.0 * share),
-            ))
-            .with(Column::floats(
-                "share by chance",
-                "%",
-                axes.clone().map(chance),
-            ))
-            .with(Column::flags(
+            .text("axis", axes.clone().map(name))
+            .floats("share", "%", self.share.iter().map(|share| 100.0 * share))
+            .floats("share by chance", "%", axes.clone().map(chance))
+            .flags(
                 "stands out",
                 axes.map(|axis| main.f().get(axis).is_some_and(|f| *f > 0.0)),
-            ))
+            )
     }
 }
 
@@ -310,11 +284,7 @@ impl Skipped {
             "skipped",
             "Rows that are skipped because of a value that is not finite.",
         )
-        .with(Column::unsigned(
-            "view",
-            "",
-            skipped.iter().map(|it| it.view),
-        ))
+        .unsigned("view", "", skipped.iter().map(|it| it.view))
         .with(text("metric", |it| it.metric.clone()))
         .with(text("call path", |it| it.path.clone()))
         .with(text("location", |it| it.place.clone()))
@@ -350,23 +320,11 @@ impl View {
         let all = || views.iter();
         names
             .columns(Table::new("views", "Severity views."), "", &numbers)
-            .with(Column::floats("mean", "", all().map(|view| view.mean)))
-            .with(Column::floats(
-                "largest deviation",
-                "",
-                all().map(|view| view.scale),
-            ))
-            .with(Column::unsigned(
-                "missing cells",
-                "",
-                all().map(|view| view.missing),
-            ))
-            .with(Column::unsigned(
-                "same as",
-                "",
-                all().map(|view| view.same_as),
-            ))
-            .with(Column::flags("constant", all().map(View::is_constant)))
-            .with(Column::flags("skipped", all().map(View::is_skipped)))
+            .floats("mean", "", all().map(|view| view.mean))
+            .floats("largest deviation", "", all().map(|view| view.scale))
+            .unsigned("missing cells", "", all().map(|view| view.missing))
+            .unsigned("same as", "", all().map(|view| view.same_as))
+            .flags("constant", all().map(View::is_constant))
+            .flags("skipped", all().map(View::is_skipped))
     }
 }

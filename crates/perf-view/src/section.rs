@@ -168,8 +168,8 @@ impl Section {
     /// use perf_core::{Column, Job, Nanos, Table};
     /// use perf_view::{Page, Section};
     /// let table = Table::new("runs", "Two facts.")
-    ///     .with(Column::text("run", ["run <1>"]))
-    ///     .with(Column::times("time", [Nanos(12_000_000)]));
+    ///     .text("run", ["run <1>"])
+    ///     .times("time", [Nanos(12_000_000)]);
     /// let page = Page::new("x").with(Section::table("runs", "Runs", &table));
     /// let html = page.html(&Job::default())?;
     /// assert!(html.contains("run &lt;1&gt;"));

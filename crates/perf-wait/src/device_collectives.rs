@@ -18,8 +18,8 @@ use crate::Result;
 use crate::activity::{Activities, CallCollective, CallId, CallKind, CallMember, work};
 use crate::waits::{Pattern, WaitStates};
 use perf_core::{
-    CollectiveOp, Column, CommId, Job, LocationGroupId, LocationId, LocationKind, Nanos,
-    RegionRole, Table, Ticks, TraceView,
+    CollectiveOp, CommId, Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table,
+    Ticks, TraceView,
 };
 use std::collections::BTreeMap;
 
@@ -190,24 +190,17 @@ impl DeviceCollectives {
             "device collectives",
             "Collective operations of accelerators, and the ranks that arrive late.",
         )
-        .with(Column::text(
+        .text(
             "operation",
             rows().map(|it| format!("{:?}", it.op).to_lowercase()),
-        ))
-        .with(Column::text("group", rows().map(group)))
-        .with(Column::unsigned(
-            "ranks",
-            "",
-            rows().map(|it| it.ranks as u64),
-        ))
-        .with(Column::unsigned("sent", "B", rows().map(|it| it.bytes)))
-        .with(Column::times("skew", rows().map(|it| it.skew)))
-        .with(Column::text(
-            "late",
-            rows().map(|it| definitions.system.label(it.late)),
-        ))
-        .with(Column::text("reason", rows().map(|it| it.reason.name())))
-        .with(Column::times("lost", rows().map(|it| it.lost)))
+        )
+        .text("group", rows().map(group))
+        .unsigned("ranks", "", rows().map(|it| it.ranks as u64))
+        .unsigned("sent", "B", rows().map(|it| it.bytes))
+        .times("skew", rows().map(|it| it.skew))
+        .text("late", rows().map(|it| definitions.system.label(it.late)))
+        .text("reason", rows().map(|it| it.reason.name()))
+        .times("lost", rows().map(|it| it.lost))
     }
 
     /// Returns the communication of the accelerators as a table.
@@ -224,13 +217,10 @@ impl DeviceCollectives {
             "communication of devices",
             "Communication of accelerators, and what late arrivals cost.",
         )
-        .with(Column::text("device", rows().map(name)))
-        .with(Column::times(
-            "communication",
-            rows().map(|it| it.communication),
-        ))
-        .with(Column::times("exposed", rows().map(|it| it.exposed)))
-        .with(Column::times("waiting", rows().map(|it| it.waiting)));
+        .text("device", rows().map(name))
+        .times("communication", rows().map(|it| it.communication))
+        .times("exposed", rows().map(|it| it.exposed))
+        .times("waiting", rows().map(|it| it.waiting));
         for reason in [
             LateReason::Host,
             LateReason::Copy,
@@ -239,7 +229,7 @@ impl DeviceCollectives {
             LateReason::Unknown,
         ] {
             let name = format!("caused by {}", reason.name());
-            table = table.with(Column::times(name, rows().map(|it| caused(it, reason))));
+            table = table.times(name, rows().map(|it| caused(it, reason)));
         }
         table
     }

@@ -170,17 +170,14 @@ impl LoadImbalance {
         let active = all().map(|it| it.values.active as u64);
         let factor = all().map(|it| it.values.factor());
         Table::new("load imbalance", "Load imbalance of the call paths.")
-            .with(Column::text(
-                "call path",
-                all().map(|it| labels.label(it.path)),
-            ))
+            .text("call path", all().map(|it| labels.label(it.path)))
             .with(floats("total", |it| it.total))
             .with(floats("mean", |it| it.mean))
             .with(floats("max", |it| it.max))
-            .with(Column::floats("max/mean", "", factor))
+            .floats("max/mean", "", factor)
             .with(floats("excess", Imbalance::excess))
-            .with(Column::text("at", at))
-            .with(Column::unsigned("active", "", active))
+            .text("at", at)
+            .unsigned("active", "", active)
     }
 }
 

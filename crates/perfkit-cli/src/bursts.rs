@@ -12,7 +12,7 @@ use crate::progress::Bar;
 use crate::recording;
 use crate::table::{self, counted, grouped};
 use clap::Args;
-use perfkit::core::{Column, Diagnostics, Job, Nanos, Table};
+use perfkit::core::{Diagnostics, Job, Nanos, Table};
 use perfkit::track::{
     Amount, Burst, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale,
 };
@@ -134,18 +134,10 @@ impl Report<'_> {
             "threads",
             "Bursts that have all metrics and pass all filters.",
         )
-        .with(Column::text("thread", names))
-        .with(Column::unsigned(
-            "kept bursts",
-            "",
-            amounts.iter().map(|it| it.bursts),
-        ))
-        .with(Column::times("kept time", amounts.iter().map(|it| it.time)))
-        .with(Column::floats(
-            "share of kept time",
-            "%",
-            amounts.iter().map(share),
-        ))
+        .text("thread", names)
+        .unsigned("kept bursts", "", amounts.iter().map(|it| it.bursts))
+        .times("kept time", amounts.iter().map(|it| it.time))
+        .floats("share of kept time", "%", amounts.iter().map(share))
     }
 
     /// Returns a row for each metric of the complete bursts, their duration first.
@@ -162,14 +154,14 @@ impl Report<'_> {
         });
         let rows: Vec<_> = durations.into_iter().chain(columns).collect();
         let table = Table::new("metrics", "Quartiles over the bursts that are kept.")
-            .with(Column::text("metric", rows.iter().map(|row| row.0)))
-            .with(Column::text("unit", rows.iter().map(|row| row.1)));
+            .text("metric", rows.iter().map(|row| row.0))
+            .text("unit", rows.iter().map(|row| row.1));
         let names = ["minimum", "q1", "median", "q3", "maximum"];
         names
             .into_iter()
             .enumerate()
             .fold(table, |table, (at, name)| {
-                table.with(Column::floats(name, "", rows.iter().map(|row| row.2[at])))
+                table.floats(name, "", rows.iter().map(|row| row.2[at]))
             })
     }
 
@@ -257,27 +249,16 @@ impl Report<'_> {
             "bursts",
             "All bursts; the kind of those that filters drop is the reason.",
         )
-        .with(Column::unsigned(
-            "process",
-            "",
-            rows().map(|row| thread(row).process as u64),
-        ))
-        .with(Column::text(
-            "thread",
-            rows().map(|row| thread(row).name.as_str()),
-        ))
-        .with(Column::times("begin", rows().map(|row| row.begin)))
-        .with(Column::times("end", rows().map(|row| row.end)))
-        .with(Column::text("kind", kinds))
-        .with(Column::text("before", rows().map(|row| chain(row.before))))
-        .with(Column::text("after", rows().map(|row| chain(row.after))));
+        .unsigned("process", "", rows().map(|row| thread(row).process as u64))
+        .text("thread", rows().map(|row| thread(row).name.as_str()))
+        .times("begin", rows().map(|row| row.begin))
+        .times("end", rows().map(|row| row.end))
+        .text("kind", kinds)
+        .text("before", rows().map(|row| chain(row.before)))
+        .text("after", rows().map(|row| chain(row.after)));
         bursts.columns().iter().fold(table, |table, column| {
             let values = column.values.iter().copied();
-            table.with(Column::floats(
-                column.name.clone(),
-                column.unit.clone(),
-                values,
-            ))
+            table.floats(column.name.clone(), column.unit.clone(), values)
         })
     }
 }

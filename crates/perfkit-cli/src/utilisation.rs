@@ -298,43 +298,30 @@ impl Shown<'_> {
             "devices",
             "Work and idle time of each device over its span.",
         )
-        .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
-        .with(Column::text("device", all().map(|it| it.name.as_str())))
-        .with(Column::unsigned(
-            "streams",
-            "",
-            all().map(|it| it.streams.len() as u64),
-        ))
-        .with(Column::unsigned("work", "", all().map(|it| it.events)))
-        .with(Column::times(
-            "from",
-            all().map(|it| self.clock().nanos(it.window.start)),
-        ))
-        .with(Column::times(
-            "span",
-            all().map(|it| time(it.utilisation.span)),
-        ))
-        .with(Column::times(
-            "busy",
-            all().map(|it| time(it.utilisation.busy)),
-        ))
-        .with(Column::floats(
+        .unsigned("rank", "", all().map(|it| it.rank))
+        .text("device", all().map(|it| it.name.as_str()))
+        .unsigned("streams", "", all().map(|it| it.streams.len() as u64))
+        .unsigned("work", "", all().map(|it| it.events))
+        .times("from", all().map(|it| self.clock().nanos(it.window.start)))
+        .times("span", all().map(|it| time(it.utilisation.span)))
+        .times("busy", all().map(|it| time(it.utilisation.busy)))
+        .floats(
             "utilisation",
             "%",
             all().map(|it| percent(it.utilisation.utilisation())),
-        ))
-        .with(Column::floats(
+        )
+        .floats(
             "overlap",
             "%",
             all().map(|it| percent(it.utilisation.overlap_share())),
-        ));
+        );
         let table = Work::ALL.iter().fold(table, |table, work| {
             let name = format!("busy: {}", work.name());
-            table.with(Column::times(name, all().map(|it| time(it.busy(*work)))))
+            table.times(name, all().map(|it| time(it.busy(*work))))
         });
         Cause::ALL.iter().fold(table, |table, cause| {
             let name = format!("idle: {}", cause.name());
-            table.with(Column::times(name, all().map(|it| time(it.idle(*cause)))))
+            table.times(name, all().map(|it| time(it.idle(*cause))))
         })
     }
 
@@ -433,16 +420,8 @@ impl Shown<'_> {
             |device: &Device, ticks: u64| ticks as f64 / device.utilisation.span.max(1) as f64;
         let table = Table::new("devices", "Work of each device.")
             .with(names())
-            .with(Column::unsigned(
-                "streams",
-                "",
-                all().map(|device| device.streams.len()),
-            ))
-            .with(Column::unsigned(
-                "work",
-                "",
-                all().map(|device| device.events),
-            ))
+            .unsigned("streams", "", all().map(|device| device.streams.len()))
+            .unsigned("work", "", all().map(|device| device.events))
             .with(time("span", |device| device.utilisation.span))
             .with(time("busy", |device| device.utilisation.busy))
             .with(percent("busy".into(), &|device| {
@@ -511,18 +490,14 @@ impl Shown<'_> {
             .map(|it| it.rank.map(|rank| format!("rank {rank}")));
         let busy = hta.iter().map(|it| 100.0 * it.utilisation());
         let table = Table::new("hta", "Time of each rank by Holistic Trace Analysis.")
-            .with(Column::text("", ranks))
+            .text("", ranks)
             .with(micros("idle", |it| it.idle))
             .with(micros("compute", |it| it.compute))
             .with(micros("non-compute", |it| it.non_compute))
             .with(micros("kernel time", |it| it.total))
-            .with(Column::floats("busy", "%", busy))
-            .with(Column::unsigned("work", "", hta.iter().map(|it| it.events)))
-            .with(Column::unsigned(
-                "left out",
-                "",
-                hta.iter().map(|it| it.left_out),
-            ));
+            .floats("busy", "%", busy)
+            .unsigned("work", "", hta.iter().map(|it| it.events))
+            .unsigned("left out", "", hta.iter().map(|it| it.left_out));
         Ok(table::print(out, &table, 60)?)
     }
 }

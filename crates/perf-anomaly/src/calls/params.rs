@@ -46,116 +46,86 @@ pub enum Repair {
     Strict,
 }
 
-/// Parameters of the conversion of events to calls, created by
-/// [`Calls::params`](super::Calls::params).
-///
-/// ```
-/// use perf_anomaly::calls::{Calls, ModelBy, Repair, Runtime};
-/// // A model for each call path, of inclusive times, ten calls around each anomaly.
-/// let params = Calls::params().model_by(ModelBy::CallPath).runtime(Runtime::Inclusive).context(10);
-/// assert!(params.check().is_ok());
-/// // The conversion of Chimbuko.
-/// assert!(Calls::params().repair(Repair::Strict).check().is_ok());
-/// ```
-#[derive(Clone, Debug)]
-pub struct CallsParams {
-    /// Time that is judged as the run time.
-    pub(super) runtime: Runtime,
-    /// Entity that has a model of its own.
-    pub(super) model: ModelBy,
-    /// Treatment of wrong, missing and unordered events.
-    pub(super) repair: Repair,
-    /// Number of calls kept before and after a call.
-    pub(super) context: usize,
-    /// Number of messages and counter values kept for each stream.
-    pub(super) notes: usize,
-    /// Prefixes of counters that describe the node.
-    pub(super) monitoring: Vec<String>,
-    /// Further counters that describe the node, each with the field of the node.
-    pub(super) watched: Vec<(String, String)>,
-    /// Counter that connects work to its launch.
-    pub(super) correlation: String,
-    /// Largest number of waiting launches, and of waiting work, of a rank.
-    pub(super) pending: usize,
-    /// Largest depth of a stack.
-    pub(super) depth: usize,
-    /// Largest number of call paths.
-    pub(super) paths: usize,
-    /// Largest number of regions and of counters.
-    pub(super) names: usize,
-    /// Largest number of streams.
-    pub(super) streams: usize,
-    /// Largest plausible program, rank and thread.
-    pub(super) largest: (u32, u32, u32),
-    /// Only rank whose events are accepted; `None` for all ranks.
-    pub(super) only_rank: Option<u32>,
-    /// Longest plausible time between two events.
-    pub(super) jump: Nanos,
-    /// Longest plausible time at an end of the stream.
-    pub(super) gap: Nanos,
-}
-
-impl Default for CallsParams {
-    fn default() -> Self {
-        CallsParams {
-            runtime: Runtime::default(),
-            model: ModelBy::default(),
-            repair: Repair::default(),
-            context: 5,
-            notes: 1024,
-            monitoring: vec!["monitoring: ".into()],
-            watched: Vec::new(),
-            correlation: CORRELATION.into(),
-            pending: 65_536,
-            depth: 65_536,
-            paths: 1 << 20,
-            names: 1 << 20,
-            streams: 1 << 18,
-            largest: (1_000_000, 1 << 28, 1_000_000),
-            only_rank: None,
-            jump: Nanos(10_000_000_000),
-            gap: Nanos(86_400_000_000_000),
-        }
+perf_core::parameters! {
+    /// Parameters of the conversion of events to calls, created by
+    /// [`Calls::params`](super::Calls::params).
+    ///
+    /// ```
+    /// use perf_anomaly::calls::{Calls, ModelBy, Repair, Runtime};
+    /// // A model for each call path, of inclusive times, ten calls around each anomaly.
+    /// let params = Calls::params().model_by(ModelBy::CallPath).runtime(Runtime::Inclusive).context(10);
+    /// assert!(params.check().is_ok());
+    /// // The conversion of Chimbuko.
+    /// assert!(Calls::params().repair(Repair::Strict).check().is_ok());
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct CallsParams {
+        /// Sets the time that is judged as the run time. Default: exclusive time.
+        pub(super) runtime: Runtime = Runtime::default(),
+        /// Sets the treatment of wrong, missing and unordered events. Default: they are repaired.
+        pub(super) repair: Repair = Repair::default(),
+        /// Sets the number of calls that can be queried before and after a call, by order of entry on
+        /// the same stream. Default: 5; 0 keeps no calls, which suffices if only labels are needed.
+        pub(super) context: usize = 5,
+        /// Sets the number of messages and counter values of earlier steps that are kept for each
+        /// stream. Default: 1,024. Messages and counter values of the current step are all kept.
+        pub(super) notes: usize = 1024,
+        /// Sets the prefixes of the names of counters that describe the node and not a call. The rest
+        /// of the name is the field of the node. Default: `monitoring: `.
+        pub(super) monitoring: Vec<String> = vec!["monitoring: ".into()]
+            => |prefixes: impl IntoIterator<Item = impl Into<String>>| {
+                prefixes.into_iter().map(Into::into).collect()
+            },
+        /// Sets the counter that connects accelerator work to its launch. Default: `Correlation ID`.
+        pub(super) correlation: String = CORRELATION.into()
+            => |counter: impl Into<String>| counter.into(),
+        /// Sets the number of launches, and of calls on accelerators, that may wait for their partner
+        /// on a rank. The oldest beyond this number are dropped. It also limits the connected pairs
+        /// that are kept on a rank, and the messages and counter values of a stream that wait for the
+        /// next step. Default: 65,536.
+        pub(super) pending: usize = 65_536,
+        /// Sets the largest depth of the stack of a stream. A call beyond it closes all open calls,
+        /// because the stream is damaged. Accelerator streams with overlapping calls are limited to
+        /// 1,024 open calls. Default: 65,536.
+        pub(super) depth: usize = 65_536,
+        /// Sets the largest number of distinct call paths. Default: 1,048,576.
+        pub(super) paths: usize = 1 << 20,
+        /// Sets the largest number of regions, and of counters. Default: 1,048,576.
+        pub(super) names: usize = 1 << 20,
+        /// Sets the largest number of streams. Default: 262,144.
+        pub(super) streams: usize = 1 << 18,
+        /// Sets the largest plausible program, rank and thread; larger numbers are treated as
+        /// corruption. Default: 1,000,000, 268,435,456 and 1,000,000.
+        pub(super) largest: (u32, u32, u32) = (1_000_000, 1 << 28, 1_000_000)
+            => |program: u32, rank: u32, thread: u32| (program, rank, thread),
+        /// Sets the only rank whose events are accepted; events of other ranks are treated as
+        /// corruption. Default: all ranks are accepted.
+        pub(super) only_rank: Option<u32> = None => |rank: impl Into<Option<u32>>| rank.into(),
+        /// Sets the longest time between two enters or exits of a stream that is accepted without
+        /// further evidence. Default: 10 s. [`Repair::Strict`] accepts all times.
+        ///
+        /// An event is far ahead if the time since its predecessor is longer, and longer than 16 times
+        /// the longest recent interval. It is accepted if the following events continue from its time.
+        /// If they do not, or if the event is equally far back, its time is wrong and is replaced by
+        /// that of its predecessor. If too few events follow in a step, the event waits for the next
+        /// step. If a step lies completely before the last time of the previous step, the time of the
+        /// stream is set back.
+        pub(super) jump: Nanos = Nanos(10_000_000_000),
+        /// Sets the longest plausible time between the first event of a stream and all later ones, or
+        /// between the last events and all earlier ones. Default: one day.
+        pub(super) gap: Nanos = Nanos(86_400_000_000_000),
+    } and {
+        /// Entity that has a model of its own.
+        pub(super) model: ModelBy = ModelBy::default(),
+        /// Further counters that describe the node, each with the field of the node.
+        pub(super) watched: Vec<(String, String)> = Vec::new(),
     }
 }
 
 impl CallsParams {
-    /// Sets the time that is judged as the run time. Default: exclusive time.
-    pub fn runtime(mut self, runtime: Runtime) -> Self {
-        self.runtime = runtime;
-        self
-    }
-
     /// Sets the entity that has a model of its own. Default: each function.
     pub fn model_by(mut self, model: ModelBy) -> Self {
         self.model = model;
-        self
-    }
-
-    /// Sets the treatment of wrong, missing and unordered events. Default: they are repaired.
-    pub fn repair(mut self, repair: Repair) -> Self {
-        self.repair = repair;
-        self
-    }
-
-    /// Sets the number of calls that can be queried before and after a call, by order of entry on
-    /// the same stream. Default: 5; 0 keeps no calls, which suffices if only labels are needed.
-    pub fn context(mut self, calls: usize) -> Self {
-        self.context = calls;
-        self
-    }
-
-    /// Sets the number of messages and counter values of earlier steps that are kept for each
-    /// stream. Default: 1,024. Messages and counter values of the current step are all kept.
-    pub fn notes(mut self, notes: usize) -> Self {
-        self.notes = notes;
-        self
-    }
-
-    /// Sets the prefixes of the names of counters that describe the node and not a call. The rest
-    /// of the name is the field of the node. Default: `monitoring: `.
-    pub fn monitoring(mut self, prefixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.monitoring = prefixes.into_iter().map(Into::into).collect();
         self
     }
 
@@ -167,82 +137,6 @@ impl CallsParams {
     ) -> Self {
         let counters = counters.into_iter();
         self.watched = counters.map(|(a, b)| (a.into(), b.into())).collect();
-        self
-    }
-
-    /// Sets the counter that connects accelerator work to its launch. Default: `Correlation ID`.
-    pub fn correlation(mut self, counter: impl Into<String>) -> Self {
-        self.correlation = counter.into();
-        self
-    }
-
-    /// Sets the number of launches, and of calls on accelerators, that may wait for their partner
-    /// on a rank. The oldest beyond this number are dropped. It also limits the connected pairs
-    /// that are kept on a rank, and the messages and counter values of a stream that wait for the
-    /// next step. Default: 65,536.
-    pub fn pending(mut self, calls: usize) -> Self {
-        self.pending = calls;
-        self
-    }
-
-    /// Sets the largest depth of the stack of a stream. A call beyond it closes all open calls,
-    /// because the stream is damaged. Accelerator streams with overlapping calls are limited to
-    /// 1,024 open calls. Default: 65,536.
-    pub fn depth(mut self, calls: usize) -> Self {
-        self.depth = calls;
-        self
-    }
-
-    /// Sets the largest number of distinct call paths. Default: 1,048,576.
-    pub fn paths(mut self, paths: usize) -> Self {
-        self.paths = paths;
-        self
-    }
-
-    /// Sets the largest number of regions, and of counters. Default: 1,048,576.
-    pub fn names(mut self, names: usize) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Sets the largest number of streams. Default: 262,144.
-    pub fn streams(mut self, streams: usize) -> Self {
-        self.streams = streams;
-        self
-    }
-
-    /// Sets the largest plausible program, rank and thread; larger numbers are treated as
-    /// corruption. Default: 1,000,000, 268,435,456 and 1,000,000.
-    pub fn largest(mut self, program: u32, rank: u32, thread: u32) -> Self {
-        self.largest = (program, rank, thread);
-        self
-    }
-
-    /// Sets the only rank whose events are accepted; events of other ranks are treated as
-    /// corruption. Default: all ranks are accepted.
-    pub fn only_rank(mut self, rank: impl Into<Option<u32>>) -> Self {
-        self.only_rank = rank.into();
-        self
-    }
-
-    /// Sets the longest time between two enters or exits of a stream that is accepted without
-    /// further evidence. Default: 10 s. [`Repair::Strict`] accepts all times.
-    ///
-    /// An event is far ahead if the time since its predecessor is longer, and longer than 16 times
-    /// the longest recent interval. It is accepted if the following events continue from its time.
-    /// If they do not, or if the event is equally far back, its time is wrong and is replaced by
-    /// that of its predecessor. If too few events follow in a step, the event waits for the next
-    /// step. If a step lies completely before the last time of the previous step, the time of the
-    /// stream is set back.
-    pub fn jump(mut self, time: Nanos) -> Self {
-        self.jump = time;
-        self
-    }
-
-    /// Sets the longest plausible time between the first event of a stream and all later ones, or
-    /// between the last events and all earlier ones. Default: one day.
-    pub fn gap(mut self, time: Nanos) -> Self {
-        self.gap = time;
         self
     }
 

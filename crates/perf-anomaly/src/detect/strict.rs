@@ -6,43 +6,37 @@ use crate::error::within;
 use crate::{FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job, Merge};
 
-/// Parameters of the strict detectors [`Sstd`](crate::Sstd), [`Hbos`](crate::Hbos) and
-/// [`Copod`](crate::Copod). The defaults are those of Chimbuko v7.0.
-///
-/// Created by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
-/// [`Copod::params`](crate::Copod::params).
-///
-/// ```
-/// use perf_anomaly::{Detector, Hbos, Sstd};
-/// // Twelve standard deviations, as in launch scripts of the original.
-/// let sstd = Sstd::new(Sstd::params().sigma(12.0).check()?);
-/// assert_eq!(sstd.name(), "sstd");
-/// assert!(Hbos::params().bins(0).check().is_err());
-/// # Ok::<(), perf_anomaly::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct StrictParams {
-    /// Largest distance of a normal call from the mean in standard deviations.
-    sigma: f64,
-    /// `true` if first calls are skipped.
-    skip_first: bool,
-    /// Threshold as a fraction of the range of scores.
-    threshold: f64,
-    /// Number of bins.
-    bins: u16,
-    /// `true` if a higher earlier threshold is kept.
-    keep_threshold: bool,
-}
-
-impl Default for StrictParams {
-    fn default() -> Self {
-        StrictParams {
-            sigma: 6.0,
-            skip_first: true,
-            threshold: 0.99,
-            bins: 200,
-            keep_threshold: true,
-        }
+perf_core::parameters! {
+    /// Parameters of the strict detectors [`Sstd`](crate::Sstd), [`Hbos`](crate::Hbos) and
+    /// [`Copod`](crate::Copod). The defaults are those of Chimbuko v7.0.
+    ///
+    /// Created by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
+    /// [`Copod::params`](crate::Copod::params).
+    ///
+    /// ```
+    /// use perf_anomaly::{Detector, Hbos, Sstd};
+    /// // Twelve standard deviations, as in launch scripts of the original.
+    /// let sstd = Sstd::new(Sstd::params().sigma(12.0).check()?);
+    /// assert_eq!(sstd.name(), "sstd");
+    /// assert!(Hbos::params().bins(0).check().is_err());
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct StrictParams {
+        /// Sets the largest distance of a normal call from the mean in standard deviations, for SSTD;
+        /// default 6. Launch scripts of the original use 12.
+        sigma: f64 = 6.0,
+        /// Labels the first call of a function on a stream as normal and does not learn it, in SSTD;
+        /// default true.
+        skip_first: bool = true,
+        /// Sets the lowest score of an abnormal call in HBOS and COPOD, as a fraction of the range of
+        /// scores of the model; default 0.99.
+        threshold: f64 = 0.99,
+        /// Sets the number of bins of a histogram in HBOS; default 200.
+        bins: u16 = 200,
+        /// Keeps an earlier threshold of HBOS and COPOD if it is higher than the new one; default true.
+        /// COPOD does not keep thresholds of at most `-log2(1.00001)`.
+        keep_threshold: bool = true,
     }
 }
 
@@ -51,40 +45,6 @@ impl Default for StrictParams {
 pub struct StrictChecked(pub(crate) StrictParams);
 
 impl StrictParams {
-    /// Sets the largest distance of a normal call from the mean in standard deviations, for SSTD;
-    /// default 6. Launch scripts of the original use 12.
-    pub fn sigma(mut self, deviations: f64) -> Self {
-        self.sigma = deviations;
-        self
-    }
-
-    /// Labels the first call of a function on a stream as normal and does not learn it, in SSTD;
-    /// default true.
-    pub fn skip_first(mut self, skip: bool) -> Self {
-        self.skip_first = skip;
-        self
-    }
-
-    /// Sets the lowest score of an abnormal call in HBOS and COPOD, as a fraction of the range of
-    /// scores of the model; default 0.99.
-    pub fn threshold(mut self, part: f64) -> Self {
-        self.threshold = part;
-        self
-    }
-
-    /// Sets the number of bins of a histogram in HBOS; default 200.
-    pub fn bins(mut self, bins: u16) -> Self {
-        self.bins = bins;
-        self
-    }
-
-    /// Keeps an earlier threshold of HBOS and COPOD if it is higher than the new one; default true.
-    /// COPOD does not keep thresholds of at most `-log2(1.00001)`.
-    pub fn keep_threshold(mut self, keep: bool) -> Self {
-        self.keep_threshold = keep;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

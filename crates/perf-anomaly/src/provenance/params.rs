@@ -5,138 +5,63 @@ use crate::error::within;
 use perf_core::Nanos;
 use std::ops::RangeInclusive;
 
-/// Filters and limits for recorded anomalies, created by
-/// [`Recorder::params`](super::Recorder::params).
-///
-/// [`CallsParams::context`](crate::calls::CallsParams::context) sets the number of recorded calls
-/// before and after an anomaly.
-///
-/// ```
-/// use perf_anomaly::provenance::Recorder;
-/// use perf_core::Nanos;
-/// // The ten worst of each function that lost a millisecond or more, 1 MiB in all.
-/// let params = Recorder::params().per_function(10).severity(Nanos(1_000_000)).budget(1 << 20);
-/// assert!(params.fact("job", "4711").check().is_ok());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecorderParams {
-    /// Largest number of anomalies for each function.
-    pub(super) per_function: usize,
-    /// Size limit in bytes.
-    pub(super) budget: u64,
-    /// Smallest time lost.
-    pub(super) severity: Nanos,
-    /// Shortest run time.
-    pub(super) runtime: Nanos,
-    /// Steps with recorded anomalies.
-    pub(super) steps: RangeInclusive<u64>,
-    /// `true` if calls that are too fast are recorded.
-    pub(super) too_fast: bool,
-    /// `true` if normal executions are recorded.
-    pub(super) normals: bool,
-    /// Largest number of steps for which a record waits.
-    pub(super) patience: u64,
-    /// Largest number of callers in a record.
-    pub(super) frames: usize,
-    /// Largest number of messages, of counter values and of node values in a record.
-    pub(super) notes: usize,
-    /// Properties of the run.
-    pub(super) facts: Vec<(String, String)>,
-}
-
-impl Default for RecorderParams {
-    fn default() -> Self {
-        RecorderParams {
-            per_function: 1000,
-            budget: 1 << 30,
-            severity: Nanos(0),
-            runtime: Nanos(0),
-            steps: 0..=u64::MAX,
-            too_fast: true,
-            normals: true,
-            patience: 16,
-            frames: 128,
-            notes: 256,
-            facts: Vec::new(),
-        }
+perf_core::parameters! {
+    /// Filters and limits for recorded anomalies, created by
+    /// [`Recorder::params`](super::Recorder::params).
+    ///
+    /// [`CallsParams::context`](crate::calls::CallsParams::context) sets the number of recorded calls
+    /// before and after an anomaly.
+    ///
+    /// ```
+    /// use perf_anomaly::provenance::Recorder;
+    /// use perf_core::Nanos;
+    /// // The ten worst of each function that lost a millisecond or more, 1 MiB in all.
+    /// let params = Recorder::params().per_function(10).severity(Nanos(1_000_000)).budget(1 << 20);
+    /// assert!(params.fact("job", "4711").check().is_ok());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RecorderParams {
+        /// Sets the number of anomalies that are kept for each function, which are the worst by
+        /// severity, then by score. Default: 1,000.
+        ///
+        /// The worst anomalies are not known until the end of a stream, so an anomaly is recorded if it
+        /// is among the `k` worst so far. Of `n` anomalies in random order about `k (1 + ln(n / k))`
+        /// are recorded. [`prune`](super::prune) keeps the `k` worst of them.
+        pub(super) per_function: usize = 1000,
+        /// Sets the limit of the size of all entries as text, in bytes. Default: 1 GiB. Once half of it
+        /// is used, fewer anomalies are kept for each function, down to one. The limit is never
+        /// exceeded, because the size of an entry is known before it is written. Dropped entries are
+        /// [counted](super::Reduction::over_budget).
+        pub(super) budget: u64 = 1 << 30,
+        /// Sets the smallest time lost of a recorded anomaly. Default: 0.
+        pub(super) severity: Nanos = Nanos(0),
+        /// Sets the shortest run time of a recorded anomaly, exclusive or inclusive as it is judged.
+        /// Default: 0.
+        pub(super) runtime: Nanos = Nanos(0),
+        /// Sets the steps whose anomalies are recorded. Default: all.
+        pub(super) steps: RangeInclusive<u64> = 0..=u64::MAX,
+        /// Records calls that are too fast. Default: true.
+        pub(super) too_fast: bool = true,
+        /// Records normal executions for comparison, one for each stream and function with an anomaly.
+        /// Default: true.
+        pub(super) normals: bool = true,
+        /// Sets the number of steps for which a record waits for the calls after its call, and for its
+        /// launch. Default: 16.
+        pub(super) patience: u64 = 16,
+        /// Sets the largest number of callers in a record. Default: 128. The innermost callers are
+        /// kept; the number of dropped callers is [recorded](super::Record::left_out).
+        pub(super) frames: usize = 128,
+        /// Sets the largest number of messages, of counter values, and of node values in a record.
+        /// Default: 256. The last ones are kept; the numbers of dropped ones are
+        /// [recorded](super::Record::left_out).
+        pub(super) notes: usize = 256,
+    } and {
+        /// Properties of the run.
+        pub(super) facts: Vec<(String, String)> = Vec::new(),
     }
 }
 
 impl RecorderParams {
-    /// Sets the number of anomalies that are kept for each function, which are the worst by
-    /// severity, then by score. Default: 1,000.
-    ///
-    /// The worst anomalies are not known until the end of a stream, so an anomaly is recorded if it
-    /// is among the `k` worst so far. Of `n` anomalies in random order about `k (1 + ln(n / k))`
-    /// are recorded. [`prune`](super::prune) keeps the `k` worst of them.
-    pub fn per_function(mut self, anomalies: usize) -> Self {
-        self.per_function = anomalies;
-        self
-    }
-
-    /// Sets the limit of the size of all entries as text, in bytes. Default: 1 GiB. Once half of it
-    /// is used, fewer anomalies are kept for each function, down to one. The limit is never
-    /// exceeded, because the size of an entry is known before it is written. Dropped entries are
-    /// [counted](super::Reduction::over_budget).
-    pub fn budget(mut self, bytes: u64) -> Self {
-        self.budget = bytes;
-        self
-    }
-
-    /// Sets the smallest time lost of a recorded anomaly. Default: 0.
-    pub fn severity(mut self, least: Nanos) -> Self {
-        self.severity = least;
-        self
-    }
-
-    /// Sets the shortest run time of a recorded anomaly, exclusive or inclusive as it is judged.
-    /// Default: 0.
-    pub fn runtime(mut self, least: Nanos) -> Self {
-        self.runtime = least;
-        self
-    }
-
-    /// Sets the steps whose anomalies are recorded. Default: all.
-    pub fn steps(mut self, steps: RangeInclusive<u64>) -> Self {
-        self.steps = steps;
-        self
-    }
-
-    /// Records calls that are too fast. Default: true.
-    pub fn too_fast(mut self, is_kept: bool) -> Self {
-        self.too_fast = is_kept;
-        self
-    }
-
-    /// Records normal executions for comparison, one for each stream and function with an anomaly.
-    /// Default: true.
-    pub fn normals(mut self, is_kept: bool) -> Self {
-        self.normals = is_kept;
-        self
-    }
-
-    /// Sets the number of steps for which a record waits for the calls after its call, and for its
-    /// launch. Default: 16.
-    pub fn patience(mut self, steps: u64) -> Self {
-        self.patience = steps;
-        self
-    }
-
-    /// Sets the largest number of callers in a record. Default: 128. The innermost callers are
-    /// kept; the number of dropped callers is [recorded](super::Record::left_out).
-    pub fn frames(mut self, calls: usize) -> Self {
-        self.frames = calls;
-        self
-    }
-
-    /// Sets the largest number of messages, of counter values, and of node values in a record.
-    /// Default: 256. The last ones are kept; the numbers of dropped ones are
-    /// [recorded](super::Record::left_out).
-    pub fn notes(mut self, notes: usize) -> Self {
-        self.notes = notes;
-        self
-    }
-
     /// Adds a property that is stored with the run, such as a version or a job number. Default:
     /// none. Further properties of the same name are stored as `name 2`, and so on.
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

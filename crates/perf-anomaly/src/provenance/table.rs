@@ -1,7 +1,7 @@
 //! Conversion of records, models, comparisons and data reductions to tables.
 
 use super::{Comparison, Difference, Kind, ModelRecord, Pruned, Record, Reduction, Side};
-use perf_core::{Column, Table};
+use perf_core::Table;
 
 impl Record {
     /// Returns records as a table, one row each, in the given order.
@@ -50,36 +50,30 @@ impl Record {
             Kind::Normal => "normal",
         };
         Table::new("records", "Calls that were recorded.")
-            .with(Column::text("kind", all().map(kind)))
-            .with(Column::text("label", all().map(|it| it.label.name())))
-            .with(Column::text(
-                "function",
-                all().map(|it| it.function.as_str()),
-            ))
-            .with(Column::text("call path", all().map(path)))
-            .with(Column::unsigned("program", "", all().map(|it| it.program)))
-            .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
-            .with(Column::unsigned("thread", "", all().map(|it| it.thread)))
-            .with(Column::text("host", all().map(|it| it.host.as_deref())))
-            .with(Column::unsigned("step", "", all().map(|it| it.step)))
-            .with(Column::text("event", all().map(|it| it.call.id.as_str())))
-            .with(Column::times("entry", all().map(|it| it.call.entry)))
-            .with(Column::times("exit", all().map(|it| it.call.exit)))
-            .with(Column::times("run time", all().map(|it| it.runtime)))
-            .with(Column::times(
-                "exclusive time",
-                all().map(|it| it.exclusive),
-            ))
-            .with(Column::times("expected", all().map(|it| it.expected)))
-            .with(Column::times("time lost", all().map(|it| it.severity)))
-            .with(Column::floats("score", "", all().map(|it| it.score)))
-            .with(Column::flags("first call", all().map(|it| it.first)))
-            .with(Column::unsigned(
+            .text("kind", all().map(kind))
+            .text("label", all().map(|it| it.label.name()))
+            .text("function", all().map(|it| it.function.as_str()))
+            .text("call path", all().map(path))
+            .unsigned("program", "", all().map(|it| it.program))
+            .unsigned("rank", "", all().map(|it| it.rank))
+            .unsigned("thread", "", all().map(|it| it.thread))
+            .text("host", all().map(|it| it.host.as_deref()))
+            .unsigned("step", "", all().map(|it| it.step))
+            .text("event", all().map(|it| it.call.id.as_str()))
+            .times("entry", all().map(|it| it.call.entry))
+            .times("exit", all().map(|it| it.call.exit))
+            .times("run time", all().map(|it| it.runtime))
+            .times("exclusive time", all().map(|it| it.exclusive))
+            .times("expected", all().map(|it| it.expected))
+            .times("time lost", all().map(|it| it.severity))
+            .floats("score", "", all().map(|it| it.score))
+            .flags("first call", all().map(|it| it.first))
+            .unsigned(
                 "model",
                 "",
                 all().map(|it| (it.model > 0).then_some(it.model)),
-            ))
-            .with(Column::text("repair", all().map(|it| it.repair.as_deref())))
+            )
+            .text("repair", all().map(|it| it.repair.as_deref()))
     }
 }
 
@@ -107,13 +101,10 @@ impl ModelRecord {
             .map(|it| (it.function.as_str(), it.facts.as_slice()));
         let facts = crate::facts_table(named);
         let table = Table::new("models", "Facts of the models of functions.")
-            .with(Column::unsigned("model", "", each().map(|it| it.id)))
-            .with(Column::unsigned("program", "", each().map(|it| it.program)))
-            .with(Column::unsigned("step", "", each().map(|it| it.step)))
-            .with(Column::text(
-                "detector",
-                each().map(|it| it.detector.as_str()),
-            ));
+            .unsigned("model", "", each().map(|it| it.id))
+            .unsigned("program", "", each().map(|it| it.program))
+            .unsigned("step", "", each().map(|it| it.step))
+            .text("detector", each().map(|it| it.detector.as_str()));
         facts.columns().iter().cloned().fold(table, Table::with)
     }
 }
@@ -148,38 +139,19 @@ impl Comparison {
                 let name = |name: &str| format!("{prefix}{name}");
                 let sides = || all.iter().map(of);
                 table
-                    .with(Column::unsigned(
-                        name("anomalies"),
-                        "",
-                        sides().map(|it| it.anomalies),
-                    ))
-                    .with(Column::unsigned(
-                        name("too fast"),
-                        "",
-                        sides().map(|it| it.too_fast),
-                    ))
-                    .with(Column::times(
-                        name("time lost"),
-                        sides().map(|it| it.time_lost),
-                    ))
-                    .with(Column::floats(
-                        name("highest score"),
-                        "",
-                        sides().map(|it| it.score),
-                    ))
+                    .unsigned(name("anomalies"), "", sides().map(|it| it.anomalies))
+                    .unsigned(name("too fast"), "", sides().map(|it| it.too_fast))
+                    .times(name("time lost"), sides().map(|it| it.time_lost))
+                    .floats(name("highest score"), "", sides().map(|it| it.score))
             };
         let table = |table: Table, heading: &'static str, all: &[Difference]| {
             let table = table
-                .with(Column::unsigned(
-                    "program",
-                    "",
-                    all.iter().map(|it| it.program),
-                ))
-                .with(Column::text(heading, all.iter().map(|it| it.name.as_str())));
+                .unsigned("program", "", all.iter().map(|it| it.program))
+                .text(heading, all.iter().map(|it| it.name.as_str()));
             let table = sides(table, all, "", |it| &it.one);
             let table = sides(table, all, "other ", |it| &it.other);
             let more = all.iter().map(Difference::more_time_lost);
-            table.with(Column::times("more time lost", more))
+            table.times("more time lost", more)
         };
         let functions = Table::new("functions", "Anomalies of two runs by function.");
         let paths = Table::new("call paths", "Anomalies of two runs by call path.");
@@ -193,9 +165,9 @@ impl Comparison {
 /// Returns a table of named counts.
 fn counts(table: Table, counts: &[(&'static str, &'static str, u64)]) -> Table {
     table
-        .with(Column::text("count of", counts.iter().map(|it| it.0)))
-        .with(Column::unsigned("count", "", counts.iter().map(|it| it.2)))
-        .with(Column::text("unit", counts.iter().map(|it| it.1)))
+        .text("count of", counts.iter().map(|it| it.0))
+        .unsigned("count", "", counts.iter().map(|it| it.2))
+        .text("unit", counts.iter().map(|it| it.1))
 }
 
 impl Reduction {

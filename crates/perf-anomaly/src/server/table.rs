@@ -2,7 +2,7 @@
 
 use super::{FunctionName, FunctionStats, RankSummary, StepStats};
 use crate::{Loss, Moments};
-use perf_core::{Column, Table};
+use perf_core::Table;
 
 impl RankSummary {
     /// Returns ranks as a table, one row each, in the given order.
@@ -31,16 +31,8 @@ impl RankSummary {
         let losses: Vec<Loss> = ranks.iter().map(|rank| rank.loss).collect();
         let moments: Vec<Moments> = ranks.iter().map(|rank| rank.anomalies).collect();
         let table = Table::new("ranks by anomalies", "Anomalies of ranks in each step.")
-            .with(Column::unsigned(
-                "program",
-                "",
-                ranks.iter().map(|rank| rank.program),
-            ))
-            .with(Column::unsigned(
-                "rank",
-                "",
-                ranks.iter().map(|rank| rank.rank),
-            ));
+            .unsigned("program", "", ranks.iter().map(|rank| rank.program))
+            .unsigned("rank", "", ranks.iter().map(|rank| rank.rank));
         Moments::columns(
             Loss::columns(table, &losses),
             "anomalies per step",
@@ -77,23 +69,11 @@ impl StepStats {
             "steps of ranks",
             "Calls and anomalies of each rank and step.",
         )
-        .with(Column::unsigned(
-            "program",
-            "",
-            steps.iter().map(|step| step.program),
-        ))
-        .with(Column::unsigned(
-            "rank",
-            "",
-            steps.iter().map(|step| step.rank),
-        ))
-        .with(Column::unsigned(
-            "step",
-            "",
-            steps.iter().map(|step| step.step),
-        ))
-        .with(Column::times("start", steps.iter().map(|step| step.start)))
-        .with(Column::times("end", steps.iter().map(|step| step.end)));
+        .unsigned("program", "", steps.iter().map(|step| step.program))
+        .unsigned("rank", "", steps.iter().map(|step| step.rank))
+        .unsigned("step", "", steps.iter().map(|step| step.step))
+        .times("start", steps.iter().map(|step| step.start))
+        .times("end", steps.iter().map(|step| step.end));
         Moments::columns(Loss::columns(table, &losses), "score", "", &scores)
     }
 }
@@ -131,15 +111,8 @@ impl FunctionStats {
         };
         let losses: Vec<Loss> = named.iter().map(|(_, stats)| stats.loss).collect();
         let table = Table::new("functions", "Calls and anomalies of each function.")
-            .with(Column::unsigned(
-                "program",
-                "",
-                named.iter().map(|(name, _)| name.program),
-            ))
-            .with(Column::text(
-                "function",
-                named.iter().map(|(name, _)| &*name.name),
-            ));
+            .unsigned("program", "", named.iter().map(|(name, _)| name.program))
+            .text("function", named.iter().map(|(name, _)| &*name.name));
         let table = Loss::columns(table, &losses);
         let table = Moments::columns(table, "exclusive time", "ns", &moments(|it| it.exclusive));
         let table = Moments::columns(table, "inclusive time", "ns", &moments(|it| it.inclusive));
@@ -147,7 +120,7 @@ impl FunctionStats {
         let table = Moments::columns(table, "severity", "ns", &moments(|it| it.severities));
         let steps = |of: fn((u64, u64)) -> u64| named.iter().map(move |it| it.1.steps.map(of));
         table
-            .with(Column::unsigned("first step", "", steps(|steps| steps.0)))
-            .with(Column::unsigned("last step", "", steps(|steps| steps.1)))
+            .unsigned("first step", "", steps(|steps| steps.0))
+            .unsigned("last step", "", steps(|steps| steps.1))
     }
 }

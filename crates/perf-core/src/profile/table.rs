@@ -99,8 +99,8 @@ impl Profile {
         });
         let locations = kept.iter().map(|(_, id)| self.system().label(*id));
         let table = Table::new("severities", "Severities by call path and location.")
-            .with(Column::text("call path", paths))
-            .with(Column::text("location", locations));
+            .text("call path", paths)
+            .text("location", locations);
         let parts = chosen.iter().flat_map(Chosen::named_parts).zip(cells);
         Ok(parts.fold(table, |table, ((name, part), cells)| {
             table.with(part.column(name, cells))
@@ -170,8 +170,8 @@ impl Profile {
         let names = order.iter().map(|(path, _)| *path);
         let labels = self.call_path_labels();
         let names = names.map(|path| labels.label(path));
-        let mut table = Table::new("call paths", "Call paths, summed over locations.")
-            .with(Column::text("call path", names));
+        let mut table =
+            Table::new("call paths", "Call paths, summed over locations.").text("call path", names);
         for it in &chosen {
             let mut columns: Vec<Vec<Option<Value>>> = vec![Vec::new(); it.parts.len()];
             for (path, _) in &order {
@@ -191,7 +191,7 @@ impl Profile {
                     .iter()
                     .map(|value| 100.0 * value.map_or(0.0, Value::as_f64) / all);
                 let name = format!("share of {}", it.name());
-                table = table.with(Column::floats(name, "%", share));
+                table = table.floats(name, "%", share);
             }
         }
         Ok(table)

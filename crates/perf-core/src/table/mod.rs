@@ -1,6 +1,7 @@
 //! [`Table`]: a result of an analysis as named, typed columns with units.
 
 mod cell;
+mod columns;
 #[cfg(feature = "render")]
 mod render;
 
@@ -17,11 +18,11 @@ use std::collections::HashMap;
 /// text, CSV or JSON, and other crates show tables on pages. Cells may be missing.
 ///
 /// ```
-/// use perf_core::{Cell, Column, Nanos, Table};
+/// use perf_core::{Cell, Nanos, Table};
 /// let table = Table::new("regions", "Exclusive time of each region.")
-///     .with(Column::text("region", ["main", "solve"]))
-///     .with(Column::times("exclusive time", [Nanos(40_000), Nanos(60_000)]))
-///     .with(Column::floats("share", "%", [40.0, 60.0]));
+///     .text("region", ["main", "solve"])
+///     .times("exclusive time", [Nanos(40_000), Nanos(60_000)])
+///     .floats("share", "%", [40.0, 60.0]);
 /// assert_eq!(table.rows(), 2);
 /// let longest = table.sorted_by("exclusive time", true).head(1);
 /// assert_eq!(longest.cell(0, "region"), Some(Cell::Text("solve")));
@@ -414,9 +415,9 @@ impl Table {
     /// Returns the columns of these names, in that order. Names that do not exist are dropped.
     ///
     /// ```
-    /// use perf_core::{Column, Table};
-    /// let table = Table::new("ranks", "").with(Column::unsigned("rank", "", [0u64, 1]))
-    ///     .with(Column::unsigned("visits", "", [7u64, 9]));
+    /// use perf_core::Table;
+    /// let table = Table::new("ranks", "").unsigned("rank", "", [0u64, 1])
+    ///     .unsigned("visits", "", [7u64, 9]);
     /// assert_eq!(table.select(&["visits"]).columns().len(), 1);
     /// ```
     #[must_use]
@@ -440,8 +441,8 @@ mod tests {
         #[test]
         fn rows_stay_together_when_sorted(cells in prop::collection::vec(prop::option::of(0u64..9), 0..40)) {
             let table = Table::new("rows", "")
-                .with(Column::unsigned("value", "", cells.clone()))
-                .with(Column::unsigned("row", "", 0..cells.len()));
+                .unsigned("value", "", cells.clone())
+                .unsigned("row", "", 0..cells.len());
             for descending in [false, true] {
                 let sorted = table.sorted_by("value", descending);
                 prop_assert_eq!(sorted.rows(), cells.len());
@@ -473,13 +474,13 @@ mod tests {
     #[should_panic(expected = "cells of column `b` of table `t`")]
     fn columns_have_equal_lengths() {
         let _ = Table::new("t", "")
-            .with(Column::flags("a", [true]))
-            .with(Column::flags("b", [true, false]));
+            .flags("a", [true])
+            .flags("b", [true, false]);
     }
 
     #[test]
     fn missing_rows_and_columns_are_dropped() {
-        let table = Table::new("t", "").with(Column::floats("a", "%", [f64::NAN, 2.0]));
+        let table = Table::new("t", "").floats("a", "%", [f64::NAN, 2.0]);
         assert_eq!(table.cell(0, "a"), Some(Cell::Missing));
         assert_eq!((table.cell(2, "a"), table.cell(0, "b")), (None, None));
         assert_eq!(table.text_of(2, "a"), "");

@@ -10,10 +10,10 @@ impl Table {
     /// aligned left; numbers with their units are aligned right.
     ///
     /// ```
-    /// use perf_core::{Column, Nanos, Table};
+    /// use perf_core::{Nanos, Table};
     /// let table = Table::new("regions", "Visits of each region.")
-    ///     .with(Column::text("region", ["main", "solve"]))
-    ///     .with(Column::unsigned("visits", "", [1u64, 1200]));
+    ///     .text("region", ["main", "solve"])
+    ///     .unsigned("visits", "", [1u64, 1200]);
     /// assert_eq!(table.to_text(), "  region  visits\n  main         1\n  solve    1 200\n");
     /// ```
     pub fn to_text(&self) -> String {
@@ -47,9 +47,9 @@ impl Table {
     /// whole nanoseconds, other numbers have all their digits, and missing cells are empty.
     ///
     /// ```
-    /// use perf_core::{Column, Nanos, Table};
-    /// let table = Table::new("regions", "").with(Column::text("region", ["a, b"]))
-    ///     .with(Column::times("time", [Nanos(1_500)]));
+    /// use perf_core::{Nanos, Table};
+    /// let table = Table::new("regions", "").text("region", ["a, b"])
+    ///     .times("time", [Nanos(1_500)]);
     /// let mut csv = Vec::new();
     /// table.write_csv(&mut csv)?;
     /// assert_eq!(csv, b"region,time [ns]\n\"a, b\",1500\n");
@@ -81,8 +81,8 @@ impl Table {
     /// each column. Times are whole nanoseconds, and missing cells are `null`.
     ///
     /// ```
-    /// use perf_core::{Column, Table};
-    /// let table = Table::new("ranks", "").with(Column::unsigned("rank", "", [3u64]));
+    /// use perf_core::Table;
+    /// let table = Table::new("ranks", "").unsigned("rank", "", [3u64]);
     /// let mut json = Vec::new();
     /// table.write_json(&mut json)?;
     /// let text = String::from_utf8(json).expect("JSON is UTF-8");
@@ -148,16 +148,16 @@ impl Serialize for Table {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Column, Nanos, Table};
+    use crate::{Nanos, Table};
 
     fn table() -> Table {
         Table::new("cells", "Cells of every type.")
-            .with(Column::text("name", [Some("a\"b\nc"), None]))
-            .with(Column::times("time", [Some(Nanos(-7)), None]))
-            .with(Column::unsigned("count", "", [Some(u64::MAX), None]))
-            .with(Column::signed("step", "", [Some(i64::MIN), None]))
-            .with(Column::floats("share", "%", [0.1, f64::INFINITY]))
-            .with(Column::flags("known", [Some(true), None]))
+            .text("name", [Some("a\"b\nc"), None])
+            .times("time", [Some(Nanos(-7)), None])
+            .unsigned("count", "", [Some(u64::MAX), None])
+            .signed("step", "", [Some(i64::MIN), None])
+            .floats("share", "%", [0.1, f64::INFINITY])
+            .flags("known", [Some(true), None])
     }
 
     #[test]
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn whole_columns_have_no_decimals_and_shares_have_one() {
         let table = Table::new("numbers", "")
-            .with(Column::floats("whole", "", [8.0, 1_200.0]))
-            .with(Column::floats("mixed", "", [8.0, 0.5]))
-            .with(Column::floats("share", "%", [0.584, 52.9]));
+            .floats("whole", "", [8.0, 1_200.0])
+            .floats("mixed", "", [8.0, 0.5])
+            .floats("share", "%", [0.584, 52.9]);
         let text = "  whole  mixed   share\n      8   8.00   0.6 %\n  1 200  0.500  52.9 %\n";
         assert_eq!(table.to_text(), text);
     }

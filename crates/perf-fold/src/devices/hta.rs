@@ -9,58 +9,37 @@ use perf_core::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Selects which rules of Holistic Trace Analysis (HTA) are applied.
-///
-/// The defaults are those of HTA 0.5.
-///
-/// ```
-/// use perf_core::Job;
-/// use perf_fold::{Hta, HtaParams};
-/// let trace = perf_core::samples::device::trace();
-/// let found = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
-/// // It has no profiler steps, and rounding to whole microseconds turns 100 ns into 0.
-/// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
-/// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
-/// assert_eq!((exact[0].total, exact[0].idle), (100, 30));
-/// # Ok::<(), perf_fold::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct HtaParams {
-    /// `true` if work launched in the last profiler step counts.
-    include_last_profiler_step: bool,
-    /// `true` if times are rounded to whole microseconds.
-    round_inwards: bool,
-}
-
-impl Default for HtaParams {
-    fn default() -> Self {
-        HtaParams {
-            include_last_profiler_step: false,
-            round_inwards: true,
-        }
-    }
-}
-
-impl HtaParams {
-    /// Sets whether work that was launched in the last profiler step counts. Default: false.
+perf_core::parameters! {
+    /// Selects which rules of Holistic Trace Analysis (HTA) are applied.
     ///
-    /// HTA has an argument of the same name. In both cases work counts only if the host call that
-    /// launched it is known. This call must begin no later than the end of the last step (true) or
-    /// before its begin (false). **Work without a link therefore never counts.** Recordings with at
-    /// most one distinct step name are not filtered.
-    pub fn include_last_profiler_step(mut self, include: bool) -> Self {
-        self.include_last_profiler_step = include;
-        self
-    }
-
-    /// Sets whether times are rounded to whole microseconds, begins up and ends down. Default: true. HTA
-    /// does not round if `HTA_DISABLE_NS_ROUNDING` is set.
+    /// The defaults are those of HTA 0.5.
     ///
-    /// With rounding, work shorter than a microsecond may end before it begins and reduce the sums.
-    /// HTA behaves the same way.
-    pub fn round_inwards(mut self, round: bool) -> Self {
-        self.round_inwards = round;
-        self
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{Hta, HtaParams};
+    /// let trace = perf_core::samples::device::trace();
+    /// let found = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
+    /// // It has no profiler steps, and rounding to whole microseconds turns 100 ns into 0.
+    /// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
+    /// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
+    /// assert_eq!((exact[0].total, exact[0].idle), (100, 30));
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct HtaParams {
+        /// Sets whether work that was launched in the last profiler step counts. Default: false.
+        ///
+        /// HTA has an argument of the same name. In both cases work counts only if the host call that
+        /// launched it is known. This call must begin no later than the end of the last step (true) or
+        /// before its begin (false). **Work without a link therefore never counts.** Recordings with at
+        /// most one distinct step name are not filtered.
+        include_last_profiler_step: bool = false,
+        /// Sets whether times are rounded to whole microseconds, begins up and ends down. Default: true. HTA
+        /// does not round if `HTA_DISABLE_NS_ROUNDING` is set.
+        ///
+        /// With rounding, work shorter than a microsecond may end before it begins and reduce the sums.
+        /// HTA behaves the same way.
+        round_inwards: bool = true,
     }
 }
 

@@ -52,22 +52,24 @@ pub enum Span {
     Window(TimeRange),
 }
 
-/// Parameters of [`Devices`]. Every value is valid, so there is no check.
-///
-/// ```
-/// use perf_fold::{DeviceParams, Span, Work, WorkRules};
-/// let rules = WorkRules::default().before(Work::Communication, "halo_*");
-/// let params = DeviceParams::new().rules(rules).span(Span::Job).keep_gaps(true);
-/// # let _ = params;
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DeviceParams {
-    /// Rules that classify work.
-    rules: WorkRules,
-    /// Period over which utilisation is computed.
-    span: Span,
-    /// `true` if each gap is kept.
-    keep_gaps: bool,
+perf_core::parameters! {
+    /// Parameters of [`Devices`]. Every value is valid, so there is no check.
+    ///
+    /// ```
+    /// use perf_fold::{DeviceParams, Span, Work, WorkRules};
+    /// let rules = WorkRules::default().before(Work::Communication, "halo_*");
+    /// let params = DeviceParams::new().rules(rules).span(Span::Job).keep_gaps(true);
+    /// # let _ = params;
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DeviceParams {
+        /// Sets the rules that classify work. Default: [`WorkRules::default`].
+        rules: WorkRules = WorkRules::default(),
+        /// Sets the period over which utilisation is computed. Default: [`Span::Own`].
+        span: Span = Span::default(),
+        /// Keeps each gap in [`Device::gaps`]. Default: `false`. A gap takes 32 bytes.
+        keep_gaps: bool = false,
+    }
 }
 
 impl DeviceParams {
@@ -75,24 +77,6 @@ impl DeviceParams {
     /// kept.
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Sets the rules that classify work. Default: [`WorkRules::default`].
-    pub fn rules(mut self, rules: WorkRules) -> Self {
-        self.rules = rules;
-        self
-    }
-
-    /// Sets the period over which utilisation is computed. Default: [`Span::Own`].
-    pub fn span(mut self, span: Span) -> Self {
-        self.span = span;
-        self
-    }
-
-    /// Keeps each gap in [`Device::gaps`]. Default: `false`. A gap takes 32 bytes.
-    pub fn keep_gaps(mut self, keep: bool) -> Self {
-        self.keep_gaps = keep;
-        self
     }
 }
 

@@ -141,35 +141,17 @@ impl Named<'_> {
         let utilisation = Utilisation::table("device", named, self.clock);
         let starts = all().map(|it| self.clock.nanos(it.window.start));
         let table = Table::new("devices", "Busy time of devices.")
-            .with(Column::text(
-                "device",
-                self.all.iter().map(|(_, name)| name.as_str()),
-            ))
-            .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
-            .with(Column::unsigned(
-                "streams",
-                "",
-                all().map(|it| it.streams.len()),
-            ))
-            .with(Column::times("start", starts));
+            .text("device", self.all.iter().map(|(_, name)| name.as_str()))
+            .unsigned("rank", "", all().map(|it| it.rank))
+            .unsigned("streams", "", all().map(|it| it.streams.len()))
+            .times("start", starts);
         let columns = utilisation.columns().iter().skip(1).cloned();
         columns
             .fold(table, Table::with)
-            .with(Column::times(
-                "idle",
-                all().map(|it| self.time(it.all_idle())),
-            ))
-            .with(Column::unsigned("events", "", all().map(|it| it.events)))
-            .with(Column::unsigned(
-                "instants",
-                "",
-                all().map(|it| it.instants),
-            ))
-            .with(Column::unsigned(
-                "unlinked",
-                "",
-                all().map(|it| it.unlinked),
-            ))
+            .times("idle", all().map(|it| self.time(it.all_idle())))
+            .unsigned("events", "", all().map(|it| it.events))
+            .unsigned("instants", "", all().map(|it| it.instants))
+            .unsigned("unlinked", "", all().map(|it| it.unlinked))
     }
 
     fn work(&self) -> Table {
@@ -182,11 +164,11 @@ impl Named<'_> {
             |(it, _, work): &(&Device, _, Work)| percent(it.busy(*work), it.utilisation.span);
         let events = rows.iter().map(|(it, _, work)| it.count(*work));
         Table::new("work", "Busy time of devices by kind of work.")
-            .with(Column::text("device", rows.iter().map(|row| row.1)))
-            .with(Column::text("work", rows.iter().map(|row| row.2.name())))
-            .with(Column::unsigned("events", "", events))
-            .with(Column::times("busy", busy))
-            .with(Column::floats("share", "%", rows.iter().map(share)))
+            .text("device", rows.iter().map(|row| row.1))
+            .text("work", rows.iter().map(|row| row.2.name()))
+            .unsigned("events", "", events)
+            .times("busy", busy)
+            .floats("share", "%", rows.iter().map(share))
     }
 
     fn overlap(&self) -> Table {
@@ -206,14 +188,11 @@ impl Named<'_> {
             "overlap of work",
             "Time in which work of two kinds is open.",
         )
-        .with(Column::text("device", rows.iter().map(|row| row.1)))
-        .with(Column::text("work", rows.iter().map(|row| row.2.0.name())))
-        .with(Column::text(
-            "other work",
-            rows.iter().map(|row| row.2.1.name()),
-        ))
-        .with(Column::times("time", times))
-        .with(Column::floats("share", "%", shares))
+        .text("device", rows.iter().map(|row| row.1))
+        .text("work", rows.iter().map(|row| row.2.0.name()))
+        .text("other work", rows.iter().map(|row| row.2.1.name()))
+        .times("time", times)
+        .floats("share", "%", shares)
     }
 
     fn causes(&self) -> Table {
@@ -229,11 +208,11 @@ impl Named<'_> {
             .iter()
             .map(|(it, _, cause)| percent(it.idle(*cause), it.utilisation.span));
         Table::new("idle causes", "Idle time of devices by cause.")
-            .with(Column::text("device", rows.iter().map(|row| row.1)))
-            .with(Column::text("cause", rows.iter().map(|row| row.2.name())))
-            .with(Column::times("time", times))
-            .with(Column::floats("share of idle", "%", of_idle))
-            .with(Column::floats("share of span", "%", of_span))
+            .text("device", rows.iter().map(|row| row.1))
+            .text("cause", rows.iter().map(|row| row.2.name()))
+            .times("time", times)
+            .floats("share of idle", "%", of_idle)
+            .floats("share of span", "%", of_span)
     }
 
     fn streams(&self, definitions: &Definitions) -> Table {
@@ -245,18 +224,11 @@ impl Named<'_> {
             .iter()
             .map(|(it, _, stream)| percent(stream.busy, it.utilisation.span));
         Table::new("streams", "Busy time of the streams of devices.")
-            .with(Column::text("device", rows.iter().map(|row| row.1)))
-            .with(Column::text("stream", labels))
-            .with(Column::unsigned(
-                "events",
-                "",
-                rows.iter().map(|row| row.2.events),
-            ))
-            .with(Column::times(
-                "busy",
-                rows.iter().map(|row| self.time(row.2.busy)),
-            ))
-            .with(Column::floats("share", "%", shares))
+            .text("device", rows.iter().map(|row| row.1))
+            .text("stream", labels)
+            .unsigned("events", "", rows.iter().map(|row| row.2.events))
+            .times("busy", rows.iter().map(|row| self.time(row.2.busy)))
+            .floats("share", "%", shares)
     }
 
     fn gaps(&self) -> Table {
@@ -268,12 +240,12 @@ impl Named<'_> {
         let ends = rows.iter().map(|row| self.clock.nanos(row.2.2.end));
         let durations = rows.iter().map(|row| self.time(row.2.2.len()));
         Table::new("gaps", "Time without work on devices, by cause.")
-            .with(Column::text("device", rows.iter().map(|row| row.1)))
-            .with(Column::unsigned("gap", "", rows.iter().map(|row| row.2.0)))
-            .with(Column::times("start", starts))
-            .with(Column::times("end", ends))
-            .with(Column::times("duration", durations))
-            .with(Column::text("cause", rows.iter().map(|row| row.2.1.name())))
+            .text("device", rows.iter().map(|row| row.1))
+            .unsigned("gap", "", rows.iter().map(|row| row.2.0))
+            .times("start", starts)
+            .times("end", ends)
+            .times("duration", durations)
+            .text("cause", rows.iter().map(|row| row.2.1.name()))
     }
 }
 
@@ -315,17 +287,13 @@ impl Hta {
             "ranks",
             "Time of ranks, divided as in Holistic Trace Analysis.",
         )
-        .with(Column::unsigned(
-            "rank",
-            "",
-            ranks.iter().map(|rank| rank.rank),
-        ))
+        .unsigned("rank", "", ranks.iter().map(|rank| rank.rank))
         .with(times("total", |rank| rank.total))
         .with(times("busy", Hta::busy))
         .with(times("idle", |rank| rank.idle))
         .with(times("compute", |rank| rank.compute))
         .with(times("non-compute", |rank| rank.non_compute))
-        .with(Column::floats("utilisation", "%", utilisation))
+        .floats("utilisation", "%", utilisation)
         .with(counts("events", |rank| rank.events))
         .with(counts("skipped events", |rank| rank.left_out))
         .with(counts("steps", |rank| rank.steps as u64))
@@ -354,12 +322,8 @@ impl DeviceCopies {
             ("launch unknown", self.unlinked),
         ];
         let others = Table::new("copies without a line", "Copies without a line.")
-            .with(Column::text("reason", others.map(|(reason, _)| reason)))
-            .with(Column::unsigned(
-                "copies",
-                "",
-                others.map(|(_, count)| count),
-            ));
+            .text("reason", others.map(|(reason, _)| reason))
+            .unsigned("copies", "", others.map(|(_, count)| count));
         [Line::table(&self.lines, definitions), others]
     }
 }

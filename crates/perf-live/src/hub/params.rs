@@ -5,150 +5,61 @@ use crate::error::within;
 use perf_anomaly::server::{CheckedServerParams, Server};
 use std::time::Duration;
 
-/// Limits and intervals of a server. [`Hub::params`](super::Hub::params) returns the defaults.
-///
-/// ```
-/// use perf_live::hub::Hub;
-/// use std::time::Duration;
-/// let params = Hub::params().keep_steps(10_000).keep_bytes(1 << 30).forget(Duration::from_secs(3600));
-/// assert!(params.check().is_ok());
-/// assert!(Hub::params().queue(0).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HubParams {
-    /// Largest number of waiting messages.
-    pub(super) queue: usize,
-    /// Largest size of waiting messages in bytes.
-    pub(super) bytes: usize,
-    /// Largest number of messages in a batch.
-    pub(super) batch: usize,
-    /// Size of the log in bytes after which the complete state is stored.
-    pub(super) log: u64,
-    /// Largest number of clients and of ranks.
-    pub(super) clients: usize,
-    /// Largest number of functions.
-    pub(super) names: usize,
-    /// Number of steps of each rank in memory.
-    pub(super) history: usize,
-    /// Number of deltas between views; `None` for the number of clients.
-    pub(super) publish: Option<u64>,
-    /// `true` if models do not change.
-    pub(super) frozen: bool,
-    /// Time without a message after which a client is forgotten.
-    pub(super) forget: Duration,
-    /// Largest size of records in bytes; `None` for no limit.
-    pub(super) keep_bytes: Option<u64>,
-    /// Number of last steps with records; `None` for all steps.
-    pub(super) keep_steps: Option<u64>,
-}
-
-impl Default for HubParams {
-    fn default() -> Self {
-        HubParams {
-            queue: 16_384,
-            bytes: 64 << 20,
-            batch: 2048,
-            log: 64 << 20,
-            clients: 1 << 17,
-            names: 1 << 16,
-            history: 64,
-            publish: None,
-            frozen: false,
-            forget: Duration::from_secs(86_400),
-            keep_bytes: None,
-            keep_steps: None,
-        }
+perf_core::parameters! {
+    /// Limits and intervals of a server. [`Hub::params`](super::Hub::params) returns the defaults.
+    ///
+    /// ```
+    /// use perf_live::hub::Hub;
+    /// use std::time::Duration;
+    /// let params = Hub::params().keep_steps(10_000).keep_bytes(1 << 30).forget(Duration::from_secs(3600));
+    /// assert!(params.check().is_ok());
+    /// assert!(Hub::params().queue(0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HubParams {
+        /// Sets the number of messages that may wait, in `1..=2^24`. Default: 16,384. Clients are asked
+        /// to send further messages again.
+        pub(super) queue: usize = 16_384,
+        /// Sets the size of messages that may wait, in bytes, in `2^16..=2^40`. Default: 64 MiB.
+        pub(super) bytes: usize = 64 << 20,
+        /// Sets the largest number of messages in a transaction, in `1..=2^24`. Default: 2,048.
+        pub(super) batch: usize = 2048,
+        /// Sets the size of logged deltas, in bytes, after which the complete state is stored. Default:
+        /// 64 MiB. If the state is large, the size is at least twice the size of the state. A restarted
+        /// server reads the state and the deltas that were logged since.
+        pub(super) log: u64 = 64 << 20,
+        /// Sets the largest number of clients and of ranks, in `1..=2^24`. Default: 131,072. Each start
+        /// of a program is a new client.
+        pub(super) clients: usize = 1 << 17,
+        /// Sets the largest number of functions, see
+        /// [`ServerParams::names`](perf_anomaly::server::ServerParams::names). Default: 65,536.
+        pub(super) names: usize = 1 << 16,
+        /// Sets the number of steps of each rank in memory, see
+        /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The
+        /// database contains all steps with an anomaly.
+        pub(super) history: usize = 64,
+        /// Sets the number of deltas after which there is a new view, see
+        /// [`ServerParams::publish`](perf_anomaly::server::ServerParams::publish). Default: the number
+        /// of clients.
+        pub(super) publish: Option<u64> = None => |deltas: impl Into<Option<u64>>| deltas.into(),
+        /// Sets whether models stay unchanged. Default: false.
+        pub(super) frozen: bool = false,
+        /// Sets the time without a message after which a client is forgotten, at least 1 s. Default:
+        /// one day. The data of forgotten clients is kept. If a forgotten client repeats its last
+        /// message, the message counts twice.
+        pub(super) forget: Duration = Duration::from_secs(86_400),
+        /// Sets the size limit for records of calls in the database, in bytes. Default: unlimited. If
+        /// the limit is exceeded, the least severe records of the older half are dropped, a tenth of
+        /// the limit at a time. Dropped records are [counted](super::Overview::dropped). The freed
+        /// space in the file is reused.
+        pub(super) keep_bytes: Option<u64> = None => |bytes: impl Into<Option<u64>>| bytes.into(),
+        /// Keeps records and steps of ranks only for the last `steps` steps of each program. Default:
+        /// all steps. Older steps are dropped a tenth of this number at a time.
+        pub(super) keep_steps: Option<u64> = None => |steps: impl Into<Option<u64>>| steps.into(),
     }
 }
 
 impl HubParams {
-    /// Sets the number of messages that may wait, in `1..=2^24`. Default: 16,384. Clients are asked
-    /// to send further messages again.
-    pub fn queue(mut self, messages: usize) -> Self {
-        self.queue = messages;
-        self
-    }
-
-    /// Sets the size of messages that may wait, in bytes, in `2^16..=2^40`. Default: 64 MiB.
-    pub fn bytes(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
-        self
-    }
-
-    /// Sets the largest number of messages in a transaction, in `1..=2^24`. Default: 2,048.
-    pub fn batch(mut self, messages: usize) -> Self {
-        self.batch = messages;
-        self
-    }
-
-    /// Sets the size of logged deltas, in bytes, after which the complete state is stored. Default:
-    /// 64 MiB. If the state is large, the size is at least twice the size of the state. A restarted
-    /// server reads the state and the deltas that were logged since.
-    pub fn log(mut self, bytes: u64) -> Self {
-        self.log = bytes;
-        self
-    }
-
-    /// Sets the largest number of clients and of ranks, in `1..=2^24`. Default: 131,072. Each start
-    /// of a program is a new client.
-    pub fn clients(mut self, clients: usize) -> Self {
-        self.clients = clients;
-        self
-    }
-
-    /// Sets the largest number of functions, see
-    /// [`ServerParams::names`](perf_anomaly::server::ServerParams::names). Default: 65,536.
-    pub fn names(mut self, names: usize) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Sets the number of steps of each rank in memory, see
-    /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The
-    /// database contains all steps with an anomaly.
-    pub fn history(mut self, steps: usize) -> Self {
-        self.history = steps;
-        self
-    }
-
-    /// Sets the number of deltas after which there is a new view, see
-    /// [`ServerParams::publish`](perf_anomaly::server::ServerParams::publish). Default: the number
-    /// of clients.
-    pub fn publish(mut self, deltas: impl Into<Option<u64>>) -> Self {
-        self.publish = deltas.into();
-        self
-    }
-
-    /// Sets whether models stay unchanged. Default: false.
-    pub fn frozen(mut self, is_frozen: bool) -> Self {
-        self.frozen = is_frozen;
-        self
-    }
-
-    /// Sets the time without a message after which a client is forgotten, at least 1 s. Default:
-    /// one day. The data of forgotten clients is kept. If a forgotten client repeats its last
-    /// message, the message counts twice.
-    pub fn forget(mut self, after: Duration) -> Self {
-        self.forget = after;
-        self
-    }
-
-    /// Sets the size limit for records of calls in the database, in bytes. Default: unlimited. If
-    /// the limit is exceeded, the least severe records of the older half are dropped, a tenth of
-    /// the limit at a time. Dropped records are [counted](super::Overview::dropped). The freed
-    /// space in the file is reused.
-    pub fn keep_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
-        self.keep_bytes = bytes.into();
-        self
-    }
-
-    /// Keeps records and steps of ranks only for the last `steps` steps of each program. Default:
-    /// all steps. Older steps are dropped a tenth of this number at a time.
-    pub fn keep_steps(mut self, steps: impl Into<Option<u64>>) -> Self {
-        self.keep_steps = steps.into();
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -5,39 +5,51 @@ use crate::error::within;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Access, limits and timeouts of the HTTP interface: see
-/// [`Service::params`](super::Service::params).
-///
-/// ```
-/// use perf_live::web::Service;
-/// use std::time::Duration;
-/// let params = Service::params().token("0123456789abcdef").patience(Duration::from_secs(5));
-/// // The token is never printed.
-/// assert!(!format!("{params:?}").contains("0123456789abcdef"));
-/// assert!(params.check().is_ok() && Service::params().check().is_err());
-/// ```
-#[derive(Clone, PartialEq, Eq)]
-pub struct WebParams {
-    /// Address to listen on.
-    pub(super) address: SocketAddr,
-    /// Token that clients must send to write.
-    pub(super) token: String,
-    /// Additional host names.
-    pub(super) hosts: Vec<String>,
-    /// Largest message in bytes.
-    pub(super) body: usize,
-    /// Largest total size of messages and views in transit, in bytes.
-    pub(super) bodies: usize,
-    /// Largest number of connections.
-    pub(super) connections: usize,
-    /// Timeout for the head of a request.
-    pub(super) head: Duration,
-    /// Timeout for a body or a blocked connection.
-    pub(super) patience: Duration,
-    /// Shortest interval between events.
-    pub(super) tick: Duration,
-    /// Largest number of pages that receive events.
-    pub(super) pages: usize,
+perf_core::parameters! {
+    /// Access, limits and timeouts of the HTTP interface: see
+    /// [`Service::params`](super::Service::params).
+    ///
+    /// ```
+    /// use perf_live::web::Service;
+    /// use std::time::Duration;
+    /// let params = Service::params().token("0123456789abcdef").patience(Duration::from_secs(5));
+    /// // The token is never printed.
+    /// assert!(!format!("{params:?}").contains("0123456789abcdef"));
+    /// assert!(params.check().is_ok() && Service::params().check().is_err());
+    /// ```
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct WebParams {
+        /// Sets the address to listen on. Default: a free port of the loopback interface, which is not
+        /// reachable from other machines.
+        pub(super) address: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 0)),
+        /// Sets the token that clients must send to write. It needs at least 16 visible ASCII
+        /// characters and has no default. Readers need no token.
+        pub(super) token: String = String::new() => |token: impl Into<String>| token.into(),
+        /// Sets the size of the largest message in bytes. Default: 8 MiB; at least 1 KiB, at most 1
+        /// GiB.
+        pub(super) body: usize = 8 << 20,
+        /// Sets the largest total size of all messages and views in transit, in bytes. Default: 128
+        /// MiB; at least [`body`](Self::body), at most 1 TiB.
+        pub(super) bodies: usize = 128 << 20,
+        /// Sets the largest number of connections. Further connections are closed at once. Default:
+        /// 16,384; at least 1, at most 2^20.
+        pub(super) connections: usize = 16_384,
+        /// Sets the timeout for the head of a request, including the wait for the request. A connection
+        /// that is silent for longer is closed; clients then open another connection. Default: 15 s; at
+        /// least 10 ms, at most one day.
+        pub(super) head: Duration = Duration::from_secs(15),
+        /// Sets the timeout for receiving a body, and for sending to a peer that accepts no data.
+        /// Default: 30 s; at least 10 ms, at most one day.
+        pub(super) patience: Duration = Duration::from_secs(30),
+        /// Sets the shortest interval between events for a page. Default: 250 ms; at least 100 ms, at
+        /// most one day.
+        pub(super) tick: Duration = Duration::from_millis(250),
+        /// Sets the largest number of pages that receive events. Default: 64; at most 2^20.
+        pub(super) pages: usize = 64,
+    } and {
+        /// Additional host names.
+        pub(super) hosts: Vec<String> = Vec::new(),
+    }
 }
 
 /// The output omits the token and the limits.
@@ -49,95 +61,15 @@ impl std::fmt::Debug for WebParams {
     }
 }
 
-impl Default for WebParams {
-    fn default() -> Self {
-        WebParams {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            token: String::new(),
-            hosts: Vec::new(),
-            body: 8 << 20,
-            bodies: 128 << 20,
-            connections: 16_384,
-            head: Duration::from_secs(15),
-            patience: Duration::from_secs(30),
-            tick: Duration::from_millis(250),
-            pages: 64,
-        }
-    }
-}
-
 /// Upper bound on times, because clocks have a limited range.
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl WebParams {
-    /// Sets the address to listen on. Default: a free port of the loopback interface, which is not
-    /// reachable from other machines.
-    pub fn address(mut self, address: SocketAddr) -> Self {
-        self.address = address;
-        self
-    }
-
-    /// Sets the token that clients must send to write. It needs at least 16 visible ASCII
-    /// characters and has no default. Readers need no token.
-    pub fn token(mut self, token: impl Into<String>) -> Self {
-        self.token = token.into();
-        self
-    }
-
     /// Adds a host name under which requests are accepted, in addition to addresses and
     /// `localhost`. Requests with other names are rejected, which protects against DNS rebinding.
     /// Default: none.
     pub fn host(mut self, name: impl Into<String>) -> Self {
         self.hosts.push(name.into());
-        self
-    }
-
-    /// Sets the size of the largest message in bytes. Default: 8 MiB; at least 1 KiB, at most 1
-    /// GiB.
-    pub fn body(mut self, bytes: usize) -> Self {
-        self.body = bytes;
-        self
-    }
-
-    /// Sets the largest total size of all messages and views in transit, in bytes. Default: 128
-    /// MiB; at least [`body`](Self::body), at most 1 TiB.
-    pub fn bodies(mut self, bytes: usize) -> Self {
-        self.bodies = bytes;
-        self
-    }
-
-    /// Sets the largest number of connections. Further connections are closed at once. Default:
-    /// 16,384; at least 1, at most 2^20.
-    pub fn connections(mut self, connections: usize) -> Self {
-        self.connections = connections;
-        self
-    }
-
-    /// Sets the timeout for the head of a request, including the wait for the request. A connection
-    /// that is silent for longer is closed; clients then open another connection. Default: 15 s; at
-    /// least 10 ms, at most one day.
-    pub fn head(mut self, time: Duration) -> Self {
-        self.head = time;
-        self
-    }
-
-    /// Sets the timeout for receiving a body, and for sending to a peer that accepts no data.
-    /// Default: 30 s; at least 10 ms, at most one day.
-    pub fn patience(mut self, time: Duration) -> Self {
-        self.patience = time;
-        self
-    }
-
-    /// Sets the shortest interval between events for a page. Default: 250 ms; at least 100 ms, at
-    /// most one day.
-    pub fn tick(mut self, time: Duration) -> Self {
-        self.tick = time;
-        self
-    }
-
-    /// Sets the largest number of pages that receive events. Default: 64; at most 2^20.
-    pub fn pages(mut self, pages: usize) -> Self {
-        self.pages = pages;
         self
     }
 

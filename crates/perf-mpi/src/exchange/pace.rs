@@ -5,47 +5,26 @@ use mpi::topology::{Color, Communicator, SimpleCommunicator};
 use perf_anomaly::server::Server;
 use std::time::Duration;
 
-/// Frequency of an exchange.
-///
-/// ```
-/// use perf_mpi::Pace;
-/// use std::time::Duration;
-/// let pace = Pace::default().period(Duration::from_secs(1)).poll(Duration::from_millis(5));
-/// assert_ne!(pace, Pace::default());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Time from one round to the next.
-    pub(super) period: Duration,
-    /// Time between two checks for messages.
-    pub(super) poll: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace {
-            period: Duration::from_millis(200),
-            poll: Duration::from_millis(1),
-        }
-    }
-}
-
-impl Pace {
-    /// Sets the time from one round to the next, default 200 ms. A round begins when the slowest
-    /// rank is ready; the programs of the other ranks do not wait for it.
-    pub fn period(mut self, period: Duration) -> Self {
-        self.period = period;
-        self
-    }
-
-    /// Sets the time between two checks for messages, default 1 ms.
+perf_core::parameters! {
+    /// Frequency of an exchange.
     ///
-    /// It applies to the thread of a [`Background`](crate::Background), and to a
-    /// [`Polled`](crate::Polled) that is finishing. Each check takes about one microsecond of CPU
-    /// time.
-    pub fn poll(mut self, poll: Duration) -> Self {
-        self.poll = poll;
-        self
+    /// ```
+    /// use perf_mpi::Pace;
+    /// use std::time::Duration;
+    /// let pace = Pace::default().period(Duration::from_secs(1)).poll(Duration::from_millis(5));
+    /// assert_ne!(pace, Pace::default());
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pace {
+        /// Sets the time from one round to the next, default 200 ms. A round begins when the slowest
+        /// rank is ready; the programs of the other ranks do not wait for it.
+        pub(super) period: Duration = Duration::from_millis(200),
+        /// Sets the time between two checks for messages, default 1 ms.
+        ///
+        /// It applies to the thread of a [`Background`](crate::Background), and to a
+        /// [`Polled`](crate::Polled) that is finishing. Each check takes about one microsecond of CPU
+        /// time.
+        pub(super) poll: Duration = Duration::from_millis(1),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::surrogate::Random;
 use crate::{Error, Result};
 use candidates::{Candidates, is_coarsening};
 use evidence::Evidence;
-use perf_core::{Column, Job, Profile, Table, parallel};
+use perf_core::{Job, Profile, Table, parallel};
 use perf_topology::{Axis, Place, Shape, Topology};
 use views::Views;
 
@@ -27,85 +27,38 @@ const MAX_ADDITIONS: usize = 2_000_000_000;
 /// Number of views that are compared even if they exceed [`MAX_ADDITIONS`].
 const MIN_VIEWS: usize = 8;
 
-/// Parameters of a search for the grid of a profile. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_spectral::GridParams;
-/// assert!(GridParams::default().surrogates(199).level(0.005).check().is_ok());
-/// assert!(GridParams::default().axes(1).check().is_err());
-/// // 99 surrogates show no p-value below 0.01.
-/// assert!(GridParams::default().surrogates(99).level(0.001).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct GridParams {
-    /// Largest number of axes.
-    axes: usize,
-    /// Number of permutations.
-    surrogates: usize,
-    /// Largest p-value of a proposal.
-    level: f64,
-    /// Largest evidence of a rival, relative to that of a proposal.
-    margin: f64,
-    /// Largest number of views.
-    views: usize,
-    /// Seed of the permutations.
-    seed: u64,
-}
-
-impl Default for GridParams {
-    fn default() -> Self {
-        GridParams {
-            axes: 4,
-            surrogates: 99,
-            level: 0.01,
-            margin: 0.9,
-            views: 256,
-            seed: 0,
-        }
+perf_core::parameters! {
+    /// Parameters of a search for the grid of a profile. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_spectral::GridParams;
+    /// assert!(GridParams::default().surrogates(199).level(0.005).check().is_ok());
+    /// assert!(GridParams::default().axes(1).check().is_err());
+    /// // 99 surrogates show no p-value below 0.01.
+    /// assert!(GridParams::default().surrogates(99).level(0.001).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct GridParams {
+        /// Sets the largest number of axes, 2 to 4; default 4.
+        axes: usize = 4,
+        /// Sets the number of surrogates, which are permutations of the processes; default 99, at most
+        /// 65,536. The smallest p-value is `1 / (surrogates + 1)`.
+        surrogates: usize = 99,
+        /// Sets the largest p-value of a proposal, between 0 and 1; default 0.01.
+        level: f64 = 0.01,
+        /// Sets the evidence that a rival of a proposal may have, relative to that of the proposal, in
+        /// `0.0..=1.0`; default 0.9.
+        margin: f64 = 0.9,
+        /// Sets the largest number of views; default 256. Those with the largest variation, relative to
+        /// the largest of their metric, are compared.
+        views: usize = 256,
+        /// Sets the seed of the permutations; default 0. The same seed gives the same result on any
+        /// number of threads.
+        seed: u64 = 0,
     }
 }
 
 impl GridParams {
-    /// Sets the largest number of axes, 2 to 4; default 4.
-    pub fn axes(mut self, axes: usize) -> Self {
-        self.axes = axes;
-        self
-    }
-
-    /// Sets the number of surrogates, which are permutations of the processes; default 99, at most
-    /// 65,536. The smallest p-value is `1 / (surrogates + 1)`.
-    pub fn surrogates(mut self, surrogates: usize) -> Self {
-        self.surrogates = surrogates;
-        self
-    }
-
-    /// Sets the largest p-value of a proposal, between 0 and 1; default 0.01.
-    pub fn level(mut self, level: f64) -> Self {
-        self.level = level;
-        self
-    }
-
-    /// Sets the evidence that a rival of a proposal may have, relative to that of the proposal, in
-    /// `0.0..=1.0`; default 0.9.
-    pub fn margin(mut self, margin: f64) -> Self {
-        self.margin = margin;
-        self
-    }
-
-    /// Sets the largest number of views; default 256. Those with the largest variation, relative to
-    /// the largest of their metric, are compared.
-    pub fn views(mut self, views: usize) -> Self {
-        self.views = views;
-        self
-    }
-
-    /// Sets the seed of the permutations; default 0. The same seed gives the same result on any
-    /// number of threads.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors
@@ -410,19 +363,11 @@ impl Grids {
             Assignment::System => "node, process",
         };
         Table::new("grids", "Candidates for the grid of the processes.")
-            .with(Column::text("grid", all().map(GridCandidate::name)))
-            .with(Column::text("assignment", all().map(assignment)))
-            .with(Column::flags("machine", all().map(|it| it.is_machine)))
-            .with(Column::floats("evidence", "", all().map(|it| it.evidence)))
-            .with(Column::floats(
-                "share",
-                "%",
-                all().map(|it| 100.0 * it.share),
-            ))
-            .with(Column::floats(
-                "chance",
-                "%",
-                all().map(|it| 100.0 * it.chance),
-            ))
+            .text("grid", all().map(GridCandidate::name))
+            .text("assignment", all().map(assignment))
+            .flags("machine", all().map(|it| it.is_machine))
+            .floats("evidence", "", all().map(|it| it.evidence))
+            .floats("share", "%", all().map(|it| 100.0 * it.share))
+            .floats("chance", "%", all().map(|it| 100.0 * it.chance))
     }
 }

@@ -53,47 +53,44 @@ pub(super) struct RequestedMetric {
     pub(super) is_needed: bool,
 }
 
-/// Parameters of [`Extract`]. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_core::{Job, Nanos};
-/// use perf_track::{Delimiter, Extract};
-/// let trace = perf_core::samples::cosmo::trace();
-/// // Calls of SPECS as bursts, from one millisecond on.
-/// let extract = Extract::params()
-///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
-///     .min_duration(Nanos(1_000_000))
-///     .check()?;
-/// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;
-/// assert_eq!(dropped.found.bursts, 40 * 60);
-/// assert_eq!(bursts.len() as u64, dropped.found.bursts);
-/// # Ok::<(), perf_track::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct ExtractParams {
-    /// Rule for begin and end.
-    delimiter: Delimiter,
-    /// Formulas of the metrics, each with `true` if the metric is required.
-    metrics: Vec<(String, bool)>,
-    /// `true` to add all metrics of the recording.
-    all_counters: bool,
-    /// Shortest duration.
-    min_duration: Option<Nanos>,
-    /// Longest duration.
-    max_duration: Option<Nanos>,
-    /// Ranges of metrics.
-    ranges: Vec<Limits>,
-    /// Rule for divisions by 0.
-    zero: ZeroDivision,
+perf_core::parameters! {
+    /// Parameters of [`Extract`]. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_core::{Job, Nanos};
+    /// use perf_track::{Delimiter, Extract};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// // Calls of SPECS as bursts, from one millisecond on.
+    /// let extract = Extract::params()
+    ///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
+    ///     .min_duration(Nanos(1_000_000))
+    ///     .check()?;
+    /// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;
+    /// assert_eq!(dropped.found.bursts, 40 * 60);
+    /// assert_eq!(bursts.len() as u64, dropped.found.bursts);
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    #[derive(Clone, Debug)]
+    pub struct ExtractParams {
+        /// Sets the rule for the begin and end of a burst; default [`Delimiter::Auto`].
+        delimiter: Delimiter = Delimiter::default(),
+        /// Adds every other metric of the recording as an optional metric; default `false`.
+        all_counters: bool = false,
+        /// Drops bursts shorter than this; default 0.
+        min_duration: Option<Nanos> = None => |duration: Nanos| Some(duration),
+        /// Drops bursts longer than this; default unlimited.
+        max_duration: Option<Nanos> = None => |duration: Nanos| Some(duration),
+    } and {
+        /// Formulas of the metrics, each with `true` if the metric is required.
+        metrics: Vec<(String, bool)> = Vec::new(),
+        /// Ranges of metrics.
+        ranges: Vec<Limits> = Vec::new(),
+        /// Rule for divisions by 0.
+        zero: ZeroDivision = ZeroDivision::default(),
+    }
 }
 
 impl ExtractParams {
-    /// Sets the rule for the begin and end of a burst; default [`Delimiter::Auto`].
-    pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
-        self.delimiter = delimiter;
-        self
-    }
-
     /// Adds a required metric as a [`Formula`]. Default: none; bursts always have their duration.
     pub fn metric(mut self, formula: impl Into<String>) -> Self {
         self.metrics.push((formula.into(), true));
@@ -103,24 +100,6 @@ impl ExtractParams {
     /// Adds an optional metric as a [`Formula`]. Default: none.
     pub fn also(mut self, formula: impl Into<String>) -> Self {
         self.metrics.push((formula.into(), false));
-        self
-    }
-
-    /// Adds every other metric of the recording as an optional metric; default `false`.
-    pub fn all_counters(mut self, all: bool) -> Self {
-        self.all_counters = all;
-        self
-    }
-
-    /// Drops bursts shorter than this; default 0.
-    pub fn min_duration(mut self, duration: Nanos) -> Self {
-        self.min_duration = Some(duration);
-        self
-    }
-
-    /// Drops bursts longer than this; default unlimited.
-    pub fn max_duration(mut self, duration: Nanos) -> Self {
-        self.max_duration = Some(duration);
         self
     }
 

@@ -63,18 +63,15 @@ impl Bursts {
         let names = rows().map(|burst| thread(burst.thread).map(|it: &Thread| it.name.as_str()));
         let processes = rows().map(|burst| thread(burst.thread).map(|it| it.process));
         let table = Table::new("bursts", "CPU bursts.")
-            .with(Column::text("thread", names))
-            .with(Column::unsigned("process", "", processes))
-            .with(Column::times("begin", rows().map(|burst| burst.begin)))
-            .with(Column::times("end", rows().map(|burst| burst.end)))
-            .with(Column::times(
+            .text("thread", names)
+            .unsigned("process", "", processes)
+            .times("begin", rows().map(|burst| burst.begin))
+            .times("end", rows().map(|burst| burst.end))
+            .times(
                 "duration",
                 rows().map(|burst| duration(burst.begin, burst.end)),
-            ))
-            .with(Column::text(
-                "status",
-                self.kinds().iter().map(|kind| kind.name()),
-            ));
+            )
+            .text("status", self.kinds().iter().map(|kind| kind.name()));
         let metrics = self.columns().iter().map(|metric| {
             Column::floats(
                 metric.name.clone(),
@@ -84,8 +81,8 @@ impl Bursts {
         });
         metrics
             .fold(table, Table::with)
-            .with(Column::text("callers before", before))
-            .with(Column::text("callers after", after))
+            .text("callers before", before)
+            .text("callers after", after)
     }
 }
 
@@ -131,13 +128,11 @@ impl Frame {
                 amounts.entry(*id).or_default().add(duration);
             }
         }
-        let clusters = Table::new("clusters", "Clusters of CPU bursts.").with(Column::text(
-            "cluster",
-            amounts.keys().map(ToString::to_string),
-        ));
+        let clusters = Table::new("clusters", "Clusters of CPU bursts.")
+            .text("cluster", amounts.keys().map(ToString::to_string));
         let amounts: Vec<Amount> = amounts.into_values().collect();
         [
-            bursts.table().with(Column::text("cluster", cluster)),
+            bursts.table().text("cluster", cluster),
             amount_columns(clusters, &amounts, all),
         ]
     }
@@ -168,16 +163,9 @@ impl Labels {
         }
         let share = |count: &usize| 100.0 * *count as f64 / self.len() as f64;
         Table::new("clusters", "Clusters of points.")
-            .with(Column::text(
-                "cluster",
-                points.keys().map(ToString::to_string),
-            ))
-            .with(Column::unsigned("points", "", points.values().copied()))
-            .with(Column::floats(
-                "share of points",
-                "%",
-                points.values().map(share),
-            ))
+            .text("cluster", points.keys().map(ToString::to_string))
+            .unsigned("points", "", points.values().copied())
+            .floats("share of points", "%", points.values().map(share))
     }
 }
 
@@ -185,17 +173,9 @@ impl Labels {
 fn amount_columns(table: Table, amounts: &[Amount], all: Amount) -> Table {
     let share = |amount: &Amount| 100.0 * amount.time.0 as f64 / all.time.0 as f64;
     table
-        .with(Column::unsigned(
-            "bursts",
-            "",
-            amounts.iter().map(|it| it.bursts),
-        ))
-        .with(Column::times("time", amounts.iter().map(|it| it.time)))
-        .with(Column::floats(
-            "share of time",
-            "%",
-            amounts.iter().map(share),
-        ))
+        .unsigned("bursts", "", amounts.iter().map(|it| it.bursts))
+        .times("time", amounts.iter().map(|it| it.time))
+        .floats("share of time", "%", amounts.iter().map(share))
 }
 
 impl Dropped {
@@ -243,8 +223,8 @@ impl Dropped {
             "bursts by status",
             "CPU bursts that were found, kept and dropped.",
         )
-        .with(Column::text("status", rows.iter().map(|row| row.0)))
-        .with(Column::text("metric", rows.iter().map(|row| row.1.clone())));
+        .text("status", rows.iter().map(|row| row.0))
+        .text("metric", rows.iter().map(|row| row.1.clone()));
         let counts = [
             ("calls of no duration", self.empty),
             ("resets of counters", self.resets),
@@ -255,12 +235,8 @@ impl Dropped {
             ("repairs of calls", self.repairs.repairs()),
         ];
         let counts = Table::new("counts", "Counts of the extraction of CPU bursts.")
-            .with(Column::text("count of", counts.map(|(name, _)| name)))
-            .with(Column::unsigned(
-                "count",
-                "",
-                counts.map(|(_, count)| count),
-            ));
+            .text("count of", counts.map(|(name, _)| name))
+            .unsigned("count", "", counts.map(|(_, count)| count));
         [amount_columns(bursts, &amounts, self.found), counts]
     }
 }
@@ -290,31 +266,13 @@ impl DurationCut {
         let all = || cuts.iter().map(|(_, cut)| *cut);
         let share = |cut: &DurationCut| 100.0 * cut.below.time.0 as f64 / cut.total.time.0 as f64;
         Table::new("minimum durations", "Minimum durations of CPU bursts.")
-            .with(Column::text(
-                "experiment",
-                cuts.iter().map(|(name, _)| *name),
-            ))
-            .with(Column::times("minimum duration", all().map(|cut| cut.min)))
-            .with(Column::unsigned(
-                "bursts",
-                "",
-                all().map(|cut| cut.total.bursts),
-            ))
-            .with(Column::times("time", all().map(|cut| cut.total.time)))
-            .with(Column::unsigned(
-                "dropped bursts",
-                "",
-                all().map(|cut| cut.below.bursts),
-            ))
-            .with(Column::times(
-                "dropped time",
-                all().map(|cut| cut.below.time),
-            ))
-            .with(Column::floats(
-                "dropped share of time",
-                "%",
-                all().map(share),
-            ))
+            .text("experiment", cuts.iter().map(|(name, _)| *name))
+            .times("minimum duration", all().map(|cut| cut.min))
+            .unsigned("bursts", "", all().map(|cut| cut.total.bursts))
+            .times("time", all().map(|cut| cut.total.time))
+            .unsigned("dropped bursts", "", all().map(|cut| cut.below.bursts))
+            .times("dropped time", all().map(|cut| cut.below.time))
+            .floats("dropped share of time", "%", all().map(share))
     }
 }
 
@@ -353,18 +311,10 @@ impl TimeBalance {
             "time balance",
             "Division of the CPU time of each experiment.",
         )
-        .with(Column::text("experiment", rows.iter().map(|row| row.0)))
-        .with(Column::text("part", rows.iter().map(|row| row.1)))
-        .with(Column::unsigned(
-            "bursts",
-            "",
-            rows.iter().map(|row| row.2.bursts),
-        ))
-        .with(Column::times("time", rows.iter().map(|row| row.2.time)))
-        .with(Column::floats(
-            "share of time",
-            "%",
-            rows.iter().map(|row| row.3),
-        ))
+        .text("experiment", rows.iter().map(|row| row.0))
+        .text("part", rows.iter().map(|row| row.1))
+        .unsigned("bursts", "", rows.iter().map(|row| row.2.bursts))
+        .times("time", rows.iter().map(|row| row.2.time))
+        .floats("share of time", "%", rows.iter().map(|row| row.3))
     }
 }

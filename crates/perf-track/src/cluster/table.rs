@@ -53,19 +53,12 @@ impl EpsChoice {
             Column::floats(name, unit, all().map(of))
         };
         Table::new("radii", "Radius of the clusters of each experiment.")
-            .with(Column::text(
-                "experiment",
-                choices.iter().map(|(name, _)| *name),
-            ))
+            .text("experiment", choices.iter().map(|(name, _)| *name))
             .with(floats("eps", "", |it| it.eps))
-            .with(Column::text("reason", all().map(|it| it.why.name())))
+            .text("reason", all().map(|it| it.why.name()))
             .with(floats("least eps", "", |it| it.least))
             .with(floats("knee", "", |it| it.knee))
-            .with(Column::unsigned(
-                "clusters",
-                "",
-                all().map(|it| it.clusters),
-            ))
+            .unsigned("clusters", "", all().map(|it| it.clusters))
             .with(floats("noise share of points", "%", |it| 100.0 * it.noise))
             .with(floats("noise share of weight", "%", |it| {
                 100.0 * it.noise_weight
@@ -82,7 +75,7 @@ impl EpsChoice {
         let clusters = self.sweep.iter().map(|step| step.clusters);
         Table::new("sweep", "Clusters by radius.")
             .with(floats("eps", "", |it| it.eps))
-            .with(Column::unsigned("clusters", "", clusters))
+            .unsigned("clusters", "", clusters)
             .with(floats("noise share of points", "%", |it| 100.0 * it.noise))
             .with(floats("noise share of weight", "%", |it| {
                 100.0 * it.noise_weight
@@ -128,17 +121,14 @@ impl Refined {
         });
         let last = all().map(|node| node.last.map(|id| id.to_string()));
         Table::new("refinement", "Clusters of each step of the refinement.")
-            .with(Column::unsigned("node", "", 0..self.tree.len()))
-            .with(Column::unsigned("step", "", all().map(|it| it.step)))
-            .with(Column::floats("eps", "", eps))
-            .with(Column::text(
-                "cluster in step",
-                all().map(|it| it.cluster.to_string()),
-            ))
-            .with(Column::unsigned("points", "", all().map(|it| it.points)))
-            .with(Column::floats("score", "", all().map(|it| it.score)))
-            .with(Column::text("parents", parents))
-            .with(Column::text("cluster", last))
+            .unsigned("node", "", 0..self.tree.len())
+            .unsigned("step", "", all().map(|it| it.step))
+            .floats("eps", "", eps)
+            .text("cluster in step", all().map(|it| it.cluster.to_string()))
+            .unsigned("points", "", all().map(|it| it.points))
+            .floats("score", "", all().map(|it| it.score))
+            .text("parents", parents)
+            .text("cluster", last)
     }
 }
 
@@ -170,7 +160,7 @@ impl Scan {
         self.labels()
             .table()
             .select(&["cluster", "points"])
-            .with(Column::unsigned("core points", "", cores.into_values()))
+            .unsigned("core points", "", cores.into_values())
     }
 }
 
@@ -197,7 +187,7 @@ impl Hierarchy {
         let stability = |id: &ClusterId| self.stability().get(id.index()?).copied();
         self.labels()
             .table()
-            .with(Column::floats("stability", "", ids.iter().map(stability)))
+            .floats("stability", "", ids.iter().map(stability))
     }
 }
 
@@ -222,7 +212,7 @@ impl Agreement {
             "agreement",
             "Agreement of two labelings of the same points.",
         )
-        .with(Column::text("name", named.iter().map(|(name, _)| *name)))
+        .text("name", named.iter().map(|(name, _)| *name))
         .with(floats("adjusted Rand index", Agreement::adjusted_rand))
         .with(floats("Mirkin distance", Agreement::mirkin))
     }

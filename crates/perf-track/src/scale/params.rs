@@ -85,44 +85,29 @@ pub enum ScaleMode {
     PerFrame,
 }
 
-/// Parameters of [`Scale`]. Set them, then call [`check`](Self::check).
-#[derive(Clone, Debug, Default)]
-pub struct ScaleParams {
-    /// Axes.
-    dimensions: Vec<Dimension>,
-    /// Method for the ranges.
-    mode: ScaleMode,
-    /// Quantile of the ranges.
-    quantile: Option<f64>,
-    /// Margin of a fitted shift.
-    margin: Option<f64>,
+perf_core::parameters! {
+    /// Parameters of [`Scale`]. Set them, then call [`check`](Self::check).
+    #[derive(Clone, Debug)]
+    pub struct ScaleParams {
+        /// Sets the method for ranges; default [`ScaleMode::Joint`].
+        mode: ScaleMode = ScaleMode::default(),
+        /// Sets the fraction of bursts on either side that lie outside of the range in
+        /// [`ScaleMode::Joint`]; default 0.01, in `0.0..0.5`. Bursts outside are not dropped; their
+        /// coordinates lie outside of `[0, factor]`.
+        quantile: Option<f64> = None => |quantile: f64| Some(quantile),
+        /// Sets the fraction of the time by which the overlap with a fitted shift must at least exceed
+        /// the overlap without a shift; default 0.05, in `0.0..=1.0`. Otherwise there is no shift.
+        margin: Option<f64> = None => |margin: f64| Some(margin),
+    } and {
+        /// Axes.
+        dimensions: Vec<Dimension> = Vec::new(),
+    }
 }
 
 impl ScaleParams {
     /// Adds an axis. At least one is required.
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.dimensions.push(dimension);
-        self
-    }
-
-    /// Sets the method for ranges; default [`ScaleMode::Joint`].
-    pub fn mode(mut self, mode: ScaleMode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// Sets the fraction of bursts on either side that lie outside of the range in
-    /// [`ScaleMode::Joint`]; default 0.01, in `0.0..0.5`. Bursts outside are not dropped; their
-    /// coordinates lie outside of `[0, factor]`.
-    pub fn quantile(mut self, quantile: f64) -> Self {
-        self.quantile = Some(quantile);
-        self
-    }
-
-    /// Sets the fraction of the time by which the overlap with a fitted shift must at least exceed
-    /// the overlap without a shift; default 0.05, in `0.0..=1.0`. Otherwise there is no shift.
-    pub fn margin(mut self, margin: f64) -> Self {
-        self.margin = Some(margin);
         self
     }
 

@@ -40,24 +40,11 @@ impl Transform {
             Column::floats(name, unit, rows().map(|(_, (_, frame))| of(frame)))
         };
         Table::new("axes", "Axes of the space of the points.")
-            .with(Column::text(
-                "metric",
-                rows().map(|(axis, _)| axis.metric.as_str()),
-            ))
-            .with(Column::text(
-                "unit",
-                rows().map(|(axis, _)| axis.unit.as_str()),
-            ))
-            .with(Column::flags("logarithm", rows().map(|(axis, _)| axis.log)))
-            .with(Column::floats(
-                "factor",
-                "",
-                rows().map(|(axis, _)| axis.factor),
-            ))
-            .with(Column::text(
-                "experiment",
-                rows().map(|(_, (at, _))| name(at)),
-            ))
+            .text("metric", rows().map(|(axis, _)| axis.metric.as_str()))
+            .text("unit", rows().map(|(axis, _)| axis.unit.as_str()))
+            .flags("logarithm", rows().map(|(axis, _)| axis.log))
+            .floats("factor", "", rows().map(|(axis, _)| axis.factor))
+            .text("experiment", rows().map(|(_, (at, _))| name(at)))
             .with(floats("shift", "", |frame| frame.shift))
             .with(floats("overlap", "%", |frame| 100.0 * frame.overlap))
             .with(floats("overlap unshifted", "%", |frame| {
@@ -88,15 +75,15 @@ impl ScaledFrame {
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn table(&self, transform: &Transform) -> Table {
-        let table = Table::new("points", "Coordinates of CPU bursts.").with(Column::unsigned(
+        let table = Table::new("points", "Coordinates of CPU bursts.").unsigned(
             "burst",
             "",
             self.rows().iter().copied(),
-        ));
+        );
         let axes = transform.axes().iter().take(self.dimensions).enumerate();
         axes.fold(table, |table, (at, axis)| {
             let values = self.values.iter().skip(at).step_by(self.dimensions.max(1));
-            table.with(Column::floats(axis.metric.clone(), "", values.copied()))
+            table.floats(axis.metric.clone(), "", values.copied())
         })
     }
 }

@@ -30,55 +30,29 @@ pub enum AlignMethod {
     Progressive,
 }
 
-/// Parameters of [`Align`]. Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_track::{Align, AlignMethod};
-/// assert!(Align::params().method(AlignMethod::Progressive).rounds(2).check().is_ok());
-/// assert!(Align::params().rounds(0).check().is_err());
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct AlignParams {
-    /// Method of alignment.
-    method: AlignMethod,
-    /// Largest number of rounds.
-    rounds: usize,
-    /// Memory budget in bytes.
-    memory: usize,
-}
-
-impl Default for AlignParams {
-    fn default() -> Self {
-        AlignParams {
-            method: AlignMethod::default(),
-            rounds: 4,
-            memory: 1 << 26,
-        }
+perf_core::parameters! {
+    /// Parameters of [`Align`]. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_track::{Align, AlignMethod};
+    /// assert!(Align::params().method(AlignMethod::Progressive).rounds(2).check().is_ok());
+    /// assert!(Align::params().rounds(0).check().is_err());
+    /// ```
+    #[derive(Clone, Copy, Debug)]
+    pub struct AlignParams {
+        /// Sets the method of alignment; default [`AlignMethod::Star`].
+        method: AlignMethod = AlignMethod::default(),
+        /// Sets the largest number of rounds, each with the consensus of the previous round; default 4,
+        /// at least 1. The alignment stops earlier if the score does not increase.
+        rounds: usize = 4,
+        /// Sets the memory budget in bytes for the table of one alignment; default 2^26. Each CPU
+        /// thread works on one alignment at a time. If an alignment needs more memory, it is halved until
+        /// the parts fit, which takes up to twice the time and yields the same score.
+        memory: usize = 1 << 26,
     }
 }
 
 impl AlignParams {
-    /// Sets the method of alignment; default [`AlignMethod::Star`].
-    pub fn method(mut self, method: AlignMethod) -> Self {
-        self.method = method;
-        self
-    }
-
-    /// Sets the largest number of rounds, each with the consensus of the previous round; default 4,
-    /// at least 1. The alignment stops earlier if the score does not increase.
-    pub fn rounds(mut self, rounds: usize) -> Self {
-        self.rounds = rounds;
-        self
-    }
-
-    /// Sets the memory budget in bytes for the table of one alignment; default 2^26. Each CPU
-    /// thread works on one alignment at a time. If an alignment needs more memory, it is halved until
-    /// the parts fit, which takes up to twice the time and yields the same score.
-    pub fn memory(mut self, memory: usize) -> Self {
-        self.memory = memory;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

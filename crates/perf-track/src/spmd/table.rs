@@ -1,7 +1,7 @@
 //! Tables of alignments and SPMD scores.
 
 use super::{Alignment, SpmdScore};
-use perf_core::{Column, Table};
+use perf_core::Table;
 
 impl SpmdScore {
     /// Returns the scores of clusters as a table. The weighted scores add up to [`global`](Self::global).
@@ -31,26 +31,15 @@ impl SpmdScore {
             "SPMD scores",
             "Threads that execute the same cluster at the same time.",
         )
-        .with(Column::text(
-            "cluster",
-            all().map(|it| it.cluster.to_string()),
-        ))
-        .with(Column::floats(
-            "SPMD score",
-            "%",
-            all().map(|it| 100.0 * it.score),
-        ))
-        .with(Column::unsigned("columns", "", all().map(|it| it.columns)))
-        .with(Column::floats(
-            "share of time",
-            "%",
-            all().map(|it| 100.0 * it.share),
-        ))
-        .with(Column::floats(
+        .text("cluster", all().map(|it| it.cluster.to_string()))
+        .floats("SPMD score", "%", all().map(|it| 100.0 * it.score))
+        .unsigned("columns", "", all().map(|it| it.columns))
+        .floats("share of time", "%", all().map(|it| 100.0 * it.share))
+        .floats(
             "weighted SPMD score",
             "%",
             all().map(|it| 100.0 * it.weighted()),
-        ))
+        )
     }
 }
 
@@ -84,12 +73,9 @@ impl Alignment {
             "alignment",
             "Clusters in each column of an alignment of threads.",
         )
-        .with(Column::unsigned("column", "", rows().map(|row| row.0)))
-        .with(Column::text(
-            "cluster",
-            rows().map(|row| row.1.0.to_string()),
-        ))
-        .with(Column::unsigned("threads", "", rows().map(|row| row.1.1)))
-        .with(Column::floats("share of threads", "%", share))
+        .unsigned("column", "", rows().map(|row| row.0))
+        .text("cluster", rows().map(|row| row.1.0.to_string()))
+        .unsigned("threads", "", rows().map(|row| row.1.1))
+        .floats("share of threads", "%", share)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{CodePosition, Evaluator, Event, Link, LinkKind, Object, Pair, Tracking};
 use crate::{ClusterId, TimeBalance};
-use perf_core::{Column, Table};
+use perf_core::Table;
 
 /// Returns numbers of clusters as text, `1, 3`.
 pub(crate) fn clusters(ids: &[ClusterId]) -> String {
@@ -158,37 +158,16 @@ impl Tracking {
             "tracked regions",
             "Clusters followed through the experiments.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            all().map(|it| it.id.0),
-        ))
-        .with(Column::unsigned(
-            "experiments",
-            "",
-            all().map(Object::frames),
-        ))
-        .with(Column::floats(
-            "confidence",
-            "%",
-            all().map(|it| 100.0 * it.confidence),
-        ))
-        .with(Column::flags("reliable", all().map(|it| it.is_reliable)))
-        .with(Column::flags("filtered", all().map(|it| it.is_filtered)))
-        .with(Column::text("mixed call sites", all().map(mixture)))
-        .with(Column::text(
-            "function",
-            position(|it| it.function().map(str::to_owned)),
-        ))
-        .with(Column::text(
-            "call before",
-            position(|it| it.call_before.clone()),
-        ))
-        .with(Column::text(
-            "call after",
-            position(|it| it.call_after.clone()),
-        ))
-        .with(Column::text("within", position(|it| it.within.clone())))
+        .unsigned("tracked region", "", all().map(|it| it.id.0))
+        .unsigned("experiments", "", all().map(Object::frames))
+        .floats("confidence", "%", all().map(|it| 100.0 * it.confidence))
+        .flags("reliable", all().map(|it| it.is_reliable))
+        .flags("filtered", all().map(|it| it.is_filtered))
+        .text("mixed call sites", all().map(mixture))
+        .text("function", position(|it| it.function().map(str::to_owned)))
+        .text("call before", position(|it| it.call_before.clone()))
+        .text("call after", position(|it| it.call_after.clone()))
+        .text("within", position(|it| it.within.clone()))
     }
 
     fn members(&self) -> Table {
@@ -202,18 +181,11 @@ impl Tracking {
         let tasks = rows().map(|(_, frame, _)| self.frames.get(frame).map(|it| it.tasks));
         let share = rows().map(|(object, frame, _)| object.share.get(frame).map(|it| 100.0 * it));
         Table::new("clusters", "Clusters of the tracked regions.")
-            .with(Column::unsigned(
-                "tracked region",
-                "",
-                rows().map(|row| row.0.id.0),
-            ))
-            .with(Column::text(
-                "experiment",
-                rows().map(|row| self.name(row.1)),
-            ))
-            .with(Column::unsigned("tasks", "", tasks))
-            .with(Column::text("clusters", rows().map(|row| clusters(row.2))))
-            .with(Column::floats("share of time", "%", share))
+            .unsigned("tracked region", "", rows().map(|row| row.0.id.0))
+            .text("experiment", rows().map(|row| self.name(row.1)))
+            .unsigned("tasks", "", tasks)
+            .text("clusters", rows().map(|row| clusters(row.2)))
+            .floats("share of time", "%", share)
     }
 
     fn events(&self) -> Table {
@@ -225,24 +197,11 @@ impl Tracking {
             "events",
             "Births, deaths, splits, merges and gaps of the tracked regions.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            rows().map(|row| row.0.id.0),
-        ))
-        .with(Column::text(
-            "experiment",
-            rows().map(|row| self.name(row.1.frame())),
-        ))
-        .with(Column::text("event", rows().map(|row| row.1.name())))
-        .with(Column::text(
-            "clusters before",
-            rows().map(|row| row.1.ends().0),
-        ))
-        .with(Column::text(
-            "clusters after",
-            rows().map(|row| row.1.ends().1),
-        ))
+        .unsigned("tracked region", "", rows().map(|row| row.0.id.0))
+        .text("experiment", rows().map(|row| self.name(row.1.frame())))
+        .text("event", rows().map(|row| row.1.name()))
+        .text("clusters before", rows().map(|row| row.1.ends().0))
+        .text("clusters after", rows().map(|row| row.1.ends().1))
     }
 
     fn links(&self) -> Table {
@@ -254,37 +213,20 @@ impl Tracking {
         };
         let of = |of: fn(&Link) -> f64| rows.iter().map(move |row| 100.0 * of(row.1));
         let table = Table::new("links", "Links between clusters of two experiments.")
-            .with(Column::unsigned(
-                "tracked region",
-                "",
-                rows.iter().map(|row| row.0.id.0),
-            ))
-            .with(Column::text(
-                "experiment",
-                rows.iter().map(|row| self.name(row.1.from.0)),
-            ))
-            .with(Column::text(
-                "cluster",
-                rows.iter().map(|row| row.1.from.1.to_string()),
-            ))
-            .with(Column::text(
+            .unsigned("tracked region", "", rows.iter().map(|row| row.0.id.0))
+            .text("experiment", rows.iter().map(|row| self.name(row.1.from.0)))
+            .text("cluster", rows.iter().map(|row| row.1.from.1.to_string()))
+            .text(
                 "later experiment",
                 rows.iter().map(|row| self.name(row.1.to.0)),
-            ))
-            .with(Column::text(
+            )
+            .text(
                 "later cluster",
                 rows.iter().map(|row| row.1.to.1.to_string()),
-            ))
-            .with(Column::text(
-                "link",
-                rows.iter().map(|row| row.1.kind.name()),
-            ))
-            .with(Column::floats("evidence", "%", of(|link| link.evidence)))
-            .with(Column::floats(
-                "confidence",
-                "%",
-                of(|link| link.confidence),
-            ));
+            )
+            .text("link", rows.iter().map(|row| row.1.kind.name()))
+            .floats("evidence", "%", of(|link| link.evidence))
+            .floats("confidence", "%", of(|link| link.confidence));
         let votes = |link: &Link, evaluator| {
             let vote = link.votes.iter().find(|vote| vote.0 == evaluator)?;
             Some(100.0 * vote.1)
@@ -297,7 +239,7 @@ impl Tracking {
         evaluators.dedup();
         evaluators.into_iter().fold(table, |table, evaluator| {
             let votes = rows.iter().map(|row| votes(row.1, evaluator));
-            table.with(Column::floats(evaluator.name(), "%", votes))
+            table.floats(evaluator.name(), "%", votes)
         })
     }
 
@@ -305,37 +247,21 @@ impl Tracking {
         let all = || self.frames.iter();
         let untracked = |ids: &[ClusterId]| (!ids.is_empty()).then(|| clusters(ids));
         Table::new("experiments", "Experiments that were compared.")
-            .with(Column::text("experiment", all().map(|it| it.name.as_str())))
-            .with(Column::unsigned("tasks", "", all().map(|it| it.tasks)))
-            .with(Column::unsigned(
-                "clusters",
-                "",
-                all().map(|it| it.clusters),
-            ))
-            .with(Column::floats(
-                "clustered time",
-                "",
-                all().map(|it| it.clustered_time),
-            ))
-            .with(Column::floats(
-                "noise time",
-                "",
-                all().map(|it| it.noise_time),
-            ))
-            .with(Column::floats(
-                "coverage",
-                "%",
-                all().map(|it| 100.0 * it.coverage),
-            ))
-            .with(Column::floats(
+            .text("experiment", all().map(|it| it.name.as_str()))
+            .unsigned("tasks", "", all().map(|it| it.tasks))
+            .unsigned("clusters", "", all().map(|it| it.clusters))
+            .floats("clustered time", "", all().map(|it| it.clustered_time))
+            .floats("noise time", "", all().map(|it| it.noise_time))
+            .floats("coverage", "%", all().map(|it| 100.0 * it.coverage))
+            .floats(
                 "SPMD score",
                 "%",
                 all().map(|it| it.score.map(|it| 100.0 * it)),
-            ))
-            .with(Column::text(
+            )
+            .text(
                 "untracked clusters",
                 all().map(|it| untracked(&it.untracked)),
-            ))
+            )
     }
 }
 
@@ -389,20 +315,14 @@ impl Pair {
             "evidence",
             "Evidence that clusters of two experiments are the same.",
         )
-        .with(Column::text(
-            "cluster",
-            pairs.iter().map(|pair| pair.0.to_string()),
-        ))
-        .with(Column::text(
-            "later cluster",
-            pairs.iter().map(|pair| pair.1.to_string()),
-        ));
+        .text("cluster", pairs.iter().map(|pair| pair.0.to_string()))
+        .text("later cluster", pairs.iter().map(|pair| pair.1.to_string()));
         names.enumerate().fold(table, |table, (at, name)| {
             let value = |pair: &(ClusterId, ClusterId)| values(pair.0, pair.1).nth(at).flatten();
             let cells = pairs
                 .iter()
                 .map(|pair| value(pair).map(|value| 100.0 * value));
-            table.with(Column::floats(name, "%", cells))
+            table.floats(name, "%", cells)
         })
     }
 }

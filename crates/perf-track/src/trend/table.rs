@@ -84,39 +84,14 @@ impl Trends {
             "trends",
             "Metrics of the tracked regions in each experiment.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            rows.iter().map(|row| row.0 + 1),
-        ))
-        .with(Column::text(
-            "experiment",
-            rows.iter().map(|row| self.frame_name(row.1)),
-        ))
-        .with(Column::unsigned(
-            "tasks",
-            "",
-            rows.iter().map(|row| tasks(row.1)),
-        ))
-        .with(Column::text("clusters", clusters))
-        .with(Column::text(
-            "metric",
-            rows.iter().map(|row| row.2.name.as_str()),
-        ))
-        .with(Column::text(
-            "unit",
-            rows.iter().map(|row| row.2.unit.as_str()),
-        ))
-        .with(Column::unsigned(
-            "bursts",
-            "",
-            rows.iter().map(|row| row.3.count),
-        ))
-        .with(Column::unsigned(
-            "missing",
-            "",
-            rows.iter().map(|row| row.3.missing),
-        ))
+        .unsigned("tracked region", "", rows.iter().map(|row| row.0 + 1))
+        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .unsigned("tasks", "", rows.iter().map(|row| tasks(row.1)))
+        .text("clusters", clusters)
+        .text("metric", rows.iter().map(|row| row.2.name.as_str()))
+        .text("unit", rows.iter().map(|row| row.2.unit.as_str()))
+        .unsigned("bursts", "", rows.iter().map(|row| row.3.count))
+        .unsigned("missing", "", rows.iter().map(|row| row.3.missing))
         .with(floats("mean", |it| it.mean))
         .with(floats("deviation", |it| it.deviation))
         .with(floats("minimum", |it| it.min))
@@ -126,7 +101,7 @@ impl Trends {
         .with(floats("q3", |it| it.q3))
         .with(floats("high whisker", |it| it.high))
         .with(floats("maximum", |it| it.max))
-        .with(Column::floats("mean times tasks", "", by_tasks))
+        .floats("mean times tasks", "", by_tasks)
     }
 
     /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of
@@ -171,30 +146,16 @@ impl Trends {
             "power laws",
             "Metrics of the tracked regions by the number of tasks.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            rows.iter().map(|row| row.region),
-        ))
-        .with(Column::text(
-            "metric",
-            rows.iter().map(|row| row.metric.name.as_str()),
-        ))
-        .with(Column::text(
-            "unit",
-            rows.iter().map(|row| row.metric.unit.as_str()),
-        ))
+        .unsigned("tracked region", "", rows.iter().map(|row| row.region))
+        .text("metric", rows.iter().map(|row| row.metric.name.as_str()))
+        .text("unit", rows.iter().map(|row| row.metric.unit.as_str()))
         .with(floats("coefficient", &|row| Some(row.law.coefficient)))
         .with(floats("exponent", &|row| Some(row.law.exponent)))
         .with(floats("exponent low", &|row| Some(row.law.interval?.0)))
         .with(floats("exponent high", &|row| Some(row.law.interval?.1)))
-        .with(Column::floats("confidence level", "%", level))
+        .floats("confidence level", "%", level)
         .with(floats("r squared", &|row| Some(row.law.r_squared)))
-        .with(Column::unsigned(
-            "points",
-            "",
-            rows.iter().map(|row| row.law.points),
-        ))
+        .unsigned("points", "", rows.iter().map(|row| row.law.points))
         .with(floats("predicted tasks", &|_| tasks))
         .with(floats("predicted", &|row| Some(row.next?.value)))
         .with(floats("predicted low", &|row| Some(row.next?.interval?.0)))
@@ -260,34 +221,23 @@ impl Trends {
             "time changes",
             "Causes of changes of the mean duration of bursts.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            rows.iter().map(|row| row.0),
-        ))
-        .with(Column::text(
-            "experiment",
-            rows.iter().map(|row| self.frame_name(row.1)),
-        ))
-        .with(Column::text(
+        .unsigned("tracked region", "", rows.iter().map(|row| row.0))
+        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .text(
             "later experiment",
             rows.iter().map(|row| self.frame_name(row.2)),
-        ))
+        )
         .with(floats("duration factor", |it| it.time.exp()))
         .with(floats("factor of instructions", |it| it.factors()[0]))
         .with(floats("factor of IPC", |it| it.factors()[1]))
         .with(floats("factor of frequency", |it| it.factors()[2]))
         .with(floats("factor of bursts", |it| it.bursts.exp()))
-        .with(Column::unsigned(
-            "bursts",
-            "",
-            rows.iter().map(|row| row.3.counted),
-        ))
-        .with(Column::unsigned(
+        .unsigned("bursts", "", rows.iter().map(|row| row.3.counted))
+        .unsigned(
             "bursts without counters",
             "",
             rows.iter().map(|row| row.3.missing),
-        )))
+        ))
     }
 
     /// Returns flags, from [`flags`](Self::flags), as a table.
@@ -330,37 +280,19 @@ impl Trends {
     /// ```
     pub fn flag_table(&self, flags: &[Flag]) -> Table {
         Table::new("flags", "Degraded metrics of tracked regions.")
-            .with(Column::unsigned(
-                "tracked region",
-                "",
-                flags.iter().map(|it| it.object.0),
-            ))
-            .with(Column::text(
-                "metric",
-                flags.iter().map(|it| it.metric.as_str()),
-            ))
-            .with(Column::flags(
-                "times tasks",
-                flags.iter().map(|it| it.by_tasks),
-            ))
-            .with(Column::text(
+            .unsigned("tracked region", "", flags.iter().map(|it| it.object.0))
+            .text("metric", flags.iter().map(|it| it.metric.as_str()))
+            .flags("times tasks", flags.iter().map(|it| it.by_tasks))
+            .text(
                 "experiment",
                 flags.iter().map(|it| self.frame_name(it.from)),
-            ))
-            .with(Column::text(
+            )
+            .text(
                 "later experiment",
                 flags.iter().map(|it| self.frame_name(it.to)),
-            ))
-            .with(Column::floats(
-                "factor",
-                "",
-                flags.iter().map(|it| it.factor),
-            ))
-            .with(Column::floats(
-                "standard errors",
-                "",
-                flags.iter().map(|it| it.sigmas),
-            ))
+            )
+            .floats("factor", "", flags.iter().map(|it| it.factor))
+            .floats("standard errors", "", flags.iter().map(|it| it.sigmas))
     }
 
     fn frame_name(&self, frame: usize) -> &str {

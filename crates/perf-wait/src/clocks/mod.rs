@@ -39,9 +39,7 @@ mod offsets;
 
 use crate::Result;
 use bounds::Bounds;
-use perf_core::{
-    ClockViolations, Column, Job, LocationId, Table, Ticks, Trace, TraceView, match_messages,
-};
+use perf_core::{ClockViolations, Job, LocationId, Table, Ticks, Trace, TraceView, match_messages};
 
 /// Assumption about the clocks of processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -213,25 +211,17 @@ impl ClockEstimate {
         let micros = 1e6 / definitions.clock.ticks_per_second() as f64;
         let rows = || self.locations.iter();
         Table::new("clocks", "Estimated corrections of the clocks.")
-            .with(Column::text(
+            .text(
                 "location",
                 rows().map(|it| definitions.system.label(it.location)),
-            ))
-            .with(Column::floats(
-                "offset",
-                "us",
-                rows().map(|it| it.offset * micros),
-            ))
-            .with(Column::floats(
-                "drift",
-                "ppm",
-                rows().map(|it| it.drift * 1e6),
-            ))
-            .with(Column::floats(
+            )
+            .floats("offset", "us", rows().map(|it| it.offset * micros))
+            .floats("drift", "ppm", rows().map(|it| it.drift * 1e6))
+            .floats(
                 "uncertainty",
                 "us",
                 rows().map(|it| it.uncertainty.map(|it| it * micros)),
-            ))
+            )
     }
 }
 

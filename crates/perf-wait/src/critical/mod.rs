@@ -25,8 +25,8 @@ use crate::activity::Activities;
 use crate::timeline::Timelines;
 use crate::waits::{WaitState, WaitStates};
 use perf_core::{
-    CallPathId, Column, Job, LocationId, Metric, MetricId, Profile, ProfileMetric, Scope,
-    SparseRows, Table, Ticks, TraceView, Value, ValueType,
+    CallPathId, Job, LocationId, Metric, MetricId, Profile, ProfileMetric, Scope, SparseRows,
+    Table, Ticks, TraceView, Value, ValueType,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,19 +177,10 @@ impl CriticalPath {
             "critical path",
             "Time on the critical path, and the gain of balancing.",
         )
-        .with(Column::text("call path", rows().map(name)))
-        .with(Column::times(
-            "critical",
-            rows().map(|it| time(it.critical as f64)),
-        ))
-        .with(Column::times(
-            "mean of locations",
-            rows().map(|it| time(it.mean)),
-        ))
-        .with(Column::times(
-            "imbalance",
-            rows().map(|it| time(it.imbalance())),
-        ))
+        .text("call path", rows().map(name))
+        .times("critical", rows().map(|it| time(it.critical as f64)))
+        .times("mean of locations", rows().map(|it| time(it.mean)))
+        .times("imbalance", rows().map(|it| time(it.imbalance())))
     }
 }
 

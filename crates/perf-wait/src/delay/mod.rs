@@ -33,7 +33,7 @@ use crate::Result;
 use crate::activity::Activities;
 use crate::timeline::Timelines;
 use crate::waits::{Pattern, WaitStates};
-use perf_core::{CallPathId, Column, Job, LocationId, Profile, Table, TraceView};
+use perf_core::{CallPathId, Job, LocationId, Profile, Table, TraceView};
 
 /// Cost of the delays of one call path on one location.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,13 +115,13 @@ impl DelayCosts {
             "delays",
             "Delays by what the waiting that they cause costs.",
         )
-        .with(Column::text(
+        .text(
             "location",
             rows().map(|it| labels.get(it.location.index()).map(String::as_str)),
-        ))
-        .with(Column::text("call path", rows().map(path)))
-        .with(Column::text("causes", rows().map(|it| it.pattern.name())))
-        .with(Column::times("short-term", rows().map(|it| time(it.short))))
-        .with(Column::times("long-term", rows().map(|it| time(it.long))))
+        )
+        .text("call path", rows().map(path))
+        .text("causes", rows().map(|it| it.pattern.name()))
+        .times("short-term", rows().map(|it| time(it.short)))
+        .times("long-term", rows().map(|it| time(it.long)))
     }
 }

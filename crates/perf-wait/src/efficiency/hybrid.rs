@@ -4,8 +4,7 @@ use crate::activity::{Activities, CallKind, LocationCalls, work};
 use crate::device_collectives::union;
 use crate::{Error, Result};
 use perf_core::{
-    Column, Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table, Ticks,
-    TraceView,
+    Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table, Ticks, TraceView,
 };
 use std::collections::BTreeMap;
 
@@ -290,11 +289,7 @@ impl HybridEfficiencies {
         }
         let about = "Efficiencies of processes, threads and accelerators.";
         Table::new("hybrid efficiencies", about)
-            .with(Column::text("efficiency", rows.iter().map(|row| row.0)))
-            .with(Column::floats(
-                "value",
-                "%",
-                rows.iter().map(|row| row.1 * 100.0),
-            ))
+            .text("efficiency", rows.iter().map(|row| row.0))
+            .floats("value", "%", rows.iter().map(|row| row.1 * 100.0))
     }
 }

@@ -32,7 +32,7 @@ pub use useful::UsefulTime;
 
 use crate::activity::Activities;
 use crate::{Error, Result};
-use perf_core::{Column, Job, Nanos, Table, TraceView};
+use perf_core::{Job, Nanos, Table, TraceView};
 
 /// The efficiencies of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,7 +163,7 @@ impl Efficiencies {
             ("transfer efficiency", self.transfer_efficiency()),
         ];
         Table::new("efficiencies", "Efficiencies of the POP methodology.")
-            .with(Column::text("efficiency", rows.map(|row| row.0)))
-            .with(Column::floats("value", "%", rows.map(|row| row.1 * 100.0)))
+            .text("efficiency", rows.map(|row| row.0))
+            .floats("value", "%", rows.map(|row| row.1 * 100.0))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Efficiencies;
 use crate::{Error, Result};
-use perf_core::{Column, Nanos, Table};
+use perf_core::{Nanos, Table};
 
 /// Work that a run of a series is expected to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,13 +101,9 @@ impl Series {
             "efficiencies",
             "Efficiencies and scaling of a series of runs.",
         )
-        .with(Column::unsigned(
-            "processes",
-            "",
-            rows().map(|row| row.processes as u64),
-        ))
-        .with(Column::times("run time", rows().map(|row| row.runtime)))
-        .with(Column::floats("speedup", "", rows().map(|row| row.speedup)));
+        .unsigned("processes", "", rows().map(|row| row.processes as u64))
+        .times("run time", rows().map(|row| row.runtime))
+        .floats("speedup", "", rows().map(|row| row.speedup));
         type Factor = (&'static str, fn(&SeriesRow) -> Option<f64>);
         let factors: [Factor; 10] = [
             ("global efficiency", |row| Some(row.global)),
@@ -123,7 +119,7 @@ impl Series {
         ];
         for (name, factor) in factors {
             let cells = rows().map(|row| factor(row).map(|value| value * 100.0));
-            table = table.with(Column::floats(name, "%", cells));
+            table = table.floats(name, "%", cells);
         }
         table
     }

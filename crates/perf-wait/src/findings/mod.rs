@@ -35,7 +35,7 @@ use crate::waits::{WaitState, WaitStates};
 use crate::whatif::{Dependency, WhatIf};
 use crate::{Error, Result};
 use perf_core::{
-    CallPathId, Column, Definitions, Job, LocationId, Nanos, RegionId, Table, TimeRange, TraceView,
+    CallPathId, Definitions, Job, LocationId, Nanos, RegionId, Table, TimeRange, TraceView,
 };
 
 /// Parameters of [`Findings`]: set them, then [`check`](Self::check).
@@ -409,17 +409,10 @@ impl Findings {
     pub fn table(&self, definitions: &Definitions, activities: &Activities) -> Table {
         let rows = || self.findings.iter();
         Table::new("findings", "Things that cost the run most time.")
-            .with(Column::text(
-                "finding",
-                rows().map(|it| it.text(definitions, activities)),
-            ))
-            .with(Column::times("saved", rows().map(|it| it.saved)))
-            .with(Column::floats(
-                "share",
-                "%",
-                rows().map(|it| it.share * 100.0),
-            ))
-            .with(Column::times("cost", rows().map(|it| it.cost)))
+            .text("finding", rows().map(|it| it.text(definitions, activities)))
+            .times("saved", rows().map(|it| it.saved))
+            .floats("share", "%", rows().map(|it| it.share * 100.0))
+            .times("cost", rows().map(|it| it.cost))
     }
 }
 

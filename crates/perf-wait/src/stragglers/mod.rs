@@ -30,7 +30,7 @@ pub use sums::{PeerSums, PeerSumsParams};
 
 #[cfg(doc)]
 use perf_core::Merge;
-use perf_core::{Column, Job, Nanos, Table};
+use perf_core::{Job, Nanos, Table};
 
 /// Function that was called, as a number that the caller chooses.
 pub type FunctionKey = u32;
@@ -132,16 +132,12 @@ impl Stragglers {
             "stragglers",
             "Ranks, steps and calls that are slower than their peers.",
         )
-        .with(Column::text("kind", rows().map(kind)))
-        .with(Column::text("function", rows().map(|it| name(it.function))))
-        .with(Column::unsigned(
-            "rank",
-            "",
-            rows().map(|it| it.rank.map(u64::from)),
-        ))
-        .with(Column::unsigned("step", "", rows().map(|it| it.step)))
-        .with(Column::floats("factor", "", rows().map(|it| it.factor)))
-        .with(Column::floats("score", "", rows().map(|it| it.score)))
-        .with(Column::times("lost", rows().map(|it| it.lost)))
+        .text("kind", rows().map(kind))
+        .text("function", rows().map(|it| name(it.function)))
+        .unsigned("rank", "", rows().map(|it| it.rank.map(u64::from)))
+        .unsigned("step", "", rows().map(|it| it.step))
+        .floats("factor", "", rows().map(|it| it.factor))
+        .floats("score", "", rows().map(|it| it.score))
+        .times("lost", rows().map(|it| it.lost))
     }
 }

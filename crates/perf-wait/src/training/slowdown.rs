@@ -3,7 +3,7 @@
 use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;
 use crate::graph::Schedule;
-use perf_core::{Column, Job, Nanos, Table};
+use perf_core::{Job, Nanos, Table};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Time of one step.
@@ -301,15 +301,11 @@ impl Slowdowns {
     pub fn steps_table(&self) -> Table {
         let rows = || self.steps.iter();
         Table::new("steps", "Recorded, replayed and ideal time of each step.")
-            .with(Column::unsigned("step", "", rows().map(|it| it.step)))
-            .with(Column::times("recorded", rows().map(|it| it.recorded)))
-            .with(Column::times("replayed", rows().map(|it| it.replayed)))
-            .with(Column::times("ideal", rows().map(|it| it.ideal)))
-            .with(Column::floats(
-                "slowdown",
-                "",
-                rows().map(StepTimes::slowdown),
-            ))
+            .unsigned("step", "", rows().map(|it| it.step))
+            .times("recorded", rows().map(|it| it.recorded))
+            .times("replayed", rows().map(|it| it.replayed))
+            .times("ideal", rows().map(|it| it.ideal))
+            .floats("slowdown", "", rows().map(StepTimes::slowdown))
     }
 
     /// Returns the slowdown of each stage, data-parallel rank and kind of operation as a table.
@@ -330,7 +326,7 @@ impl Slowdowns {
             "slowdowns",
             "Slowdown with the durations of one part as recorded.",
         )
-        .with(Column::text("part", rows.iter().map(|it| it.0.clone())))
-        .with(Column::floats("slowdown", "", rows.iter().map(|it| it.1)))
+        .text("part", rows.iter().map(|it| it.0.clone()))
+        .floats("slowdown", "", rows.iter().map(|it| it.1))
     }
 }

@@ -39,7 +39,7 @@ pub use pattern::Pattern;
 
 use crate::Result;
 use crate::activity::{Activities, CallId};
-use perf_core::{Column, Job, Profile, Table, Ticks, TraceView};
+use perf_core::{Job, Profile, Table, Ticks, TraceView};
 use std::collections::BTreeMap;
 
 /// One wait state.
@@ -132,13 +132,10 @@ impl WaitStates {
         let clock = activities.clock();
         let time = |ticks: u64| clock.total(u128::from(ticks));
         Table::new("wait states", "Number and time of each kind of wait state.")
-            .with(Column::text("kind", kinds.keys().map(|kind| kind.name())))
-            .with(Column::unsigned("count", "", kinds.values().map(|it| it.0)))
-            .with(Column::times("sum", kinds.values().map(|it| time(it.1))))
-            .with(Column::times(
-                "largest",
-                kinds.values().map(|it| time(it.2)),
-            ))
+            .text("kind", kinds.keys().map(|kind| kind.name()))
+            .unsigned("count", "", kinds.values().map(|it| it.0))
+            .times("sum", kinds.values().map(|it| time(it.1)))
+            .times("largest", kinds.values().map(|it| time(it.2)))
     }
 }
 

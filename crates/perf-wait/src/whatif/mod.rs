@@ -34,7 +34,7 @@ use crate::activity::{Activities, Call, CallId, CallKind};
 use crate::graph::{ActivityId, Burst, ChainGraph, Durations, Places};
 use crate::timeline::TimelineReader;
 use crate::{Error, Result};
-use perf_core::{CallPathId, Column, Job, LocationId, Nanos, RegionId, Table, TraceView, parallel};
+use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Table, TraceView, parallel};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
@@ -167,12 +167,12 @@ impl Imbalance {
             "imbalance",
             "Slowdown with the durations of one location as recorded.",
         )
-        .with(Column::text(
+        .text(
             "location",
             rows().map(|it| labels.get(it.0.index()).map(String::as_str)),
-        ))
-        .with(Column::floats("slowdown", "", rows().map(|it| it.1)))
-        .with(Column::times("lost", rows().map(lost)))
+        )
+        .floats("slowdown", "", rows().map(|it| it.1))
+        .times("lost", rows().map(lost))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Found, How};
 use crate::findings;
 use crate::phases::radius::Neighbourhood;
 use crate::phases::time_balance::MinDuration;
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use perfkit::track::cluster::{EpsChoice, RefineNode};
 use perfkit::track::{Amount, Burst, Dropped, TimeBalance};
 use serde::Serialize;
@@ -70,35 +70,20 @@ impl Found {
             "clusters",
             "Clusters of bursts with the means of their metrics.",
         )
-        .with(Column::text(
-            "cluster",
-            each().map(|it| it.0.cluster.to_string()),
-        ))
-        .with(Column::unsigned(
-            "bursts",
-            "",
-            each().map(|it| it.1.0.bursts),
-        ))
-        .with(Column::times("time", each().map(|it| it.1.0.time)))
-        .with(Column::floats(
-            "CPU time",
-            "%",
-            each().map(|it| share(&it.1.0)),
-        ))
-        .with(Column::floats(
-            "SPMD score",
-            "",
-            each().map(|it| it.0.score),
-        ));
+        .text("cluster", each().map(|it| it.0.cluster.to_string()))
+        .unsigned("bursts", "", each().map(|it| it.1.0.bursts))
+        .times("time", each().map(|it| it.1.0.time))
+        .floats("CPU time", "%", each().map(|it| share(&it.1.0)))
+        .floats("SPMD score", "", each().map(|it| it.0.score));
         self.metrics
             .iter()
             .enumerate()
             .fold(table, |table, (at, name)| {
-                table.with(Column::floats(
+                table.floats(
                     format!("mean {name}"),
                     self.unit(name),
                     each().map(|it| it.1.1[at]),
-                ))
+                )
             })
     }
 
@@ -123,27 +108,20 @@ impl Found {
         let thread = |row: &Burst| &bursts.threads()[row.thread as usize];
         let labels = self.labels.as_slice();
         let table = Table::new("points", "Clustered bursts; cluster 0 is noise.")
-            .with(Column::unsigned(
-                "process",
-                "",
-                rows().map(|row| thread(row).process as u64),
-            ))
-            .with(Column::text(
-                "thread",
-                rows().map(|row| thread(row).name.as_str()),
-            ))
-            .with(Column::times("begin", rows().map(|row| row.begin)))
-            .with(Column::times("end", rows().map(|row| row.end)))
-            .with(Column::unsigned(
+            .unsigned("process", "", rows().map(|row| thread(row).process as u64))
+            .text("thread", rows().map(|row| thread(row).name.as_str()))
+            .times("begin", rows().map(|row| row.begin))
+            .times("end", rows().map(|row| row.end))
+            .unsigned(
                 "cluster",
                 "",
                 complete.iter().map(|row| u64::from(labels[*row].0)),
-            ));
+            );
         let columns = self.metrics.iter().zip(self.values());
         columns.fold(table, |table, (name, values)| {
             let unit = bursts.column(name).map_or("ns", |column| &column.unit);
             let cells = complete.iter().map(|row| values[*row]);
-            table.with(Column::floats(name.clone(), unit.to_string(), cells))
+            table.floats(name.clone(), unit.to_string(), cells)
         })
     }
 }

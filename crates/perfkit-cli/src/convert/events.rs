@@ -1,6 +1,6 @@
 //! Table of the events of a trace, for the conversion to CSV.
 
-use perfkit::core::{Column, Event, Nanos, Table, Trace};
+use perfkit::core::{Event, Nanos, Table, Trace};
 
 /// Columns of the table.
 #[derive(Default)]
@@ -49,12 +49,12 @@ pub(super) fn table(trace: &Trace) -> (Table, u64) {
         }
     }
     let table = Table::new("events", "Events of the trace by location and time.")
-        .with(Column::text("location", cells.locations))
-        .with(Column::times("time", cells.times))
-        .with(Column::text("event", cells.events))
-        .with(Column::text("region", cells.regions))
-        .with(Column::unsigned("peer", "", cells.peers))
-        .with(Column::unsigned("tag", "", cells.tags))
-        .with(Column::unsigned("size", "B", cells.bytes));
+        .text("location", cells.locations)
+        .times("time", cells.times)
+        .text("event", cells.events)
+        .text("region", cells.regions)
+        .unsigned("peer", "", cells.peers)
+        .unsigned("tag", "", cells.tags)
+        .unsigned("size", "B", cells.bytes);
     (table, partial)
 }

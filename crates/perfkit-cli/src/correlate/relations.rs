@@ -437,17 +437,10 @@ impl Found {
         );
         let listed = || distinct.iter().take(top);
         let table = Table::new("relations", words)
-            .with(Column::text(
-                "relation",
-                listed().map(|(it, _)| self.sentence(it)),
-            ))
-            .with(Column::floats("r", "", listed().map(|(it, _)| it.r)))
-            .with(Column::floats("p", "", listed().map(|(it, _)| it.p)))
-            .with(Column::unsigned(
-                "further pairs",
-                "",
-                listed().map(|(_, similar)| *similar),
-            ));
+            .text("relation", listed().map(|(it, _)| self.sentence(it)))
+            .floats("r", "", listed().map(|(it, _)| it.r))
+            .floats("p", "", listed().map(|(it, _)| it.p))
+            .unsigned("further pairs", "", listed().map(|(_, similar)| *similar));
         Section::table("relations", heading, &table)
     }
 
@@ -470,7 +463,7 @@ impl Found {
             .with(number("r", |it| it.r))
             .with(number("p", |it| it.p))
             .with(number("share", |it| it.share))
-            .with(Column::unsigned("like pair", "", repeats))
+            .unsigned("like pair", "", repeats)
     }
 }
 

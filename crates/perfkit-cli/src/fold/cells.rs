@@ -1,7 +1,7 @@
 //! Table of the cells of a fold, for CSV.
 
 use super::View;
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use perfkit::fold::Value;
 
 impl View {
@@ -26,46 +26,23 @@ impl View {
             _ => None,
         };
         Table::new("cells", "Cells of the fold by row and column.")
-            .with(Column::text("row", cells().map(|(row, ..)| row.label())))
-            .with(Column::text(
+            .text("row", cells().map(|(row, ..)| row.label()))
+            .text(
                 "kind",
                 cells().map(|(row, ..)| format!("{:?}", row.group().kind)),
-            ))
-            .with(Column::unsigned(
-                "column",
-                "",
-                cells().map(|(_, at, _)| at as u64),
-            ))
-            .with(Column::times("from", cells().map(|(_, at, _)| time(at))))
-            .with(Column::times("to", cells().map(|(_, at, _)| time(at + 1))))
-            .with(Column::text(
-                "state",
-                cells().map(|(.., cell)| state(cell.value)),
-            ))
-            .with(Column::floats(
+            )
+            .unsigned("column", "", cells().map(|(_, at, _)| at as u64))
+            .times("from", cells().map(|(_, at, _)| time(at)))
+            .times("to", cells().map(|(_, at, _)| time(at + 1)))
+            .text("state", cells().map(|(.., cell)| state(cell.value)))
+            .floats(
                 "number",
                 "",
                 cells().map(|(.., cell)| cell.value.number().map(f64::from)),
-            ))
-            .with(Column::unsigned(
-                "total",
-                "",
-                cells().map(|(.., cell)| cell.total),
-            ))
-            .with(Column::unsigned(
-                "winning",
-                "",
-                cells().map(|(.., cell)| cell.winning),
-            ))
-            .with(Column::unsigned(
-                "idle",
-                "",
-                cells().map(|(.., cell)| cell.idle),
-            ))
-            .with(Column::unsigned(
-                "absent",
-                "",
-                cells().map(|(.., cell)| cell.absent),
-            ))
+            )
+            .unsigned("total", "", cells().map(|(.., cell)| cell.total))
+            .unsigned("winning", "", cells().map(|(.., cell)| cell.winning))
+            .unsigned("idle", "", cells().map(|(.., cell)| cell.idle))
+            .unsigned("absent", "", cells().map(|(.., cell)| cell.absent))
     }
 }

@@ -3,7 +3,7 @@
 use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
-use perfkit::core::{Column, Job, Nanos, Table, TimeRange};
+use perfkit::core::{Job, Nanos, Table, TimeRange};
 use perfkit::fold::{Cell, ClassId, Usage, Value as Shown};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,22 +81,11 @@ impl View {
             numbers.clone().map(f64::from).sum::<f64>() / numbers.count() as f64
         });
         Table::new("rows", "Rows of the folded timeline.")
-            .with(Column::text("row", rows().map(|row| row.label())))
-            .with(Column::text(
-                "kind",
-                rows().map(|row| format!("{:?}", row.group().kind)),
-            ))
-            .with(Column::unsigned(
-                "streams",
-                "",
-                rows().map(|row| row.streams()),
-            ))
-            .with(Column::unsigned(
-                "idle cells",
-                "",
-                rows().map(|row| row.idle_cells()),
-            ))
-            .with(Column::floats("mean", "", mean))
+            .text("row", rows().map(|row| row.label()))
+            .text("kind", rows().map(|row| format!("{:?}", row.group().kind)))
+            .unsigned("streams", "", rows().map(|row| row.streams()))
+            .unsigned("idle cells", "", rows().map(|row| row.idle_cells()))
+            .floats("mean", "", mean)
     }
 
     /// Returns the share of the cells of each row that show each state.
@@ -108,9 +97,9 @@ impl View {
         let rows: Vec<_> = rows.collect();
         let states = rows.iter().map(|row| self.fold.classes().name(row.1));
         Table::new("shown states", "States that the cells of each row show.")
-            .with(Column::text("row", rows.iter().map(|row| row.0)))
-            .with(Column::text("state", states))
-            .with(Column::floats("share", "%", rows.iter().map(|row| row.2)))
+            .text("row", rows.iter().map(|row| row.0))
+            .text("state", states)
+            .floats("share", "%", rows.iter().map(|row| row.2))
     }
 
     /// Writes rows of letters with their legend.

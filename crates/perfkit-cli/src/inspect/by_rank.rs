@@ -194,14 +194,14 @@ impl<'a> ByRank<'a> {
             .with(value("total", |it| it.total))
             .with(value("mean", |it| it.mean))
             .with(value("max", |it| it.max))
-            .with(Column::floats("max/mean", "", all().map(Imbalance::factor)))
-            .with(Column::text(format!("at {}", self.noun), at));
+            .floats("max/mean", "", all().map(Imbalance::factor))
+            .text(format!("at {}", self.noun), at);
         if self.grid.is_some() {
             let cells = all().map(|it| self.cell(it.at));
-            table = table.with(Column::text("on grid", cells));
+            table = table.text("on grid", cells);
         }
         let active = all().map(|it| it.active as u64);
-        table = table.with(Column::unsigned(format!("{}s", self.noun), "", active));
+        table = table.unsigned(format!("{}s", self.noun), "", active);
         if self.has_savings() {
             let saves = rows.iter().map(|row| {
                 let is_work = row.path.is_none_or(|path| is_computation(profile, path));

@@ -132,13 +132,13 @@ impl<'a> ProfileSummary<'a> {
             .with(text("type", |it| format!("{:?}", it.metric.value_type)))
             .with(text("scope", |it| format!("{:?}", it.scope).to_lowercase()))
             .with(text("combine", |it| format!("{:?}", it.combine)))
-            .with(Column::text("parent", all().map(parent)))
-            .with(Column::unsigned("rows", "", all().map(|it| it.rows)))
+            .text("parent", all().map(parent))
+            .unsigned("rows", "", all().map(|it| it.rows))
             .with(floats("total", |it| it.total))
             .with(floats("minimum", |it| it.min))
             .with(floats("mean", |it| it.mean))
             .with(floats("maximum", |it| it.max))
-            .with(Column::text("error", all().map(|it| it.failed.as_deref())))
+            .text("error", all().map(|it| it.failed.as_deref()))
     }
 
     /// Returns the top call paths; `None` without a metric that orders them.
@@ -161,10 +161,8 @@ impl<'a> ProfileSummary<'a> {
             scope_name(self.scope),
             by.quantity()
         );
-        let table = Table::new("call paths", words).with(Column::text(
-            "call path",
-            paths().map(|it| it.name.as_str()),
-        ));
+        let table =
+            Table::new("call paths", words).text("call path", paths().map(|it| it.name.as_str()));
         let share = Column::floats("share", "%", share);
         let exclusive = values("exclusive", |it| it.exclusive);
         let inclusive = values("inclusive", |it| it.inclusive);
@@ -176,7 +174,7 @@ impl<'a> ProfileSummary<'a> {
         let table = columns
             .into_iter()
             .fold(table, |table, column| table.with(column))
-            .with(Column::unsigned("visits", "", visits));
+            .unsigned("visits", "", visits);
         Some(table)
     }
 
@@ -380,10 +378,10 @@ impl<'a> ProfileSummary<'a> {
             )
         };
         let table = Table::new("metrics", "Metrics over all call paths.")
-            .with(Column::text("metric", all().map(name)))
-            .with(Column::text("unit", units))
-            .with(Column::text("kind", all().map(kind)))
-            .with(Column::unsigned("rows", "", all().map(|about| about.rows)))
+            .text("metric", all().map(name))
+            .text("unit", units)
+            .text("kind", all().map(kind))
+            .unsigned("rows", "", all().map(|about| about.rows))
             .with(number("total", |spread| spread.total))
             .with(number("min", |spread| spread.min))
             .with(number("mean", |spread| spread.mean))

@@ -52,9 +52,7 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
         "severities",
         "Severities by call path and location; rows of zeros are dropped.",
     );
-    let table = table
-        .with(Column::text("call path", paths))
-        .with(Column::text("location", places));
+    let table = table.text("call path", paths).text("location", places);
     let columns = cells.into_iter().zip(profile.metrics());
     Ok(columns.fold(table, |table, (cells, metric)| {
         table.with(cells.column(scoped_name(metric), metric.metric.unit.clone()))

@@ -8,8 +8,8 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped};
 use perfkit::core::{
-    CallPathId, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region, ReplayCounts,
-    Table, Ticks, Unify, Value, match_messages,
+    CallPathId, Clock, ClockViolations, Diagnostics, Nanos, Profile, Region, ReplayCounts, Table,
+    Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde::Serialize;
@@ -207,20 +207,11 @@ impl Summary {
         let share = |path: &Path| 100.0 * path.exclusive as f64 / total as f64;
         let words = "Most exclusive time first, summed over locations.";
         Table::new("call paths", words)
-            .with(Column::text(
-                "call path",
-                paths().map(|it| it.name.as_str()),
-            ))
-            .with(Column::times(
-                "exclusive",
-                paths().map(|it| time(it.exclusive)),
-            ))
-            .with(Column::floats("share", "%", paths().map(share)))
-            .with(Column::times(
-                "inclusive",
-                paths().map(|it| time(it.inclusive)),
-            ))
-            .with(Column::unsigned("visits", "", paths().map(|it| it.visits)))
+            .text("call path", paths().map(|it| it.name.as_str()))
+            .times("exclusive", paths().map(|it| time(it.exclusive)))
+            .floats("share", "%", paths().map(share))
+            .times("inclusive", paths().map(|it| time(it.inclusive)))
+            .unsigned("visits", "", paths().map(|it| it.visits))
     }
 
     /// Writes the summary as text, with `top` call paths.
@@ -331,8 +322,8 @@ impl Summary {
         let facts = facts.into_iter().chain(clocks);
         let (names, values): (Vec<_>, Vec<_>) = facts.unzip();
         let facts = Table::new("facts", "")
-            .with(Column::text("fact", names))
-            .with(Column::text("value", values));
+            .text("fact", names)
+            .text("value", values);
         vec![
             Section::table("facts", "Contents", &facts).half(),
             Section::table(

@@ -3,7 +3,7 @@
 use crate::findings;
 use crate::messages;
 use crate::table::{self, grouped};
-use perfkit::core::{Column, Diagnostics, Nanos, Table};
+use perfkit::core::{Diagnostics, Nanos, Table};
 use perfkit::track::{Amount, Dropped};
 use std::io::{self, Write};
 
@@ -87,17 +87,10 @@ pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
         let amounts = || reasons.iter().map(|(_, amount)| amount);
         let shares = amounts().map(|amount| 100.0 * share(amount.time, dropped.found.time));
         let table = Table::new("left out", "Bursts that filters left out.")
-            .with(Column::text(
-                "left out by",
-                reasons.iter().map(|(why, _)| why.as_str()),
-            ))
-            .with(Column::unsigned(
-                "bursts",
-                "",
-                amounts().map(|amount| amount.bursts),
-            ))
-            .with(Column::times("time", amounts().map(|amount| amount.time)))
-            .with(Column::floats("share of CPU time", "%", shares));
+            .text("left out by", reasons.iter().map(|(why, _)| why.as_str()))
+            .unsigned("bursts", "", amounts().map(|amount| amount.bursts))
+            .times("time", amounts().map(|amount| amount.time))
+            .floats("share of CPU time", "%", shares);
         table::print(out, &table, 60)?;
     }
     for (what, count) in counted(dropped) {

@@ -1,7 +1,7 @@
 //! Output of the division of the CPU time of experiments, and of the minimum duration of bursts.
 
 use crate::table;
-use perfkit::core::{Column, Nanos, Table};
+use perfkit::core::{Nanos, Table};
 use perfkit::track::{Amount, TimeBalance};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -42,18 +42,15 @@ pub fn write(
     let shown: Vec<usize> = (0..names.len()).filter(|&class| is_shown(class)).collect();
     let of = balances.iter();
     let table = Table::new("experiments", TOTAL)
-        .with(Column::text(
-            "experiment",
-            of.clone().map(|(name, _)| name.as_str()),
-        ))
-        .with(Column::times(
+        .text("experiment", of.clone().map(|(name, _)| name.as_str()))
+        .times(
             "CPU time",
             of.clone().map(|(_, balance)| balance.total.time),
-        ));
+        );
     let table = shown.into_iter().fold(table, |table, class| {
         let shares = of.clone().zip(&all);
         let shares = shares.map(|((_, balance), parts)| 100.0 * balance.share(parts[class].1));
-        table.with(Column::floats(names[class].0, "%", shares))
+        table.floats(names[class].0, "%", shares)
     });
     table::print(out, &table, 60)
 }

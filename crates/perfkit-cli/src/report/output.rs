@@ -3,7 +3,7 @@
 use super::{Remark, Report};
 use crate::failure::{Failure, Outcome, input};
 use crate::pictures;
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use perfkit::view::{Item, Page, Section};
 use std::io::Write;
 use std::path::Path;
@@ -161,12 +161,9 @@ impl Report {
         let all = || self.recordings.iter();
         let files = all().map(|one| crate::options::file_names(&one.files));
         let recordings = Table::new("recordings", "")
-            .with(Column::text("name", all().map(|one| one.name.as_str())))
-            .with(Column::text(
-                "content",
-                all().map(|one| one.content.as_str()),
-            ))
-            .with(Column::text("files", files));
+            .text("name", all().map(|one| one.name.as_str()))
+            .text("content", all().map(|one| one.content.as_str()))
+            .text("files", files);
         let words = match items.iter().len() {
             0 => "No problem was found.",
             _ => "Problems by share of the time, then descriptions of the run.",

@@ -35,11 +35,11 @@ impl Report<'_> {
             "\nregions by CPU time: their clusters in each experiment, and the share of its CPU time"
         )?;
         let listed = || objects.iter().take(top);
-        let table = Table::new("regions", "Tracked regions.").with(Column::unsigned(
+        let table = Table::new("regions", "Tracked regions.").unsigned(
             "region",
             "",
             listed().map(|object| object.id.0),
-        ));
+        );
         let frames = self.series.tracking.frames.iter().enumerate();
         let table = frames.fold(table, |table, (at, frame)| {
             let members = |object: &Object| object.members.get(at).map(|members| ids(members));
@@ -55,11 +55,11 @@ impl Report<'_> {
                     .map(|share| 100.0 * share)
             };
             table
-                .with(Column::text(frame.name.clone(), listed().map(members)))
-                .with(Column::floats("CPU time", "%", listed().map(share)))
+                .text(frame.name.clone(), listed().map(members))
+                .floats("CPU time", "%", listed().map(share))
         });
         let confidences = listed().map(|object| object.confidence);
-        let table = table.with(Column::floats("confidence", "", confidences));
+        let table = table.floats("confidence", "", confidences);
         table::print(out, &table, 60)?;
         if objects.len() > top {
             writeln!(out, "  and {} more", objects.len() - top)?;
@@ -282,18 +282,10 @@ impl Report<'_> {
             |name: String, at: usize| Column::floats(name, "", all().map(|it| it.factors()[at]));
         let rate = if by_ipc { "IPC" } else { "rate" };
         let table = Table::new("changes", "Factors of the mean time of a burst.")
-            .with(Column::unsigned(
-                "region",
-                "",
-                rows.iter().map(|row| row.0.0),
-            ))
-            .with(Column::text("from", rows.iter().map(|row| row.1[0])))
-            .with(Column::text("to", rows.iter().map(|row| row.1[1])))
-            .with(Column::floats(
-                "time",
-                "",
-                all().map(|change| change.time.exp()),
-            ))
+            .unsigned("region", "", rows.iter().map(|row| row.0.0))
+            .text("from", rows.iter().map(|row| row.1[0]))
+            .text("to", rows.iter().map(|row| row.1[1]))
+            .floats("time", "", all().map(|change| change.time.exp()))
             .with(factor(format!("due to {work}"), 0))
             .with(factor(format!("due to {rate}"), 1));
         let table = if by_ipc {
@@ -302,7 +294,7 @@ impl Report<'_> {
             table
         };
         let changes = all().map(|change| 100.0 * (change.ipc.exp() - 1.0));
-        let table = table.with(Column::floats(format!("change in {rate}"), "%", changes));
+        let table = table.floats(format!("change in {rate}"), "%", changes);
         Ok(table::print(out, &table, 60)?)
     }
 
@@ -340,26 +332,15 @@ impl Report<'_> {
         let values = rows.iter().map(|row| Some(short(row.3.as_ref()?.value)));
         let intervals = rows.iter().map(|row| range(row.3.as_ref()?.interval));
         let table = Table::new("laws", "Power laws over tasks.")
-            .with(Column::unsigned(
-                "region",
-                "",
-                rows.iter().map(|row| row.0.0),
-            ))
-            .with(Column::text(
-                "metric",
-                rows.iter().map(|row| row.1.as_str()),
-            ))
-            .with(Column::floats(
-                "exponent",
-                "",
-                rows.iter().map(|row| row.2.exponent),
-            ))
-            .with(Column::text(
+            .unsigned("region", "", rows.iter().map(|row| row.0.0))
+            .text("metric", rows.iter().map(|row| row.1.as_str()))
+            .floats("exponent", "", rows.iter().map(|row| row.2.exponent))
+            .text(
                 "95 % interval",
                 rows.iter().map(|row| range(row.2.interval)),
-            ))
-            .with(Column::text(format!("at {next:.0} {scale}"), values))
-            .with(Column::text("95 % interval", intervals));
+            )
+            .text(format!("at {next:.0} {scale}"), values)
+            .text("95 % interval", intervals);
         Ok(table::print(out, &table, 60)?)
     }
 

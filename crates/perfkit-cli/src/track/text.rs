@@ -6,7 +6,7 @@ use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
 use crate::table;
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use perfkit::track::Amount;
 use std::io::Write;
 
@@ -46,33 +46,14 @@ impl Report<'_> {
             .zip(split_off())
             .map(|(found, parts)| found.clusters - parts);
         let table = Table::new("experiments", "Clusters of each experiment.")
-            .with(Column::text(
-                "experiment",
-                found().map(|of| of.name.as_str()),
-            ))
-            .with(Column::unsigned(
-                self.scale(),
-                "",
-                found().map(|of| of.tasks),
-            ))
-            .with(Column::unsigned(
-                "clustered bursts",
-                "",
-                clustered().map(|of| of.rows.len()),
-            ))
-            .with(Column::floats(
-                "eps",
-                "",
-                clustered().map(|of| of.partition.eps),
-            ))
-            .with(Column::unsigned("clusters", "", clusters))
-            .with(Column::unsigned("split off", "", split_off()))
-            .with(Column::unsigned(
-                "rescued",
-                "",
-                found().map(|of| of.rescued),
-            ))
-            .with(Column::floats("SPMD score", "", found().map(|of| of.score)));
+            .text("experiment", found().map(|of| of.name.as_str()))
+            .unsigned(self.scale(), "", found().map(|of| of.tasks))
+            .unsigned("clustered bursts", "", clustered().map(|of| of.rows.len()))
+            .floats("eps", "", clustered().map(|of| of.partition.eps))
+            .unsigned("clusters", "", clusters)
+            .unsigned("split off", "", split_off())
+            .unsigned("rescued", "", found().map(|of| of.rescued))
+            .floats("SPMD score", "", found().map(|of| of.score));
         Ok(table::print(out, &table, 60)?)
     }
 
@@ -170,19 +151,11 @@ impl Report<'_> {
         }
         writeln!(out)?;
         let table = Table::new("left out", "Bursts that filters and axes left out.")
-            .with(Column::text("left out of", rows.iter().map(|row| row.0)))
-            .with(Column::text("by", rows.iter().map(|row| row.1.as_str())))
-            .with(Column::unsigned(
-                "bursts",
-                "",
-                rows.iter().map(|row| row.2.bursts),
-            ))
-            .with(Column::times("time", rows.iter().map(|row| row.2.time)))
-            .with(Column::floats(
-                "share of CPU time",
-                "%",
-                rows.iter().map(|row| row.3),
-            ));
+            .text("left out of", rows.iter().map(|row| row.0))
+            .text("by", rows.iter().map(|row| row.1.as_str()))
+            .unsigned("bursts", "", rows.iter().map(|row| row.2.bursts))
+            .times("time", rows.iter().map(|row| row.2.time))
+            .floats("share of CPU time", "%", rows.iter().map(|row| row.3));
         Ok(table::print(out, &table, 60)?)
     }
 }

@@ -9,7 +9,7 @@ use crate::options::file_names;
 use crate::output;
 use crate::pictures::{self, name};
 use crate::table::{self, counted};
-use perfkit::core::{Column, Nanos, Table};
+use perfkit::core::{Nanos, Table};
 use perfkit::view::{Grades, Section, Theme};
 use perfkit::wait::efficiency::{Efficiencies, Series, SeriesRow};
 use serde::Serialize;
@@ -180,7 +180,7 @@ fn by_factor(series: &Series, names: &[&str]) -> Table {
         "factors",
         "Efficiencies, and scaling relative to the first run.",
     );
-    let table = table.with(Column::text("", heads));
+    let table = table.text("", heads);
     names
         .iter()
         .zip(&series.rows)
@@ -193,7 +193,7 @@ fn by_factor(series: &Series, names: &[&str]) -> Table {
             let percent = |share: f64| format!("{:.2} %", 100.0 * share);
             let shares = factors.iter().map(|(.., value)| value(run).map(percent));
             let cells = first.map(Some).into_iter().chain(shares);
-            table.with(Column::text(name.to_string(), cells))
+            table.text(name.to_string(), cells)
         })
 }
 
@@ -216,7 +216,7 @@ fn by_run(series: &Series, names: &[&str]) -> Table {
         "efficiencies",
         "Efficiencies, and scaling relative to the first run.",
     );
-    let named = named.with(Column::text("run", names.iter().copied()));
+    let named = named.text("run", names.iter().copied());
     table.columns().iter().cloned().fold(named, Table::with)
 }
 

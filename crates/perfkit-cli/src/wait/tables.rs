@@ -1,7 +1,7 @@
 //! Tables of `wait`: wait states by kind and by rank, root causes, and all wait states.
 
 use super::Analysis;
-use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
+use perfkit::core::{CallPathId, LocationId, Nanos, Table, Ticks};
 use perfkit::wait::activity::CallId;
 use perfkit::wait::waits::{Pattern, WaitState};
 use std::collections::BTreeMap;
@@ -68,24 +68,18 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
         "wait states",
         "Time in calls that wait for others, summed over all ranks, threads and streams.",
     )
-    .with(Column::text("kind", rows().map(|row| row.0)))
-    .with(Column::text("waiting", rows().map(|row| row.1)))
-    .with(Column::unsigned("count", "", rows().map(|row| row.2.count)))
-    .with(Column::times(
-        "total",
-        rows().map(|row| analysis.time(row.2.ticks)),
-    ))
-    .with(Column::floats(
+    .text("kind", rows().map(|row| row.0))
+    .text("waiting", rows().map(|row| row.1))
+    .unsigned("count", "", rows().map(|row| row.2.count))
+    .times("total", rows().map(|row| analysis.time(row.2.ticks)))
+    .floats(
         "share of time",
         "%",
         // Items that queue at the same time add up beyond the time of the run.
         rows().map(|row| (row.0 != Pattern::Queueing.name()).then(|| share(row.2))),
-    ))
-    .with(Column::text(
-        "worst location",
-        rows().map(|row| worst(row.2)),
-    ))
-    .with(Column::times("its time", rows().map(|row| most(row.2))))
+    )
+    .text("worst location", rows().map(|row| worst(row.2)))
+    .times("its time", rows().map(|row| most(row.2)))
 }
 
 /// Returns a row for each rank: useful time, waiting, the waiting that delays of the rank cause, and time on the
@@ -114,14 +108,14 @@ pub(super) fn ranks(analysis: &Analysis) -> Table {
     let waits = |id: &LocationId| waiting.get(id).copied().unwrap_or_default();
     let causes = |id: &LocationId| caused.get(id).copied().unwrap_or_default() as u64;
     Table::new("ranks", "Useful time, waiting, waiting that delays of the rank cause, and critical path of each rank.")
-        .with(Column::text("rank", rows().map(|id| analysis.label(*id))))
-        .with(Column::times("useful", rows().map(|id| useful.get(id).copied())))
-        .with(Column::times("waiting", rows().map(|id| analysis.time(waits(id)))))
-        .with(Column::times("causes", rows().map(|id| analysis.time(causes(id)))))
-        .with(Column::times(
+        .text("rank", rows().map(|id| analysis.label(*id)))
+        .times("useful", rows().map(|id| useful.get(id).copied()))
+        .times("waiting", rows().map(|id| analysis.time(waits(id))))
+        .times("causes", rows().map(|id| analysis.time(causes(id))))
+        .times(
             "critical path",
             rows().map(|id| analysis.time(analysis.path.ticks_on(*id))),
-        ))
+        )
 }
 
 /// Returns the delays of each call path and location in descending order of the waiting that they cause.
@@ -141,20 +135,11 @@ pub(super) fn root_causes(analysis: &Analysis) -> Table {
         "root causes",
         "Delays by the waiting that they cause, directly and through other waits.",
     )
-    .with(Column::text(
-        "location",
-        rows().map(|row| analysis.label(row.0.0)),
-    ))
-    .with(Column::text("call path", rows().map(|row| path(row.0.1))))
-    .with(Column::times(
-        "waiting",
-        rows().map(|row| time(row.1.0 + row.1.1)),
-    ))
-    .with(Column::times("directly", rows().map(|row| time(row.1.0))))
-    .with(Column::times(
-        "through others",
-        rows().map(|row| time(row.1.1)),
-    ))
+    .text("location", rows().map(|row| analysis.label(row.0.0)))
+    .text("call path", rows().map(|row| path(row.0.1)))
+    .times("waiting", rows().map(|row| time(row.1.0 + row.1.1)))
+    .times("directly", rows().map(|row| time(row.1.0)))
+    .times("through others", rows().map(|row| time(row.1.1)))
 }
 
 /// Returns all wait states, in order of location and call.
@@ -176,44 +161,38 @@ pub(super) fn events(analysis: &Analysis) -> Table {
         "wait states",
         "All wait states, in order of location and call.",
     )
-    .with(Column::times("begin", states().map(|it| at(it.start))))
-    .with(Column::times(
-        "duration",
-        states().map(|it| analysis.time(it.ticks)),
-    ))
-    .with(Column::text("kind", states().map(|it| it.pattern.name())))
-    .with(Column::flags(
-        "waiting",
-        states().map(|it| it.pattern.is_waiting()),
-    ))
-    .with(Column::text(
+    .times("begin", states().map(|it| at(it.start)))
+    .times("duration", states().map(|it| analysis.time(it.ticks)))
+    .text("kind", states().map(|it| it.pattern.name()))
+    .flags("waiting", states().map(|it| it.pattern.is_waiting()))
+    .text(
         "location",
         states().map(|it| analysis.label(it.call.location)),
-    ))
-    .with(Column::text("call path", states().map(|it| path(it.call))))
-    .with(Column::times(
+    )
+    .text("call path", states().map(|it| path(it.call)))
+    .times(
         "enter",
         states().map(|it| call(it.call).and_then(|it| at(it.enter))),
-    ))
-    .with(Column::text("cause location", states().map(cause)))
-    .with(Column::text(
+    )
+    .text("cause location", states().map(cause))
+    .text(
         "cause call path",
         states().map(|it| it.cause.and_then(path)),
-    ))
-    .with(Column::times("cause enter", states().map(entered)))
-    .with(Column::unsigned(
+    )
+    .times("cause enter", states().map(entered))
+    .unsigned(
         "bytes",
         "B",
         states().map(|it| message(it).map(|it| it.bytes)),
-    ))
-    .with(Column::unsigned(
+    )
+    .unsigned(
         "tag",
         "",
         states().map(|it| message(it).map(|it| u64::from(it.tag))),
-    ))
-    .with(Column::unsigned(
+    )
+    .unsigned(
         "collective",
         "",
         states().map(|it| it.collective.map(u64::from)),
-    ))
+    )
 }

@@ -4,7 +4,7 @@ use super::Analysis;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use crate::suggest::{hint, near};
-use perfkit::core::{Column, Job, Nanos, Table, TraceView, fits};
+use perfkit::core::{Job, Nanos, Table, TraceView, fits};
 use perfkit::wait::whatif::{Answer, Change, Dependency, WhatIf};
 use std::collections::BTreeSet;
 
@@ -108,10 +108,10 @@ impl Answers {
         };
         let times = |of: fn(&Answer) -> Nanos| rows().map(move |(_, answer)| of(answer));
         Table::new("what if", "Run time of a replay with other durations.")
-            .with(Column::text("change", rows().map(|it| it.0.as_str())))
-            .with(Column::times("run time", times(|it| it.identity)))
-            .with(Column::times("changed", times(|it| it.runtime)))
-            .with(Column::times("saved", times(Answer::saved)))
-            .with(Column::floats("share", "%", rows().map(|it| share(&it.1))))
+            .text("change", rows().map(|it| it.0.as_str()))
+            .times("run time", times(|it| it.identity))
+            .times("changed", times(|it| it.runtime))
+            .times("saved", times(Answer::saved))
+            .floats("share", "%", rows().map(|it| share(&it.1)))
     }
 }

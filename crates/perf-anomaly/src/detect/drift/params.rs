@@ -5,27 +5,38 @@ use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
-/// Parameters of [`Drift`](crate::Drift), created by [`Drift::params`](crate::Drift::params).
-///
-/// ```
-/// use perf_anomaly::Drift;
-/// assert!(Drift::params().window(64).check().is_ok());
-/// assert!(Drift::params().window(0).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct DriftParams {
-    /// Number of calls of a function in a window.
-    window: u64,
-    /// False alarms per million windows.
-    false_alarms: f64,
-    /// Smallest relative change.
-    least: f64,
-    /// Number of calls of a function at which its counts are halved.
-    memory: u64,
-    /// Smallest distinguishable time.
-    resolution: Nanos,
-    /// Largest number of changes.
-    most: usize,
+perf_core::parameters! {
+    /// Parameters of [`Drift`](crate::Drift), created by [`Drift::params`](crate::Drift::params).
+    ///
+    /// ```
+    /// use perf_anomaly::Drift;
+    /// assert!(Drift::params().window(64).check().is_ok());
+    /// assert!(Drift::params().window(0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DriftParams {
+        /// Sets the number of calls of a function in a window; default 128. A change is reported after
+        /// two to three windows. Larger windows reveal smaller changes: the probability that a call is
+        /// longer than an earlier one must differ from 1/2 by `z / sqrt(12 n)`, 0.13 by default. This
+        /// corresponds to a change by 10 % if the standard deviation of run times is up to 21 %, and by
+        /// a factor of 1.7 if run times are exponentially distributed.
+        window: u64 = 128,
+        /// Sets the expected number of windows per million that deviate significantly although the
+        /// function is unchanged; default 1. A second window must confirm a change.
+        false_alarms: f64 = 1.0,
+        /// Sets the smallest relevant relative change of the usual run time; default 0.1: from 100 to
+        /// 110 us, or back.
+        least: f64 = 0.1,
+        /// Sets the number of calls of a function at which the counts of its earlier calls are halved;
+        /// default 65,536.
+        memory: u64 = 1 << 16,
+        /// Sets the smallest difference between distinguishable times; default 1 us. A change exceeds
+        /// twice this time.
+        resolution: Nanos = Nanos(1000),
+        /// Sets the largest number of changes that are kept; default 1024. The first changes are kept,
+        /// later ones are only [counted](crate::Drift::left_out).
+        most: usize = 1024,
+    }
 }
 
 /// Validated [`DriftParams`].
@@ -37,65 +48,7 @@ pub struct DriftChecked {
     bound: f64,
 }
 
-impl Default for DriftParams {
-    fn default() -> Self {
-        DriftParams {
-            window: 128,
-            false_alarms: 1.0,
-            least: 0.1,
-            memory: 1 << 16,
-            resolution: Nanos(1000),
-            most: 1024,
-        }
-    }
-}
-
 impl DriftParams {
-    /// Sets the number of calls of a function in a window; default 128. A change is reported after
-    /// two to three windows. Larger windows reveal smaller changes: the probability that a call is
-    /// longer than an earlier one must differ from 1/2 by `z / sqrt(12 n)`, 0.13 by default. This
-    /// corresponds to a change by 10 % if the standard deviation of run times is up to 21 %, and by
-    /// a factor of 1.7 if run times are exponentially distributed.
-    pub fn window(mut self, calls: u64) -> Self {
-        self.window = calls;
-        self
-    }
-
-    /// Sets the expected number of windows per million that deviate significantly although the
-    /// function is unchanged; default 1. A second window must confirm a change.
-    pub fn false_alarms(mut self, per_million: f64) -> Self {
-        self.false_alarms = per_million;
-        self
-    }
-
-    /// Sets the smallest relevant relative change of the usual run time; default 0.1: from 100 to
-    /// 110 us, or back.
-    pub fn least(mut self, share: f64) -> Self {
-        self.least = share;
-        self
-    }
-
-    /// Sets the number of calls of a function at which the counts of its earlier calls are halved;
-    /// default 65,536.
-    pub fn memory(mut self, calls: u64) -> Self {
-        self.memory = calls;
-        self
-    }
-
-    /// Sets the smallest difference between distinguishable times; default 1 us. A change exceeds
-    /// twice this time.
-    pub fn resolution(mut self, time: Nanos) -> Self {
-        self.resolution = time;
-        self
-    }
-
-    /// Sets the largest number of changes that are kept; default 1024. The first changes are kept,
-    /// later ones are only [counted](crate::Drift::left_out).
-    pub fn most(mut self, changes: usize) -> Self {
-        self.most = changes;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -6,114 +6,53 @@ use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
-/// Parameters of [`Tail`](crate::Tail), created by [`Tail::params`](crate::Tail::params).
-///
-/// ```
-/// use perf_anomaly::Tail;
-/// // One alarm in a million calls, and none before the hundredth call of a function.
-/// assert!(Tail::params().false_positives(1.0).minimum(100).check().is_ok());
-/// assert!(Tail::params().false_positives(0.0).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct TailParams {
-    /// False alarms per million calls.
-    false_positives: f64,
-    /// Fewest calls of a function.
-    minimum: u64,
-    /// Smallest share of a function's calls that is a mode.
-    mode_share: f64,
-    /// Smallest share of a function's calls that is a mode if it is narrow.
-    rare_share: f64,
-    /// Fewest calls of a mode.
-    mode_calls: u64,
-    /// Number of calls of a function at which its counts are halved.
-    memory: u64,
-    /// Smallest relevant difference of times.
-    resolution: Nanos,
-    /// `true` if first calls are judged and learned.
-    learn_first: bool,
+perf_core::parameters! {
+    /// Parameters of [`Tail`](crate::Tail), created by [`Tail::params`](crate::Tail::params).
+    ///
+    /// ```
+    /// use perf_anomaly::Tail;
+    /// // One alarm in a million calls, and none before the hundredth call of a function.
+    /// assert!(Tail::params().false_positives(1.0).minimum(100).check().is_ok());
+    /// assert!(Tail::params().false_positives(0.0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TailParams {
+        /// Sets the expected number of false alarms per million normal calls, on the slow and the fast
+        /// side together; default 10.
+        false_positives: f64 = 10.0,
+        /// Sets the number of calls of a function below which there is not enough data; default 32.
+        minimum: u64 = 32,
+        /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
+        /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).
+        /// Anomalies whose share is smaller do not widen the tails of the modes.
+        mode_share: f64 = 0.005,
+        /// Sets the smallest share of a function's calls that may be a mode if the calls take about the
+        /// same time. This is the case if their quartiles are at most 5 % apart, or at most 1.5 times
+        /// as far apart as those of the widest other mode. Default: 0.0005. Calls that repeat the same
+        /// time are then reported until they are a mode, and calls that occur less than once in 2,000
+        /// calls are always reported. If `rare_share` equals [`mode_share`](Self::mode_share), rare
+        /// calls are abnormal even if they are alike.
+        rare_share: f64 = 0.0005,
+        /// Sets the fewest calls that may be a mode; default 16.
+        mode_calls: u64 = 16,
+        /// Sets the number of calls of a function at which all its counts are halved; default 65,536.
+        memory: u64 = 1 << 16,
+        /// Sets the smallest relevant difference of times, such as the tick of the clock; default 1 us.
+        /// A call is abnormal only if it differs from the calls of the nearest mode by more than two
+        /// resolutions. Modes are at least four resolutions apart.
+        resolution: Nanos = Nanos(1000),
+        /// Judges and learns the first call of a function on a stream like later calls; default false.
+        /// A first call often compiles, loads or connects something. If it is not learned, its label is
+        /// [`NotEnoughData`](crate::Label::NotEnoughData).
+        learn_first: bool = false,
+    }
 }
 
 /// Validated [`TailParams`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailChecked(TailParams);
 
-impl Default for TailParams {
-    fn default() -> Self {
-        TailParams {
-            false_positives: 10.0,
-            minimum: 32,
-            mode_share: 0.005,
-            rare_share: 0.0005,
-            mode_calls: 16,
-            memory: 1 << 16,
-            resolution: Nanos(1000),
-            learn_first: false,
-        }
-    }
-}
-
 impl TailParams {
-    /// Sets the expected number of false alarms per million normal calls, on the slow and the fast
-    /// side together; default 10.
-    pub fn false_positives(mut self, per_million: f64) -> Self {
-        self.false_positives = per_million;
-        self
-    }
-
-    /// Sets the number of calls of a function below which there is not enough data; default 32.
-    pub fn minimum(mut self, calls: u64) -> Self {
-        self.minimum = calls;
-        self
-    }
-
-    /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
-    /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).
-    /// Anomalies whose share is smaller do not widen the tails of the modes.
-    pub fn mode_share(mut self, share: f64) -> Self {
-        self.mode_share = share;
-        self
-    }
-
-    /// Sets the smallest share of a function's calls that may be a mode if the calls take about the
-    /// same time. This is the case if their quartiles are at most 5 % apart, or at most 1.5 times
-    /// as far apart as those of the widest other mode. Default: 0.0005. Calls that repeat the same
-    /// time are then reported until they are a mode, and calls that occur less than once in 2,000
-    /// calls are always reported. If `rare_share` equals [`mode_share`](Self::mode_share), rare
-    /// calls are abnormal even if they are alike.
-    pub fn rare_share(mut self, share: f64) -> Self {
-        self.rare_share = share;
-        self
-    }
-
-    /// Sets the fewest calls that may be a mode; default 16.
-    pub fn mode_calls(mut self, calls: u64) -> Self {
-        self.mode_calls = calls;
-        self
-    }
-
-    /// Sets the number of calls of a function at which all its counts are halved; default 65,536.
-    pub fn memory(mut self, calls: u64) -> Self {
-        self.memory = calls;
-        self
-    }
-
-    /// Sets the smallest relevant difference of times, such as the tick of the clock; default 1 us.
-    /// A call is abnormal only if it differs from the calls of the nearest mode by more than two
-    /// resolutions. Modes are at least four resolutions apart.
-    pub fn resolution(mut self, time: Nanos) -> Self {
-        self.resolution = time;
-        self
-    }
-
-    /// Judges and learns the first call of a function on a stream like later calls; default false.
-    /// A first call often compiles, loads or connects something. If it is not learned, its label is
-    /// [`NotEnoughData`](crate::Label::NotEnoughData).
-    pub fn learn_first(mut self, learn: bool) -> Self {
-        self.learn_first = learn;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

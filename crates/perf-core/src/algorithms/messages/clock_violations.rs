@@ -1,7 +1,7 @@
 //! [`ClockViolations`]: messages and collectives that contradict the clocks of their locations.
 
 use super::{CollectiveInstance, Messages};
-use crate::{Clock, CollectiveOp, Column, LocationId, Table, Ticks};
+use crate::{Clock, CollectiveOp, LocationId, Table, Ticks};
 use std::collections::BTreeMap;
 
 /// Number of conditions on the clocks of locations that were checked, and of those that are
@@ -86,18 +86,10 @@ impl ClockViolations {
             "clocks",
             "Messages and collectives that contradict the clocks.",
         )
-        .with(Column::text("condition", rows.map(|row| row.0)))
-        .with(Column::unsigned(
-            "checked",
-            "",
-            rows.map(|row| row.1.checked),
-        ))
-        .with(Column::unsigned(
-            "violated",
-            "",
-            rows.map(|row| row.1.violated),
-        ))
-        .with(Column::times("largest", largest))
+        .text("condition", rows.map(|row| row.0))
+        .unsigned("checked", "", rows.map(|row| row.1.checked))
+        .unsigned("violated", "", rows.map(|row| row.1.violated))
+        .times("largest", largest)
     }
 }
 

@@ -30,38 +30,28 @@ pub enum Layout {
     Dense,
 }
 
-/// Options for writing a profile.
-///
-/// ```
-/// use perf_formats::cube::{Layout, WriteOptions};
-/// let options = WriteOptions::new().layout(Layout::Dense).compress(true);
-/// assert!(options != WriteOptions::new());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct WriteOptions {
-    /// Rows to write.
-    layout: Layout,
-    /// `true` if rows are compressed.
-    compress: bool,
+perf_core::parameters! {
+    /// Options for writing a profile.
+    ///
+    /// ```
+    /// use perf_formats::cube::{Layout, WriteOptions};
+    /// let options = WriteOptions::new().layout(Layout::Dense).compress(true);
+    /// assert!(options != WriteOptions::new());
+    /// ```
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct WriteOptions {
+        /// Sets the rows to write. Default: [`Layout::Sparse`].
+        layout: Layout = Layout::default(),
+        /// Sets compression of each row with zlib at its fastest level, like the reference library.
+        /// Default: false.
+        compress: bool = false,
+    }
 }
 
 impl WriteOptions {
     /// Returns the defaults: sparse and uncompressed.
     pub fn new() -> Self {
         WriteOptions::default()
-    }
-
-    /// Sets the rows to write. Default: [`Layout::Sparse`].
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
-    }
-
-    /// Sets compression of each row with zlib at its fastest level, like the reference library.
-    /// Default: false.
-    pub fn compress(mut self, compress: bool) -> Self {
-        self.compress = compress;
-        self
     }
 }
 

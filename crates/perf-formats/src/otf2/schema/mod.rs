@@ -4,6 +4,55 @@
 //! of the file. The [`Kind`] of a field gives its encoding and, for an id, its [`Space`], so that
 //! mapping tables can be applied to any record generically.
 
+/// Declares records as `id Name { field: kind, field: kind; optional_field: kind }`. Records without
+/// a length byte have parentheses in place of braces.
+///
+/// A kind is an encoding, such as `u32`, the [`Space`] of an id, such as `Region`, or a list, as in
+/// `[u8; member: u64]`: the encoding of the count, and the fields of one element.
+macro_rules! records {
+    (@record $id:literal $name:ident $has_length:literal
+     $($field:ident: $kind:tt),* $(; $($optional:ident: $of:tt),*)?) => {
+        Record {
+            id: $id,
+            name: stringify!($name),
+            has_length: $has_length,
+            fields: &[
+                $(records!(@field $field $kind false),)*
+                $($(records!(@field $optional $of true),)*)?
+            ],
+        }
+    };
+    (@record $id:literal $name:ident {$($fields:tt)*}) => {
+        records!(@record $id $name true $($fields)*)
+    };
+    (@record $id:literal $name:ident ($($fields:tt)*)) => {
+        records!(@record $id $name false $($fields)*)
+    };
+    (@field $name:ident $kind:tt $optional:literal) => {
+        Field { name: stringify!($name), kind: records!(@kind $kind), optional: $optional }
+    };
+    (@kind u8) => { Kind::U8 };
+    (@kind u32) => { Kind::U32 };
+    (@kind u64) => { Kind::U64 };
+    (@kind i64) => { Kind::I64 };
+    (@kind fixed64) => { Kind::Fixed64 };
+    (@kind f64) => { Kind::F64 };
+    (@kind text) => { Kind::Text };
+    (@kind value) => { Kind::Value };
+    (@kind [$count:tt; $($field:ident: $kind:tt),*]) => {
+        Kind::List {
+            count: records!(@count $count),
+            of: &[$(records!(@field $field $kind false)),*],
+        }
+    };
+    (@kind $space:ident) => { Kind::Id(Space::$space) };
+    (@count u8) => { Count::U8 };
+    (@count u32) => { Count::U32 };
+    ($($id:literal $name:ident $fields:tt)*) => {
+        &[$(records!(@record $id $name $fields)),*]
+    };
+}
+
 mod definitions;
 pub(crate) mod event_ids;
 mod events;
@@ -298,48 +347,6 @@ pub fn local_definition(id: u8) -> Option<&'static Record> {
 fn find(table: &'static [Record], id: u8) -> Option<&'static Record> {
     let at = table.binary_search_by_key(&id, |record| record.id).ok()?;
     table.get(at)
-}
-
-const fn field(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        kind,
-        optional: false,
-    }
-}
-
-const fn optional(name: &'static str, kind: Kind) -> Field {
-    Field {
-        name,
-        kind,
-        optional: true,
-    }
-}
-
-const fn id(name: &'static str, space: Space) -> Field {
-    field(name, Kind::Id(space))
-}
-
-const fn list(name: &'static str, count: Count, of: &'static [Field]) -> Field {
-    field(name, Kind::List { count, of })
-}
-
-const fn record(id: u8, name: &'static str, fields: &'static [Field]) -> Record {
-    Record {
-        id,
-        name,
-        has_length: true,
-        fields,
-    }
-}
-
-const fn bare(id: u8, name: &'static str, fields: &'static [Field]) -> Record {
-    Record {
-        id,
-        name,
-        has_length: false,
-        fields,
-    }
 }
 
 #[cfg(test)]

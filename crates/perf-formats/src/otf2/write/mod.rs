@@ -18,40 +18,27 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    Definitions, Diagnostics, Event, Job, LocationView, Place, RegionId, Rule, Ticks, TimeRange,
-    TraceView, Weight,
+    Definitions, Diagnostics, Event, Job, LocationView, Place, RegionId, Ticks, TimeRange,
+    TraceView,
 };
 use std::collections::HashSet;
 
-/// OTF2 has no record for an event, or the event refers to a definition that a trace does not keep.
-pub const EVENT_NOT_WRITTEN: Rule = Rule {
-    name: "event-not-written",
-    what: "an event has no OTF2 record or refers to an element that the trace does not contain; \
-           dropped",
-    weight: Weight::Loss,
-};
-
-/// An attribute value refers to a definition that a trace does not keep, for example a string.
-pub const ATTRIBUTE_NOT_WRITTEN: Rule = Rule {
-    name: "attribute-not-written",
-    what: "an attribute of an event refers to an element that the trace does not contain; dropped",
-    weight: Weight::Loss,
-};
-
-/// Events refer to an undefined region.
-pub const REGION_NAMED: Rule = Rule {
-    name: "region-named",
-    what: "an event refers to an undefined region; defined as `region N`",
-    weight: Weight::Repair,
-};
-
-/// A sample is completed with defaults, because a trace keeps only its calling context.
-pub const SAMPLE_COMPLETED: Rule = Rule {
-    name: "sample-completed",
-    what: "a trace contains neither the unwind distance nor the interrupt generator of a \
-           sample; written as 1 and as a generic generator",
-    weight: Weight::Repair,
-};
+crate::rule_table::rule_table! {
+    /// OTF2 has no record for an event, or the event refers to a definition that a trace does not keep.
+    EVENT_NOT_WRITTEN: Loss = "event-not-written",
+        "an event has no OTF2 record or refers to an element that the trace does not contain; \
+         dropped";
+    /// An attribute value refers to a definition that a trace does not keep, for example a string.
+    ATTRIBUTE_NOT_WRITTEN: Loss = "attribute-not-written",
+        "an attribute of an event refers to an element that the trace does not contain; dropped";
+    /// Events refer to an undefined region.
+    REGION_NAMED: Repair = "region-named",
+        "an event refers to an undefined region; defined as `region N`";
+    /// A sample is completed with defaults, because a trace keeps only its calling context.
+    SAMPLE_COMPLETED: Repair = "sample-completed",
+        "a trace contains neither the unwind distance nor the interrupt generator of a \
+         sample; written as 1 and as a generic generator";
+}
 
 /// Options for writing an archive.
 #[derive(Clone, Debug)]

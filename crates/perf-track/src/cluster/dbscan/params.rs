@@ -30,66 +30,33 @@ pub enum Index {
     Tree,
 }
 
-/// Parameters of [`Dbscan`](super::Dbscan). Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_track::cluster::{Border, Dbscan};
-/// let params = Dbscan::params().eps(0.04).min_points(4).border(Border::PeerCompatible);
-/// assert_eq!(params.check()?.min_points(), 4);
-/// assert!(Dbscan::params().eps(0.0).check().is_err());
-/// # Ok::<(), perf_track::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct DbscanParams {
-    /// Radius of the neighbourhood.
-    eps: f64,
-    /// Minimum number of points.
-    min_points: usize,
-    /// Rule for border points.
-    border: Border,
-    /// Index structure.
-    index: Index,
-}
-
-impl Default for DbscanParams {
-    fn default() -> Self {
-        DbscanParams {
-            eps: 0.01,
-            min_points: 10,
-            border: Border::default(),
-            index: Index::default(),
-        }
+perf_core::parameters! {
+    /// Parameters of [`Dbscan`](super::Dbscan). Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_track::cluster::{Border, Dbscan};
+    /// let params = Dbscan::params().eps(0.04).min_points(4).border(Border::PeerCompatible);
+    /// assert_eq!(params.check()?.min_points(), 4);
+    /// assert!(Dbscan::params().eps(0.0).check().is_err());
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DbscanParams {
+        /// Sets the radius of the neighbourhood, in the unit of the coordinates. Default 0.01, which is
+        /// usual for coordinates scaled to 0..1; at least 10^-150 and at most 10^150, so that squares
+        /// of distances near it have full precision.
+        eps: f64 = 0.01,
+        /// Sets the number of points within eps that make a point core, itself included. Default 10, at
+        /// least 1.
+        min_points: usize = 10,
+        /// Sets the rule for border points. Default [`Border::LowestCore`].
+        border: Border = Border::default(),
+        /// Sets the index structure. Default [`Index::Auto`].
+        index: Index = Index::default(),
     }
 }
 
 impl DbscanParams {
-    /// Sets the radius of the neighbourhood, in the unit of the coordinates. Default 0.01, which is
-    /// usual for coordinates scaled to 0..1; at least 10^-150 and at most 10^150, so that squares
-    /// of distances near it have full precision.
-    pub fn eps(mut self, eps: f64) -> Self {
-        self.eps = eps;
-        self
-    }
-
-    /// Sets the number of points within eps that make a point core, itself included. Default 10, at
-    /// least 1.
-    pub fn min_points(mut self, min_points: usize) -> Self {
-        self.min_points = min_points;
-        self
-    }
-
-    /// Sets the rule for border points. Default [`Border::LowestCore`].
-    pub fn border(mut self, border: Border) -> Self {
-        self.border = border;
-        self
-    }
-
-    /// Sets the index structure. Default [`Index::Auto`].
-    pub fn index(mut self, index: Index) -> Self {
-        self.index = index;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -2,102 +2,48 @@
 
 use crate::{Error, Result};
 
-/// Parameters of [`EpsSearch`](super::EpsSearch). Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_track::cluster::EpsSearch;
-/// assert!(EpsSearch::params().min_points(4).check().is_ok());
-/// assert!(EpsSearch::params().min_points(1).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct EpsParams {
-    /// Minimum number of points.
-    min_points: usize,
-    /// Extent of the sweep in octaves.
-    octaves: f64,
-    /// Smallest adjusted Rand index at which two steps agree.
-    alike: f64,
-    /// Number of points of the k-distance graph.
-    queries: usize,
-    /// Largest fraction of noise.
-    noise: f64,
-    /// Smallest radius relative to the spread.
-    resolution: f64,
-    /// Smallest radius in units of the coordinates.
-    floor: f64,
-}
-
-impl Default for EpsParams {
-    fn default() -> Self {
-        EpsParams {
-            min_points: 10,
-            octaves: 3.0,
-            alike: 0.9,
-            queries: 50_000,
-            noise: 0.1,
-            resolution: 1.0 / 256.0,
-            floor: 0.0,
-        }
+perf_core::parameters! {
+    /// Parameters of [`EpsSearch`](super::EpsSearch). Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_track::cluster::EpsSearch;
+    /// assert!(EpsSearch::params().min_points(4).check().is_ok());
+    /// assert!(EpsSearch::params().min_points(1).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct EpsParams {
+        /// Sets the number of points within eps that make a point core, itself included. Use the same
+        /// number as for the clustering. Default 10, at least 2.
+        min_points: usize = 10,
+        /// Sets the extent of the sweep from the knee, down and up, in octaves. Default 3, from 0.5 to
+        /// 16.
+        octaves: f64 = 3.0,
+        /// Sets the smallest adjusted Rand index at which two steps of the sweep agree. Default 0.9, in
+        /// `0.0..=1.0`.
+        alike: f64 = 0.9,
+        /// Sets the largest number of points in the k-distance graph. If there are more points, the
+        /// graph has every n-th point, with its distance to the neighbours among all points. Default
+        /// 50,000, at least 3.
+        queries: usize = 50_000,
+        /// Sets the largest fraction of the weight left in noise if a larger eps takes it in; see
+        /// [`choose_weighted`](super::EpsSearch::choose_weighted). Default 0.1, in `0.0..=1.0`.
+        noise: f64 = 0.1,
+        /// Sets the smallest radius that is tried, as a fraction of the spread of the points, which is the
+        /// largest range of an axis between its 1 % and 99 % quantiles. Default 1/256, at least 0, less
+        /// than 1.
+        ///
+        /// If many points lie very close to each other, such as equal values of a coarse clock or
+        /// thousands of bursts on one axis, their nearest neighbours carry no information about
+        /// clusters.
+        resolution: f64 = 1.0 / 256.0,
+        /// Sets the smallest radius that is tried, in units of the coordinates, such as
+        /// [`Scaled::resolution`](crate::Scaled::resolution). The larger of this radius and the radius of
+        /// [`resolution`](Self::resolution) applies. Default 0, finite and at least 0.
+        floor: f64 = 0.0,
     }
 }
 
 impl EpsParams {
-    /// Sets the number of points within eps that make a point core, itself included. Use the same
-    /// number as for the clustering. Default 10, at least 2.
-    pub fn min_points(mut self, min_points: usize) -> Self {
-        self.min_points = min_points;
-        self
-    }
-
-    /// Sets the extent of the sweep from the knee, down and up, in octaves. Default 3, from 0.5 to
-    /// 16.
-    pub fn octaves(mut self, octaves: f64) -> Self {
-        self.octaves = octaves;
-        self
-    }
-
-    /// Sets the smallest adjusted Rand index at which two steps of the sweep agree. Default 0.9, in
-    /// `0.0..=1.0`.
-    pub fn alike(mut self, alike: f64) -> Self {
-        self.alike = alike;
-        self
-    }
-
-    /// Sets the largest number of points in the k-distance graph. If there are more points, the
-    /// graph has every n-th point, with its distance to the neighbours among all points. Default
-    /// 50,000, at least 3.
-    pub fn queries(mut self, queries: usize) -> Self {
-        self.queries = queries;
-        self
-    }
-
-    /// Sets the largest fraction of the weight left in noise if a larger eps takes it in; see
-    /// [`choose_weighted`](super::EpsSearch::choose_weighted). Default 0.1, in `0.0..=1.0`.
-    pub fn noise(mut self, noise: f64) -> Self {
-        self.noise = noise;
-        self
-    }
-
-    /// Sets the smallest radius that is tried, as a fraction of the spread of the points, which is the
-    /// largest range of an axis between its 1 % and 99 % quantiles. Default 1/256, at least 0, less
-    /// than 1.
-    ///
-    /// If many points lie very close to each other, such as equal values of a coarse clock or
-    /// thousands of bursts on one axis, their nearest neighbours carry no information about
-    /// clusters.
-    pub fn resolution(mut self, share: f64) -> Self {
-        self.resolution = share;
-        self
-    }
-
-    /// Sets the smallest radius that is tried, in units of the coordinates, such as
-    /// [`Scaled::resolution`](crate::Scaled::resolution). The larger of this radius and the radius of
-    /// [`resolution`](Self::resolution) applies. Default 0, finite and at least 0.
-    pub fn floor(mut self, eps: f64) -> Self {
-        self.floor = eps;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

@@ -2,46 +2,30 @@
 
 use crate::{Error, Result};
 
-/// Parameters of [`Hdbscan`](super::Hdbscan). Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_track::cluster::Hdbscan;
-/// let checked = Hdbscan::params().min_cluster_size(5).check()?;
-/// assert_eq!((checked.min_cluster_size(), checked.min_points()), (5, 5));
-/// assert!(Hdbscan::params().min_cluster_size(1).check().is_err());
-/// # Ok::<(), perf_track::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HdbscanParams {
-    /// Minimum number of points of a cluster.
-    min_cluster_size: Option<usize>,
-    /// Number of points within the core distance.
-    min_points: Option<usize>,
-    /// `true` if all points may be one cluster.
-    single: bool,
+perf_core::parameters! {
+    /// Parameters of [`Hdbscan`](super::Hdbscan). Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_track::cluster::Hdbscan;
+    /// let checked = Hdbscan::params().min_cluster_size(5).check()?;
+    /// assert_eq!((checked.min_cluster_size(), checked.min_points()), (5, 5));
+    /// assert!(Hdbscan::params().min_cluster_size(1).check().is_err());
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct HdbscanParams {
+        /// Sets the minimum number of points of a cluster. Default 10, at least 2.
+        min_cluster_size: Option<usize> = None => |size: usize| Some(size),
+        /// Sets the number of points within the core distance, the point included, which lengthens thin
+        /// bridges between clusters. Default `min_cluster_size`, at least 1.
+        min_points: Option<usize> = None => |min_points: usize| Some(min_points),
+        /// Allows all points to be one cluster. Default `false`, with which all points are noise if they
+        /// never split.
+        single: bool = false,
+    }
 }
 
 impl HdbscanParams {
-    /// Sets the minimum number of points of a cluster. Default 10, at least 2.
-    pub fn min_cluster_size(mut self, size: usize) -> Self {
-        self.min_cluster_size = Some(size);
-        self
-    }
-
-    /// Sets the number of points within the core distance, the point included, which lengthens thin
-    /// bridges between clusters. Default `min_cluster_size`, at least 1.
-    pub fn min_points(mut self, min_points: usize) -> Self {
-        self.min_points = Some(min_points);
-        self
-    }
-
-    /// Allows all points to be one cluster. Default `false`, with which all points are noise if they
-    /// never split.
-    pub fn single(mut self, single: bool) -> Self {
-        self.single = single;
-        self
-    }
-
     /// Validates the parameters.
     ///
     /// # Errors

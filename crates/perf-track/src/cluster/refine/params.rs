@@ -21,87 +21,40 @@ pub enum RefineMode {
     Published,
 }
 
-/// Parameters of [`Refinement`](super::Refinement). Set them, then call [`check`](Self::check).
-///
-/// ```
-/// use perf_track::cluster::{RefineMode, Refinement};
-/// // As published, for 64 threads: neighbourhoods of 16 points.
-/// assert!(Refinement::params().for_threads(64).mode(RefineMode::Published).check().is_ok());
-/// assert!(Refinement::params().min_points(1).check().is_err());
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct RefineParams {
-    /// Minimum number of points.
-    min_points: usize,
-    /// Number of steps.
-    steps: usize,
-    /// Smallest score of a settled cluster.
-    perfect: f64,
-    /// Source of the radii.
-    mode: RefineMode,
-    /// Rule for border points.
-    border: Border,
-    /// Smallest and largest radius.
-    range: Option<(f64, f64)>,
-}
-
-impl Default for RefineParams {
-    fn default() -> Self {
-        RefineParams {
-            min_points: 4,
-            steps: 10,
-            perfect: 1.0,
-            mode: RefineMode::default(),
-            border: Border::default(),
-            range: None,
-        }
+perf_core::parameters! {
+    /// Parameters of [`Refinement`](super::Refinement). Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_track::cluster::{RefineMode, Refinement};
+    /// // As published, for 64 threads: neighbourhoods of 16 points.
+    /// assert!(Refinement::params().for_threads(64).mode(RefineMode::Published).check().is_ok());
+    /// assert!(Refinement::params().min_points(1).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RefineParams {
+        /// Sets the number of points within eps that make a point core, itself included. Default 4, at
+        /// least 2; the published method takes a quarter of the number of threads
+        /// ([`for_threads`](Self::for_threads)).
+        min_points: usize = 4,
+        /// Sets the number of steps of [`RefineMode::ScaleFree`]; default 10, in `1..=10_000`.
+        steps: usize = 10,
+        /// Sets the smallest score at which a cluster is settled; default 1.
+        perfect: f64 = 1.0,
+        /// Sets the source of the eps of the steps; default [`RefineMode::ScaleFree`].
+        mode: RefineMode = RefineMode::default(),
+        /// Sets the rule for border points; default [`Border::LowestCore`].
+        border: Border = Border::default(),
+        /// Sets the smallest and the largest eps, in `1e-150..=1e150`: the first and last step of
+        /// [`RefineMode::ScaleFree`], and the limits of the list of [`RefineMode::Published`]. By default
+        /// they are derived from the distances of the points.
+        range: Option<(f64, f64)> = None => |low: f64, high: f64| Some((low, high)),
     }
 }
 
 impl RefineParams {
-    /// Sets the number of points within eps that make a point core, itself included. Default 4, at
-    /// least 2; the published method takes a quarter of the number of threads
-    /// ([`for_threads`](Self::for_threads)).
-    pub fn min_points(mut self, min_points: usize) -> Self {
-        self.min_points = min_points;
-        self
-    }
-
     /// Sets [`min_points`](Self::min_points) to a quarter of the number of threads, at least 2.
     pub fn for_threads(self, threads: usize) -> Self {
         self.min_points((threads / 4).max(2))
-    }
-
-    /// Sets the number of steps of [`RefineMode::ScaleFree`]; default 10, in `1..=10_000`.
-    pub fn steps(mut self, steps: usize) -> Self {
-        self.steps = steps;
-        self
-    }
-
-    /// Sets the smallest score at which a cluster is settled; default 1.
-    pub fn perfect(mut self, perfect: f64) -> Self {
-        self.perfect = perfect;
-        self
-    }
-
-    /// Sets the source of the eps of the steps; default [`RefineMode::ScaleFree`].
-    pub fn mode(mut self, mode: RefineMode) -> Self {
-        self.mode = mode;
-        self
-    }
-
-    /// Sets the rule for border points; default [`Border::LowestCore`].
-    pub fn border(mut self, border: Border) -> Self {
-        self.border = border;
-        self
-    }
-
-    /// Sets the smallest and the largest eps, in `1e-150..=1e150`: the first and last step of
-    /// [`RefineMode::ScaleFree`], and the limits of the list of [`RefineMode::Published`]. By default
-    /// they are derived from the distances of the points.
-    pub fn range(mut self, low: f64, high: f64) -> Self {
-        self.range = Some((low, high));
-        self
     }
 
     /// Validates the parameters.

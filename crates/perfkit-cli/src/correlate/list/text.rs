@@ -82,21 +82,12 @@ impl List {
         let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", matches().map(of));
         let pearson = matches().map(|found| found.pearson);
         let table = Table::new("views", description)
-            .with(Column::text(
-                "call path",
-                labels.iter().map(|it| it.1.as_str()),
-            ))
-            .with(Column::text(
-                "metric",
-                labels.iter().map(|it| it.0.as_str()),
-            ))
+            .text("call path", labels.iter().map(|it| it.1.as_str()))
+            .text("metric", labels.iter().map(|it| it.0.as_str()))
             .with(number("r", Match::r))
-            .with(Column::text(
-                "shift",
-                matches().map(|found| self.shift(found)),
-            ))
+            .text("shift", matches().map(|found| self.shift(found)))
             .with(number("unshifted", |found| found.correlation.zero))
-            .with(Column::floats("Pearson", "", pearson));
+            .floats("Pearson", "", pearson);
         if self.chances.is_none() {
             return table;
         }
@@ -105,9 +96,7 @@ impl List {
             let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
             chances.iter().map(of)
         };
-        table
-            .with(Column::text("p", chance(0)))
-            .with(Column::text("p of all", chance(1)))
+        table.text("p", chance(0)).text("p of all", chance(1))
     }
 
     /// Returns a row for each view, in the order of the list.
@@ -121,51 +110,28 @@ impl List {
         let names: Vec<(String, String)> = all().map(|found| self.name(self.row(found))).collect();
         let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", all().map(of));
         let table = Table::new("views", "Views by their correlation with the reference.")
-            .with(Column::text(
-                "metric",
-                names.iter().map(|(metric, _)| metric.as_str()),
-            ))
-            .with(Column::text(
-                "scope",
-                all().map(|found| self.scope(self.row(found).0)),
-            ))
-            .with(Column::text(
-                "call path",
-                names.iter().map(|(_, path)| path.as_str()),
-            ))
+            .text("metric", names.iter().map(|(metric, _)| metric.as_str()))
+            .text("scope", all().map(|found| self.scope(self.row(found).0)))
+            .text("call path", names.iter().map(|(_, path)| path.as_str()))
             .with(number("r", Match::r))
-            .with(Column::text("shift", all().map(|found| shift(found.peak))))
+            .text("shift", all().map(|found| shift(found.peak)))
             .with(number("max", |found| found.correlation.max.r))
-            .with(Column::text(
-                "max shift",
-                all().map(|found| shift(found.correlation.max)),
-            ))
+            .text("max shift", all().map(|found| shift(found.correlation.max)))
             .with(number("min", |found| found.correlation.min.r))
-            .with(Column::text(
-                "min shift",
-                all().map(|found| shift(found.correlation.min)),
-            ))
+            .text("min shift", all().map(|found| shift(found.correlation.min)))
             .with(number("unshifted", |found| found.correlation.zero))
-            .with(Column::floats(
-                "Pearson",
-                "",
-                all().map(|found| found.pearson),
-            ))
-            .with(Column::flags("kin", all().map(|found| self.is_kin(found))));
+            .floats("Pearson", "", all().map(|found| found.pearson))
+            .flags("kin", all().map(|found| self.is_kin(found)));
         if self.chances.is_none() {
             return table;
         }
         let chances = || (0..self.matches.len()).map(|at| self.chance(at));
         table
-            .with(Column::floats(
-                "p",
-                "",
-                chances().map(|chance| chance.map(|(p, _)| p)),
-            ))
-            .with(Column::floats(
+            .floats("p", "", chances().map(|chance| chance.map(|(p, _)| p)))
+            .floats(
                 "p of all",
                 "",
                 chances().map(|chance| chance.map(|(_, all)| all)),
-            ))
+            )
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome, input};
 use crate::table;
 use perfkit::anomaly::provenance::{Comparison, Difference, Store};
-use perfkit::core::{Column, Nanos, Table};
+use perfkit::core::{Nanos, Table};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -52,29 +52,12 @@ impl Compared {
         // A difference is positive if the other run lost more time.
         let more = |one: &&Difference| Nanos(one.more_time_lost().0.saturating_neg());
         let table = Table::new("functions", "Anomalies of each function in two runs.")
-            .with(Column::text(
-                "function",
-                rows().map(|one| one.name.as_str()),
-            ))
-            .with(Column::unsigned(
-                "anomalies then",
-                "",
-                rows().map(|one| one.other.anomalies),
-            ))
-            .with(Column::unsigned(
-                "anomalies now",
-                "",
-                rows().map(|one| one.one.anomalies),
-            ))
-            .with(Column::times(
-                "lost then",
-                rows().map(|one| one.other.time_lost),
-            ))
-            .with(Column::times(
-                "lost now",
-                rows().map(|one| one.one.time_lost),
-            ))
-            .with(Column::times("difference", rows().map(more)));
+            .text("function", rows().map(|one| one.name.as_str()))
+            .unsigned("anomalies then", "", rows().map(|one| one.other.anomalies))
+            .unsigned("anomalies now", "", rows().map(|one| one.one.anomalies))
+            .times("lost then", rows().map(|one| one.other.time_lost))
+            .times("lost now", rows().map(|one| one.one.time_lost))
+            .times("difference", rows().map(more));
         table::print(out, &table, 48)?;
         match all.len().saturating_sub(top) {
             0 => Ok(()),

@@ -58,11 +58,11 @@ impl Detected {
             Column::unsigned(name, "", top().map(|(_, loss)| of(loss)))
         };
         let table = Table::new("places", "Anomalies of each call path or step.")
-            .with(Column::text(what, top().map(|(name, _)| name.as_str())))
+            .text(what, top().map(|(name, _)| name.as_str()))
             .with(count("calls", |loss| loss.calls))
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
-            .with(Column::times("time lost", top().map(|(_, loss)| loss.time)));
+            .times("time lost", top().map(|(_, loss)| loss.time));
         table::print(out, &table, 60)?;
         match all.len().saturating_sub(self.shown.top) {
             0 => Ok(()),

@@ -27,36 +27,17 @@ impl Detected {
                 .with(whole("rank", |record| record.rank.into()))
                 .with(whole("thread", |record| record.thread.into()))
                 .with(whole("step", |record| record.step))
-                .with(Column::text(
+                .text(
                     "function",
                     all().map(|record| record.call.function.as_str()),
-                ))
-                .with(Column::text("call path", all().map(|record| record.path())))
-                .with(Column::text(
-                    "label",
-                    all().map(|record| record.label.to_string()),
-                ))
-                .with(Column::times(
-                    "entry",
-                    all().map(|record| record.call.entry),
-                ))
-                .with(Column::times(
-                    "run time",
-                    all().map(|record| record.runtime),
-                ))
-                .with(Column::times(
-                    "expected",
-                    all().map(|record| record.expected),
-                ))
-                .with(Column::times(
-                    "severity",
-                    all().map(|record| record.severity),
-                ))
-                .with(Column::floats(
-                    "score",
-                    "",
-                    all().map(|record| record.score),
-                )),
+                )
+                .text("call path", all().map(|record| record.path()))
+                .text("label", all().map(|record| record.label.to_string()))
+                .times("entry", all().map(|record| record.call.entry))
+                .times("run time", all().map(|record| record.runtime))
+                .times("expected", all().map(|record| record.expected))
+                .times("severity", all().map(|record| record.severity))
+                .floats("score", "", all().map(|record| record.score)),
         )
     }
 }

@@ -60,25 +60,14 @@ impl Detected {
             )
         };
         let table = Table::new("ranks", "Anomalies of each rank, in all and in a step.")
-            .with(Column::text("rank", names))
-            .with(Column::unsigned(
-                "calls",
-                "",
-                ranks().map(|rank| rank.loss.calls),
-            ))
-            .with(Column::unsigned(
-                "anomalies",
-                "",
-                ranks().map(|rank| rank.loss.anomalies()),
-            ))
+            .text("rank", names)
+            .unsigned("calls", "", ranks().map(|rank| rank.loss.calls))
+            .unsigned("anomalies", "", ranks().map(|rank| rank.loss.anomalies()))
             .with(number("mean by step", |rank| Some(rank.anomalies.mean())))
             .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
             .with(whole("least", |rank| rank.anomalies.min()))
             .with(whole("most", |rank| rank.anomalies.max()))
-            .with(Column::times(
-                "time lost",
-                ranks().map(|rank| rank.loss.time),
-            ));
+            .times("time lost", ranks().map(|rank| rank.loss.time));
         table::print(out, &table, 60)?;
         self.functions(out)?;
         self.places(out)?;
@@ -118,12 +107,12 @@ impl Detected {
         };
         let times = rows.iter().map(|(.., loss)| loss.time);
         let table = Table::new("functions", "Anomalies of each function.")
-            .with(Column::text("function", names))
+            .text("function", names)
             .with(count("calls", |loss| loss.calls))
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
             .with(count("not enough data", |loss| loss.not_enough_data))
-            .with(Column::times("time lost", times));
+            .times("time lost", times);
         Ok(table::print(out, &table, 80)?)
     }
 
