@@ -106,42 +106,31 @@
 //! and JSON.
 #![doc(html_root_url = "../")]
 
-mod as_trace;
-mod class;
+mod cells;
 mod devices;
 mod error;
-mod fold;
-mod folder;
-mod groups;
-mod inner_loops;
 mod message_lines;
-mod operation;
-mod overlap;
-mod params;
-mod sampling;
+mod rows;
 #[cfg(feature = "serde")]
 mod serialize;
-mod state_map;
-mod system_groups;
+mod states;
 mod table;
-mod tally;
-mod timeline_builder;
-mod timelines;
 mod utilisation;
 
-pub use class::{ClassId, Classes, State};
+pub use cells::fold::{Fold, FoldRow};
+pub use cells::folder::{Folder, Scratch};
+pub use cells::operation::{Cell, Choice, FoldOp, Op, Value};
+pub use cells::params::{AbsentRule, Checked, FoldParams, Nesting, Selection, Ties};
+pub use cells::tally::{Counts, Entry, Tally};
 pub use devices::{
     Cause, Device, DeviceCopies, DeviceParams, Devices, Gap, Hta, HtaParams, Span, StreamUse, Work,
     WorkRules, device_copies,
 };
 pub use error::{Error, Result};
-pub use fold::{Fold, FoldRow};
-pub use folder::{Folder, Scratch};
-pub use groups::{Group, GroupBy, GroupId, Groups};
 pub use message_lines::{Column, Ends, Line, Lines, Traffic};
-pub use operation::{Cell, Choice, FoldOp, Op, Value};
-pub use params::{AbsentRule, Checked, FoldParams, Nesting, Selection, Ties};
-pub use state_map::{RegionGroups, RegionMap, StateMap};
-pub use tally::{Counts, Entry, Tally};
-pub use timelines::{Boundary, Timelines};
+pub use rows::RowOrder;
+pub use rows::groups::{Group, GroupBy, GroupId, Groups};
+pub use states::class::{ClassId, Classes, State};
+pub use states::state_map::{RegionGroups, RegionMap, StateMap};
+pub use states::timelines::{Boundary, Timelines};
 pub use utilisation::{Usage, Utilisation};

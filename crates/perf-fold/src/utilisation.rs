@@ -1,8 +1,9 @@
 //! [`Utilisation`] and [`Usage`]: busy time, overlap and the share of each state, for rows and for
 //! intervals.
 
-use crate::class::code;
-use crate::{Classes, Error, Folder, Result, State, Timelines, sampling};
+use crate::states::class::code;
+use crate::states::sampling;
+use crate::{Classes, Error, Folder, Result, State, Timelines};
 use perf_core::{Cancelled, Job, TimeRange, parallel};
 
 /// Utilisation of streams over a window. A fold by `max` does not show it if many streams are

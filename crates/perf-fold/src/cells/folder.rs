@@ -1,9 +1,9 @@
 //! [`Folder`]: folds any window of timelines with groups and parameters that were checked once.
 
-use crate::inner_loops::{self, Pixels, Workspace};
+use super::inner_loops::{self, Pixels, Workspace};
+use crate::states::sampling;
 use crate::{
     Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
-    sampling,
 };
 use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
@@ -158,7 +158,7 @@ impl Folder {
             })
         };
         let (room, nested_room) = (room(most_streams)?, room(most_children)?);
-        let last_code = crate::class::last_code(timelines.classes());
+        let last_code = crate::states::class::last_code(timelines.classes());
         Ok(Folder(Arc::new(Plan {
             timelines: timelines.clone(),
             groups,

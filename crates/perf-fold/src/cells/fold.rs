@@ -1,6 +1,6 @@
 //! [`Fold`]: the folded window as rows of cells, with their labels and times.
 
-use crate::folder::Plan;
+use crate::cells::folder::Plan;
 use crate::{Cell, ClassId, Classes, Group, GroupId};
 use perf_core::{Clock, Nanos, Ticks, TimeRange};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Construction of [`Groups`] from the system tree of a recording.
 
+use super::groups::{GroupBy, GroupId, Groups};
 use crate::Timelines;
-use crate::groups::{GroupBy, GroupId, Groups};
 use perf_core::{GroupKind, LocationGroupId, LocationKind, SystemNodeId};
 use std::collections::{BTreeMap, HashMap};
 

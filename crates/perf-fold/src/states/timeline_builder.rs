@@ -1,8 +1,8 @@
 //! Builds the columns of a timeline from the events of one location.
 
-use crate::class::code;
-use crate::overlap::Overlaps;
-use crate::timelines::Columns;
+use super::overlap::Overlaps;
+use crate::states::class::code;
+use crate::states::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
     Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts, Ticks, TimeRange,

@@ -221,7 +221,9 @@ impl RegionGroups {
         let mut table = Vec::with_capacity(definitions.regions.len() + 1);
         let labels = self.unify.labels(&definitions.regions);
         for (region, label) in definitions.regions.iter().zip(&labels) {
-            table.push(classes.add(self.class_of(region, label))?);
+            let class = classes.add(self.class_of(region, label))?;
+            classes.describe(class, region.paradigm, region.role);
+            table.push(class);
         }
         // Events may refer to undefined regions.
         let unknown = self.others.as_deref().unwrap_or("undefined region");

@@ -1,6 +1,6 @@
 //! [`Groups`]: assignment of streams to folded rows.
 
-use crate::system_groups::Tree;
+use super::system_groups::Tree;
 use crate::{Error, Result, Timelines};
 use perf_core::LocationKind;
 

@@ -1,8 +1,8 @@
 //! [`Timelines`]: the states of each stream over time, stored as columns of transitions.
 
-use crate::class::code;
-use crate::sampling;
-use crate::timeline_builder;
+use super::timeline_builder;
+use crate::states::class::code;
+use crate::states::sampling;
 use crate::{Classes, Error, Result, State, StateMap, Tally};
 use perf_core::{
     Clock, Job, LocationId, LocationKind, Merge, ReplayCounts, SystemTree, Ticks, TimeRange,

@@ -1,6 +1,7 @@
 //! [`State`], [`ClassId`] and [`Classes`]: the possible states of a stream.
 
 use crate::{Error, Result};
+use perf_core::{Paradigm, RegionRole};
 use std::collections::HashMap;
 
 /// A class of states, such as `MPI` or `solve`: an index into [`Classes`].
@@ -93,6 +94,9 @@ pub struct Classes {
     /// Class ids by name.
     #[cfg_attr(feature = "serde", serde(skip))]
     ids: HashMap<String, ClassId>,
+    /// Paradigm and role of the first region of each class.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    origins: Vec<(Paradigm, RegionRole)>,
 }
 
 impl Classes {
@@ -112,8 +116,36 @@ impl Classes {
         let limit = u64::from(LIMIT);
         let id = ClassId(id.ok_or(Error::TooManyClasses { limit })?);
         self.names.push(name.to_owned());
+        self.origins.push(Default::default());
         self.ids.insert(name.to_owned(), id);
         Ok(id)
+    }
+
+    /// Sets the paradigm and role of a class if they are not known yet. Pictures derive the hue of a
+    /// class from them.
+    ///
+    /// ```
+    /// use perf_core::{Paradigm, RegionRole};
+    /// use perf_fold::Classes;
+    /// let mut classes = Classes::default();
+    /// let wait = classes.add("wait for all")?;
+    /// classes.describe(wait, Paradigm::Mpi, RegionRole::Collective);
+    /// classes.describe(wait, Paradigm::User, RegionRole::Function);
+    /// assert_eq!(classes.origin(wait), (Paradigm::Mpi, RegionRole::Collective));
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn describe(&mut self, id: ClassId, paradigm: Paradigm, role: RegionRole) {
+        if let Some(origin) = self.origins.get_mut(id.index())
+            && *origin == Default::default()
+        {
+            *origin = (paradigm, role);
+        }
+    }
+
+    /// Returns the paradigm and role of a class, which are unknown unless
+    /// [`describe`](Self::describe) has set them.
+    pub fn origin(&self, id: ClassId) -> (Paradigm, RegionRole) {
+        self.origins.get(id.index()).copied().unwrap_or_default()
     }
 
     /// Returns the number of classes.

@@ -1,8 +1,8 @@
 //! Sampling of timelines: centres and edges of pixels, states at given times, and intervals of
 //! constant state.
 
-use crate::class::code;
-use crate::timelines::Columns;
+use crate::states::class::code;
+use crate::states::timelines::Columns;
 use perf_core::{Ticks, TimeRange};
 
 /// Computes the centre of each pixel, `t0 + floor((2p+1)(t1-t0) / (2W))`, in 128 bits so that no

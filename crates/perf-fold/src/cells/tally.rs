@@ -1,7 +1,7 @@
 //! Counts of states: [`Tally`], the mergeable part of a fold, and the [`Counts`] that operations
 //! read.
 
-use crate::class::code;
+use crate::states::class::code;
 use crate::{AbsentRule, Cell, Choice, FoldOp, State, Ties};
 use perf_core::Merge;
 

@@ -1,11 +1,11 @@
 //! Inner loops of a fold: computes the cells of one piece of one row from the columns of states.
 
-use crate::class::code;
-use crate::folder::Plan;
-use crate::params::RowOp;
-use crate::sampling;
-use crate::tally::{Counter, Rules};
-use crate::timelines::Columns;
+use super::params::RowOp;
+use super::tally::{Counter, Rules};
+use crate::cells::folder::Plan;
+use crate::states::class::code;
+use crate::states::sampling;
+use crate::states::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
 use perf_core::{Job, Ticks};
 

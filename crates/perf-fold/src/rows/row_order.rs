@@ -1,0 +1,331 @@
+//! Order of rows by name, behaviour or time, and blocks of rows for recordings with many locations.
+
+use crate::{Error, Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
+use perf_core::{Job, LocationKind, TimeRange, parallel};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Order of rows that belong to one group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum RowOrder {
+    /// Order of the recording.
+    #[default]
+    Recorded,
+    /// By label; numbers in labels compare as numbers.
+    Name,
+    /// Rows that spend their time in the same states are neighbours.
+    Behaviour,
+    /// Largest busy share first.
+    Busy,
+    /// Most time in MPI first. MPI contains the time in which ranks wait for others.
+    Wait,
+}
+
+/// Number of rotations of the power iteration. Rows that are still mixed after them hardly differ.
+const ROTATIONS: usize = 24;
+
+impl Groups {
+    /// Sorts the rows, and the members of each group, by their states in `window`.
+    ///
+    /// [`RowOrder::Behaviour`] splits the rows repeatedly at the largest gap along the principal
+    /// axis of their time shares. Rows of equal shares keep the order of the recording. All orders
+    /// are deterministic.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{GroupBy, Groups, RegionMap, RowOrder, Timelines};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let groups = Groups::by(&timelines, GroupBy::Process);
+    /// let sorted = groups.ordered(RowOrder::Behaviour, &timelines, timelines.range(), &Job::default())?;
+    /// // The four ranks with more work end up next to each other.
+    /// let slow = |id: &perf_fold::GroupId| sorted.get(*id).is_some_and(|it| it.streams[0] < 4);
+    /// let places: Vec<_> = (0..40).filter(|at| slow(&sorted.rows()[*at])).collect();
+    /// assert_eq!(places[3] - places[0], 3);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn ordered(
+        mut self,
+        order: RowOrder,
+        timelines: &Timelines,
+        window: TimeRange,
+        job: &Job,
+    ) -> Result<Self> {
+        if order == RowOrder::Recorded {
+            return Ok(self);
+        }
+        let usage: Vec<Usage> = match order {
+            RowOrder::Name => Vec::new(),
+            _ => parallel::try_map(self.groups.len(), |at| {
+                let streams = self.groups.get(at).map_or(&[][..], |it| &it.streams);
+                Usage::of(timelines, streams, window, job).map_err(Error::from)
+            })?,
+        };
+        let sort = |groups: &Groups, ids: &mut Vec<GroupId>| match order {
+            RowOrder::Behaviour => *ids = similar(&usage, ids),
+            RowOrder::Name => ids.sort_by_cached_key(|id| {
+                natural(groups.get(*id).map_or("", |group| group.label.as_str()))
+            }),
+            _ => ids.sort_by_key(|id| {
+                let time = usage.get(id.index()).map_or(0, |usage| match order {
+                    RowOrder::Busy => usage.utilisation.busy,
+                    _ => mpi(usage, timelines),
+                });
+                Reverse(time)
+            }),
+        };
+        let mut rows = std::mem::take(&mut self.rows);
+        sort(&self, &mut rows);
+        self.rows = rows;
+        for at in 0..self.groups.len() {
+            job.check()?;
+            let mut children = std::mem::take(&mut self.groups[at].children);
+            sort(&self, &mut children);
+            self.groups[at].children = children;
+        }
+        Ok(self)
+    }
+
+    /// Joins neighbouring rows, and neighbouring members of each group, to at most `blocks` blocks
+    /// if there are more than `most` of them. A row that unfolds thus fits on a screen.
+    ///
+    /// A block has rows of one kind of locations only, so there may be one more block for each
+    /// change of the kind. `most` is at least `blocks`, and `blocks` at least 2.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let groups = Groups::by(&timelines, GroupBy::Process).in_blocks(16, 8);
+    /// assert_eq!(groups.rows().len(), 8);
+    /// let first = groups.get(groups.rows()[0]).expect("a row");
+    /// assert_eq!((first.streams.len(), first.children.len()), (5, 5));
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn in_blocks(mut self, most: usize, blocks: usize) -> Self {
+        let blocks = blocks.max(2);
+        let most = most.max(blocks);
+        let rows = std::mem::take(&mut self.rows);
+        self.rows = self.blocks_of(rows, most, blocks);
+        let mut at = 0;
+        // Blocks are added behind the groups and are split in turn.
+        while at < self.groups.len() {
+            let children = std::mem::take(&mut self.groups[at].children);
+            self.groups[at].children = self.blocks_of(children, most, blocks);
+            at += 1;
+        }
+        self
+    }
+
+    fn blocks_of(&mut self, ids: Vec<GroupId>, most: usize, blocks: usize) -> Vec<GroupId> {
+        if ids.len() <= most {
+            return ids;
+        }
+        let size = ids.len().div_ceil(blocks);
+        let kind = |groups: &Groups, id: &GroupId| groups.get(*id).map(|group| group.kind);
+        let alike = ids.chunk_by(|a, b| kind(self, a) == kind(self, b));
+        let pieces: Vec<Vec<GroupId>> = alike
+            .flat_map(|alike| alike.chunks(size).map(<[GroupId]>::to_vec))
+            .collect();
+        pieces.into_iter().map(|piece| self.block(piece)).collect()
+    }
+
+    fn block(&mut self, members: Vec<GroupId>) -> GroupId {
+        if let [only] = members[..] {
+            return only;
+        }
+        let of = |id: &GroupId| self.get(*id);
+        let first = members.first().and_then(of);
+        let last = members.last().and_then(of);
+        let (first, last) = (first.map_or("", label), last.map_or("", label));
+        let text = match (number(first), number(last)) {
+            (Some((head, a)), Some((same, b)))
+                if head == same && b.checked_sub(a) == Some(members.len() as u64 - 1) =>
+            {
+                format!("{first} to {b}")
+            }
+            _ => format!("{first} and {} more", members.len() - 1),
+        };
+        let kind = members.first().and_then(of).map(|group| group.kind);
+        let mut streams: Vec<u32> = members
+            .iter()
+            .filter_map(of)
+            .flat_map(|group| group.streams.iter().copied())
+            .collect();
+        streams.sort_unstable();
+        streams.dedup();
+        self.push(text, kind.unwrap_or_default(), None, streams, members)
+    }
+
+    /// Moves rows of accelerator streams to the top and joins all other rows of one kind to one
+    /// row, such as `All threads`. Nothing changes without rows of accelerator streams.
+    ///
+    /// # Errors
+    /// Returns the errors of [`join`](Self::join).
+    pub fn devices_first(self) -> Result<Self> {
+        let is_device = |id: &GroupId| {
+            let group = self.get(*id);
+            group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
+        };
+        let (mut rows, others): (Vec<GroupId>, Vec<GroupId>) =
+            self.rows.iter().copied().partition(is_device);
+        if rows.is_empty() {
+            return Ok(self);
+        }
+        let mut kinds: Vec<_> = others
+            .iter()
+            .filter_map(|id| Some(self.get(*id)?.kind))
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let all = self.groups.iter().enumerate();
+        let all: HashMap<LocationKind, GroupId> = all
+            .filter(|(_, group)| group.level == Some(GroupBy::All))
+            .map(|(at, group)| (group.kind, GroupId(at as u32)))
+            .collect();
+        rows.extend(kinds.iter().filter_map(|kind| all.get(kind)));
+        self.with_rows(&rows)
+    }
+}
+
+fn label(group: &Group) -> &str {
+    // The part before a comma names the process, the part behind it only the kind of locations.
+    group
+        .label
+        .split_once(", ")
+        .map_or(&group.label, |(name, _)| name)
+}
+
+/// Splits a name into the text before its last number and that number.
+fn number(name: &str) -> Option<(&str, u64)> {
+    let head = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    Some((head, name.get(head.len()..)?.parse().ok()?))
+}
+
+/// Returns a sort key that orders numbers within a name by value.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|letter: char| letter.is_ascii_digit());
+        let (text, tail) = rest.split_at(text.unwrap_or(rest.len()));
+        let digits = tail.find(|letter: char| !letter.is_ascii_digit());
+        let (digits, tail) = tail.split_at(digits.unwrap_or(tail.len()));
+        key.push((0, text.to_owned()));
+        key.push((digits.parse().unwrap_or(u64::MAX), String::new()));
+        rest = tail;
+    }
+    key
+}
+
+fn mpi(usage: &Usage, timelines: &Timelines) -> u64 {
+    let classes = timelines.classes();
+    let is_mpi = |state: State| {
+        state.class().is_some_and(|class| {
+            let (paradigm, _) = classes.origin(class);
+            paradigm == perf_core::Paradigm::Mpi || classes.name(class).starts_with("MPI")
+        })
+    };
+    let times = usage.times.iter().filter(|(state, _)| is_mpi(*state));
+    times.fold(0, |sum, (_, time)| sum.saturating_add(*time))
+}
+
+/// Orders groups so that those with similar time shares are neighbours.
+fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
+    let mut states: HashMap<State, usize> = HashMap::new();
+    let shares: Vec<Vec<(usize, f64)>> = ids
+        .iter()
+        .map(|id| {
+            let usage = usage.get(id.index());
+            let shares = usage.into_iter().flat_map(Usage::shares);
+            shares
+                .filter(|(_, share)| *share > 0.0)
+                .map(|(state, share)| {
+                    let next = states.len();
+                    (*states.entry(state).or_insert(next), share)
+                })
+                .collect()
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..ids.len()).collect();
+    let mut open = vec![0..ids.len()];
+    while let Some(range) = open.pop() {
+        let Some(part) = order.get_mut(range.clone()).filter(|part| part.len() > 2) else {
+            continue;
+        };
+        let along = principal(&shares, part, states.len());
+        let Some(along) = along else { continue };
+        part.sort_by(|a, b| along[a].total_cmp(&along[b]).then(a.cmp(b)));
+        let gap = |at: usize| along[&part[at]] - along[&part[at - 1]];
+        let split = (1..part.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)).then(b.cmp(a)));
+        if let Some(split) = split {
+            open.push(range.start..range.start + split);
+            open.push(range.start + split..range.end);
+        }
+    }
+    order
+        .into_iter()
+        .filter_map(|at| ids.get(at).copied())
+        .collect()
+}
+
+/// Returns the position of each part along the principal axis of the shares; `None` if all are
+/// equal.
+fn principal(
+    shares: &[Vec<(usize, f64)>],
+    part: &[usize],
+    states: usize,
+) -> Option<HashMap<usize, f64>> {
+    let rows: Vec<&Vec<(usize, f64)>> = part.iter().filter_map(|at| shares.get(*at)).collect();
+    let mut mean = vec![0.0; states];
+    for (state, share) in rows.iter().copied().flatten() {
+        mean[*state] += share / rows.len() as f64;
+    }
+    let dot = |row: &[(usize, f64)], axis: &[f64]| {
+        let own: f64 = row.iter().map(|(state, share)| share * axis[*state]).sum();
+        let of_mean: f64 = mean.iter().zip(axis).map(|(a, b)| a * b).sum();
+        own - of_mean
+    };
+    // The first axis is the deviation of the row that deviates most.
+    let deviation = |row: &[(usize, f64)]| {
+        let mut axis: Vec<f64> = mean.iter().map(|mean| -mean).collect();
+        for (state, share) in row {
+            axis[*state] += share;
+        }
+        axis
+    };
+    let length = |axis: &[f64]| axis.iter().map(|it| it * it).sum::<f64>().sqrt();
+    let farthest = rows
+        .iter()
+        .max_by(|a, b| length(&deviation(a)).total_cmp(&length(&deviation(b))))?;
+    let mut axis = deviation(farthest);
+    for _ in 0..ROTATIONS {
+        let size = length(&axis);
+        if size < 1e-9 {
+            return None;
+        }
+        axis.iter_mut().for_each(|it| *it /= size);
+        let mut next = vec![0.0; states];
+        for row in &rows {
+            let weight = dot(row, &axis);
+            for (state, share) in *row {
+                next[*state] += weight * share;
+            }
+            for (next, mean) in next.iter_mut().zip(&mean) {
+                *next -= weight * mean;
+            }
+        }
+        axis = next;
+    }
+    let size = length(&axis).max(f64::MIN_POSITIVE);
+    axis.iter_mut().for_each(|it| *it /= size);
+    let of = |at: &usize| Some((*at, dot(shares.get(*at)?, &axis)));
+    Some(part.iter().filter_map(of).collect())
+}
