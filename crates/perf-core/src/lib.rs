@@ -61,6 +61,7 @@
 //! | Where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
 //! | In which region? | [`Region`], [`CallTree`] |
 //! | How much? | [`Metric`], [`Value`], [`Profile`] |
+//! | Which profile results from several ones? | [`algebra`] |
 //! | Which events does the recording contain? | [`Trace`], [`Event`], [`TraceView`] |
 //! | Which events occur now? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
 //! | Which defects does the recording have? | [`Diagnostics`], [`ReplayCounts`] |
@@ -144,6 +145,7 @@ pub use limits::Limits;
 pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
+pub use profile::algebra;
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use properties::{Properties, PropertiesIter};
 pub use regions::{CallPath, CallTree, Paradigm, Region, RegionRole};

@@ -1,5 +1,6 @@
 //! [`Profile`]: call-path profile with severities `v(metric, call path, location)`.
 
+pub mod algebra;
 mod combine;
 mod in_scope;
 mod rows;
@@ -171,6 +172,34 @@ impl Profile {
             properties: Arc::default(),
             rows,
         })
+    }
+
+    /// Replaces the call tree with its regions and rows.
+    fn with_calls(
+        self,
+        calls: CallTree,
+        regions: Vec<Region>,
+        rows: Arc<dyn RowStore>,
+    ) -> Result<Self> {
+        let checked = Profile::new(SystemTree::default(), regions, calls, Vec::new(), rows)?;
+        let Profile {
+            calls,
+            regions,
+            rows,
+            ..
+        } = checked;
+        Ok(Profile {
+            calls,
+            regions,
+            rows,
+            ..self
+        })
+    }
+
+    /// Replaces the machine. Rows and grids of another number of locations must be replaced as well.
+    fn with_system(mut self, system: SystemTree) -> Self {
+        self.system = Arc::new(system);
+        self
     }
 
     /// Replaces the Cartesian grids.

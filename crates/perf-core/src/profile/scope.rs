@@ -272,7 +272,8 @@ fn length(to: &Severities, from: &Severities) -> Error {
     }
 }
 
-fn add(combine: Combine, to: &mut Severities, from: &Severities) -> Result<()> {
+/// Adds a row to another by the rule of their metric.
+pub(super) fn add(combine: Combine, to: &mut Severities, from: &Severities) -> Result<()> {
     if to.len() != from.len() {
         return Err(length(to, from));
     }
