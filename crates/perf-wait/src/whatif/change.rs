@@ -4,10 +4,13 @@ use super::WhatIf;
 use crate::activity::Activities;
 use crate::graph::{ActivityId, Durations};
 use crate::{Error, Result};
-use perf_core::{Job, LocationId, Nanos, fits, parallel};
+use perf_core::{Job, LocationId, Nanos, Region, RegionId, fits, parallel};
 
 /// Factors of changes. Larger ones take a run of a day beyond the range of nanoseconds.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
+
+/// Share of the computation of a location by which medians of bursts and of call paths may differ.
+const MAX_CONTRADICTION: f64 = 0.05;
 
 /// A change of the durations of a program.
 ///
@@ -50,7 +53,8 @@ pub enum Change {
         /// Factor of its computation.
         factor: f64,
     },
-    /// Lets each burst of a location take the median of its peers. Text: `rank 7 = median`.
+    /// Lets each burst of a location take the median of its peers. Text: `rank 7 = median`. If the order of its calls is
+    /// another one than that of its peers, all bursts change in the proportion of the times in call paths instead.
     LikePeers {
         /// The location.
         location: LocationId,
@@ -198,46 +202,98 @@ impl WhatIf<'_> {
                     durations.set(id, scaled(durations.get(id), *factor));
                 }
             }
-            Change::LikePeers { location } => {
-                let own = self.places.bursts_of(self.activities, *location);
-                let own: Vec<ActivityId> = own.map(|it| it.0).collect();
-                let is_own = |id: &ActivityId| match (own.first(), own.last()) {
-                    (Some(first), Some(last)) => (*first..=*last).contains(id),
-                    _ => false,
-                };
-                let mut others: Vec<Nanos> = Vec::new();
-                for group in self.peers().groups() {
-                    if !group.iter().any(is_own) {
-                        continue;
-                    }
-                    others.clear();
-                    let peers = group.iter().filter(|id| !is_own(id));
-                    others.extend(peers.map(|id| self.durations.get(*id)));
-                    let half = others.len() / 2;
-                    if others.is_empty() {
-                        continue;
-                    }
-                    let median = *others.select_nth_unstable(half).1;
-                    for id in group.iter().filter(|id| is_own(id)) {
-                        durations.set(*id, median);
-                    }
-                }
+            Change::LikePeers { location } => self.like_peers(*location, durations, job)?,
+        }
+        Ok(())
+    }
+
+    /// Lets each burst of a location take the median of its peers, or lets all take time in the proportion of the call paths
+    /// if that contradicts the times of the call paths.
+    fn like_peers(&self, location: LocationId, durations: &mut Durations, job: &Job) -> Result<()> {
+        let own = self.places.bursts_of(self.activities, location);
+        let own: Vec<ActivityId> = own.map(|it| it.0).collect();
+        let is_own = |id: &ActivityId| match (own.first(), own.last()) {
+            (Some(first), Some(last)) => (*first..=*last).contains(id),
+            _ => false,
+        };
+        let mut changed: Vec<(ActivityId, Nanos)> = Vec::with_capacity(own.len());
+        let mut others: Vec<Nanos> = Vec::new();
+        for group in self.peers().groups() {
+            if !group.iter().any(is_own) {
+                continue;
+            }
+            others.clear();
+            let peers = group.iter().filter(|id| !is_own(id));
+            others.extend(peers.map(|id| self.durations.get(*id)));
+            let half = others.len() / 2;
+            if others.is_empty() {
+                continue;
+            }
+            let median = *others.select_nth_unstable(half).1;
+            changed.extend(group.iter().filter(|id| is_own(id)).map(|id| (*id, median)));
+        }
+        let sum = |times: &mut dyn Iterator<Item = Nanos>| times.map(|it| it.0 as f64).sum::<f64>();
+        let recorded = sum(&mut own.iter().map(|id| self.durations.get(*id)));
+        let before = sum(&mut changed.iter().map(|it| self.durations.get(it.0)));
+        let after = sum(&mut changed.iter().map(|it| it.1));
+        let factor = self.factor_of_peers(location, job)?;
+        if (recorded + after - before - recorded * factor).abs() <= recorded * MAX_CONTRADICTION {
+            for (id, time) in changed {
+                durations.set(id, time);
+            }
+        } else {
+            for id in own {
+                durations.set(id, scaled(durations.get(id), factor));
             }
         }
         Ok(())
     }
 
+    /// Returns the computation of a location with the median of its peers in each call path, relative to that recorded.
+    /// Call paths that most peers are never in keep their time.
+    fn factor_of_peers(&self, location: LocationId, job: &Job) -> Result<f64> {
+        let ranks = Change::ranks(self.activities);
+        let others = ranks.into_iter().filter(|it| *it != location);
+        let all: Vec<LocationId> = [location].into_iter().chain(others).collect();
+        let times = self.path_times(&all, job)?;
+        let is_call = self.inside(&|region| {
+            let regions = &self.activities.definitions().regions;
+            regions.get(region.index()).is_some_and(Region::is_mpi)
+        });
+        let (mut own, mut like) = (0.0, 0.0);
+        let mut peers: Vec<u64> = Vec::new();
+        for (path, _) in is_call.iter().enumerate().filter(|it| !it.1) {
+            let mut times = times.iter().map(|it| it.get(path).copied());
+            let time = times.next().flatten().unwrap_or_default();
+            peers.clear();
+            peers.extend(times.map(Option::unwrap_or_default));
+            let half = peers.len() / 2;
+            let median = match peers.len() {
+                0 => 0,
+                _ => *peers.select_nth_unstable(half).1,
+            };
+            own += time as f64;
+            like += if median > 0 { median } else { time } as f64;
+        }
+        Ok(if own > 0.0 { like / own } else { 1.0 })
+    }
+
     /// Returns `true` for each call path inside of a function whose name matches.
     fn matching(&self, pattern: &str) -> Vec<bool> {
-        let (definitions, paths) = (self.activities.definitions(), self.activities.paths());
+        let definitions = self.activities.definitions();
+        self.inside(&|region| fits(pattern, &definitions.region_name(region)))
+    }
+
+    /// Returns `true` for each call path inside of a function.
+    fn inside(&self, is_function: &dyn Fn(RegionId) -> bool) -> Vec<bool> {
+        let paths = self.activities.paths();
         // Parents come before their children.
         let mut inside: Vec<bool> = Vec::with_capacity(paths.paths().len());
         for path in paths.paths() {
             let parent = path
                 .parent
                 .and_then(|parent| inside.get(parent.index()).copied());
-            let is_own = fits(pattern, &definitions.region_name(path.region));
-            inside.push(is_own || parent == Some(true));
+            inside.push(is_function(path.region) || parent == Some(true));
         }
         inside
     }

@@ -22,8 +22,8 @@
 //! wait in the recording do not wait in a replay either, and neither do calls that synchronise with an accelerator after
 //! its work has ended.
 //!
-//! Without imbalance, each burst takes the mean of its peers: the bursts before the n-th call of the same call path on all
-//! locations. Each call takes the median transfer time of its call path.
+//! Without imbalance, each burst takes the mean of its peers: the n-th bursts between calls of the same two call paths on
+//! all locations. Each call takes the median transfer time of its call path.
 
 mod build;
 mod change;
@@ -61,10 +61,13 @@ impl Dependencies for [Dependency] {
     }
 }
 
-/// Call path of the call after a burst. Threads of a team have different call paths: for their barriers it is the function.
-type PeerKey = (Option<CallPathId>, Option<RegionId>);
+/// Call paths of the calls before and after a burst. Threads of a team have different call paths: for their barriers it is
+/// the function alone.
+///
+/// With the call after it alone, a rank that sends before it receives would have the peers of one that receives first.
+type PeerKey = (Option<CallPathId>, Option<CallPathId>, Option<RegionId>);
 
-/// Bursts in groups of peers: those before the n-th call of a call path on all locations.
+/// Bursts in groups of peers: the n-th between calls of two call paths on all locations.
 #[derive(Debug, Default)]
 struct Peers {
     /// Activities of the bursts, one group after the other, each in the order of locations.
@@ -377,7 +380,7 @@ impl<'a> WhatIf<'a> {
         Ok(times.map(|ticks| clock.total(u128::from(ticks))).collect())
     }
 
-    /// Returns the bursts before the n-th call of each call path on all locations.
+    /// Returns the n-th bursts between calls of two call paths on all locations.
     fn peers(&self) -> &Peers {
         self.peers.get_or_init(|| {
             // Kind of each burst, and the number of bursts of a kind that are the n-th of it on their location.
@@ -385,12 +388,17 @@ impl<'a> WhatIf<'a> {
             let mut kinds: Vec<u32> = Vec::new();
             let mut sizes: Vec<Vec<u32>> = Vec::new();
             let mut counts = PlaceCounts::default();
+            let mut last: Option<(LocationId, Option<CallPathId>)> = None;
             for (_, burst) in self.bursts() {
-                let key = match self.path(&burst) {
+                let path = self.path(&burst);
+                let before = last.replace((burst.location, path));
+                let before = before.filter(|it| it.0 == burst.location);
+                let key = match path {
                     Some(path) if self.is_team_barrier(&burst) => {
-                        (None, self.activities.paths().get(path).map(|it| it.region))
+                        let function = self.activities.paths().get(path).map(|it| it.region);
+                        (None, None, function)
                     }
-                    path => (path, None),
+                    path => (before.and_then(|it| it.1), path, None),
                 };
                 let kind = *numbers.entry(key).or_insert(sizes.len());
                 if kind == sizes.len() {

@@ -14,6 +14,7 @@ mod hybrid;
 mod imbalance;
 mod planted;
 mod profiles;
+mod programs;
 mod stragglers;
 mod synthetic;
 mod threads;

@@ -40,7 +40,7 @@ impl Rank {
         self.step(at, Step::Leave(region.into()))
     }
 
-    fn event(self, at: u64, event: Event<'static>) -> Self {
+    pub(crate) fn event(self, at: u64, event: Event<'static>) -> Self {
         self.step(at, Step::Event(event))
     }
 
@@ -121,14 +121,20 @@ impl Rank {
         root: Option<u32>,
         bytes: u64,
     ) -> Self {
-        let end = Event::CollectiveEnd(Collective {
+        let of = Collective {
             op,
             comm: CommId(0),
             root,
             sent: bytes,
             received: bytes,
             request: None,
-        });
+        };
+        self.operation(region, enter, leave, of)
+    }
+
+    /// A collective operation in any communicator.
+    pub(crate) fn operation(self, region: &str, enter: u64, leave: u64, of: Collective) -> Self {
+        let end = Event::CollectiveEnd(of);
         self.enter(region, enter)
             .event(enter, Event::CollectiveBegin)
             .event(leave, end)
@@ -138,6 +144,11 @@ impl Rank {
 
 /// A trace of these ranks.
 pub(crate) fn trace(ranks: &[Rank]) -> Trace {
+    trace_with(ranks, &[])
+}
+
+/// A trace of these ranks with communicators of some of them, of which the first has number 1.
+pub(crate) fn trace_with(ranks: &[Rank], comms: &[Vec<u32>]) -> Trace {
     let mut definitions = Definitions::default();
     let ids = || (0..ranks.len() as u32).map(LocationId);
     let group = |id: LocationId| LocationGroup {
@@ -158,6 +169,12 @@ pub(crate) fn trace(ranks: &[Rank]) -> Trace {
         members: Members::Ranks(ids().map(Some).collect()),
         ..Default::default()
     });
+    definitions
+        .comms
+        .extend(comms.iter().map(|members| Communicator {
+            members: Members::Ranks(members.iter().map(|it| Some(LocationId(*it))).collect()),
+            ..Default::default()
+        }));
     let mut all = Vec::new();
     for rank in ranks {
         let mut events = Events::default();
