@@ -22,7 +22,7 @@ use counting::{TestCount, run_tests};
 pub(crate) use features::serial;
 pub(crate) use files::at;
 use files::{bytes_below, contents, folders_of};
-pub(crate) use golden::write as golden;
+pub(crate) use golden::write as write_golden;
 pub(crate) use tools::install;
 use tools::version;
 
@@ -170,10 +170,14 @@ struct Gate {
     tests: Option<TestCount>,
     /// Work that runs beside the steps.
     beside: Beside,
+    /// Names of the steps of this run.
+    chosen: Vec<&'static str>,
+    /// Golden files before the step `test`, if the step `golden` follows it.
+    golden: Option<golden::Files>,
 }
 
 impl Gate {
-    fn new() -> Result<Self, String> {
+    fn new(chosen: Vec<&'static str>) -> Result<Self, String> {
         let (libraries, left_out) = libraries()?;
         for (name, program) in NEEDS {
             if left_out.iter().any(|it| it == name) {
@@ -193,7 +197,14 @@ impl Gate {
             left_out,
             tests: None,
             beside: Beside::default(),
+            chosen,
+            golden: None,
         })
+    }
+
+    /// Returns `true` if this step is run.
+    fn is_chosen(&self, step: &str) -> bool {
+        self.chosen.contains(&step)
     }
 
     /// Returns all packages that can be built.
@@ -239,8 +250,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let start = Instant::now();
     let target = target_folder()?;
-    let mut gate = Gate::new()?;
-    gate.beside = Beside::start(&gate, |name| steps.iter().any(|step| step.0 == name));
+    let mut gate = Gate::new(steps.iter().map(|step| step.0).collect())?;
+    gate.beside = Beside::start(&gate);
     let mut ran = Vec::new();
     let mut failed = Vec::new();
     for Step(name, what, check) in steps {
@@ -409,6 +420,10 @@ fn test(gate: &mut Gate) -> Outcome {
     // Results that the step `optional` compares with.
     let results = features::results()?;
     let _ = std::fs::remove_file(&results);
+    if gate.is_chosen("golden") {
+        gate.golden = Some(golden::files()?);
+        golden::writing(&mut command);
+    }
     let count = run_tests(command.env("PERFKIT_RESULTS", results))?;
     if count.passed == 0 {
         return Err("no test ran".into());
@@ -420,7 +435,9 @@ fn test(gate: &mut Gate) -> Outcome {
 /// Builds a program with the features of the step `test`, which has already built it in a whole run, and returns its
 /// path.
 pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
-    let arguments = ["build", "--quiet", "--locked", "--bin", name];
+    // Examples are built like tests, with the features that the dependencies of tests enable. Without them cargo would
+    // compile all libraries again with fewer features.
+    let arguments = ["build", "--quiet", "--locked", "--examples", "--bin", name];
     execute(cargo(&arguments).args(&TEST[1..]))?;
     Ok(target_folder()?.join("debug").join(name))
 }

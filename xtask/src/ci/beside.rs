@@ -22,9 +22,9 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Starts the thread if the step `features` is run together with the step `test`.
-    pub(super) fn start(gate: &Gate, is_chosen: impl Fn(&str) -> bool) -> Self {
+    pub(super) fn start(gate: &Gate) -> Self {
         let mut beside = Self::default();
-        if !is_chosen("test") || !is_chosen("features") {
+        if !gate.is_chosen("test") || !gate.is_chosen("features") {
             return beside;
         }
         let tools = [
@@ -32,7 +32,7 @@ impl Beside {
             ("api", "cargo-public-api", CARGO_PUBLIC_API),
             ("fuzz", "cargo-fuzz", CARGO_FUZZ),
         ];
-        let tools = tools.into_iter().filter(|(step, ..)| is_chosen(step));
+        let tools = tools.into_iter().filter(|(step, ..)| gate.is_chosen(step));
         let tools: Vec<_> = tools.collect();
         let packages = gate.packages();
         let stop = Arc::clone(&beside.stop);

@@ -27,13 +27,6 @@ impl std::fmt::Display for TestCount {
 }
 
 impl TestCount {
-    /// Adds the numbers of another run.
-    pub(super) fn add(&mut self, other: &Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.ignored += other.ignored;
-    }
-
     /// Adds a line such as `test result: ok. 12 passed; 0 failed; 1 ignored; ...`.
     fn add_line(&mut self, line: &str) {
         let Some(result) = line.strip_prefix("test result: ") else {

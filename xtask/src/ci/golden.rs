@@ -1,9 +1,10 @@
 //! Golden files: `cargo xtask golden` writes them, and the step `golden` checks that writing changes nothing.
 
-use super::{Gate, TEST, TestCount, contents, run_tests};
+use super::{Gate, TEST, contents, run_tests};
 use crate::{Outcome, cargo, execute, root};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Name of the test modules that compare with golden files, in the tests of the command, the examples and `perf-view`.
 const GOLDEN: &str = "golden::";
@@ -16,21 +17,30 @@ const FOLDERS: [&str; 4] = [
     "crates/perf-view/tests",
 ];
 
-/// Checks that regenerating golden files changes nothing.
-pub(super) fn unchanged(gate: &mut Gate) -> Outcome {
-    let all = || -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
-        let mut all = BTreeMap::new();
-        for folder in FOLDERS {
-            all.extend(contents(&root().join(folder))?);
-        }
-        Ok(all)
-    };
-    let before = all()?;
-    let count = run_golden(&[])?;
-    if let Some(tests) = &mut gate.tests {
-        tests.add(&count);
+/// Golden files and their neighbours, by path.
+pub(super) type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// Returns the content of all folders with golden files.
+pub(super) fn files() -> Result<Files, String> {
+    let mut all = Files::new();
+    for folder in FOLDERS {
+        all.extend(contents(&root().join(folder))?);
     }
-    let after = all()?;
+    Ok(all)
+}
+
+/// Checks that writing golden files changes nothing. The step `test` has already run the golden tests in writing mode,
+/// and has kept the files of before.
+pub(super) fn unchanged(gate: &mut Gate) -> Outcome {
+    let before = match gate.golden.take() {
+        Some(files) => files,
+        None => {
+            let files = files()?;
+            write(&[])?;
+            files
+        }
+    };
+    let after = files()?;
     let mut paths: Vec<&PathBuf> = before.keys().chain(after.keys()).collect();
     paths.sort();
     paths.dedup();
@@ -43,24 +53,24 @@ pub(super) fn unchanged(gate: &mut Gate) -> Outcome {
     Err(format!("these were stale and are now rewritten: {changed}"))
 }
 
-/// `cargo xtask golden`: runs the golden tests in writing mode.
-pub(crate) fn write(arguments: &[String]) -> Outcome {
-    run_golden(arguments).map(drop)
+/// Lets the golden tests of a test command write their files.
+pub(super) fn writing(command: &mut Command) -> &mut Command {
+    command.env("PERFKIT_GOLDEN", "overwrite")
 }
 
-/// Runs the golden tests in writing mode. The tests of the whole workspace are selected, so that the programs
-/// compiled by the step `test` are used again.
-fn run_golden(arguments: &[String]) -> Result<TestCount, String> {
+/// `cargo xtask golden`: runs the golden tests in writing mode. The tests of the whole workspace are selected, so that
+/// the programs compiled by the step `test` are used again.
+pub(crate) fn write(arguments: &[String]) -> Outcome {
     // The cookbook shows the output of the examples, which `cargo test --test` does not build.
     let packages = &TEST[1..];
     execute(cargo(&["build", "--quiet", "--examples"]).args(packages))?;
     let mut command = cargo(&TEST);
     command.args(["--quiet", "--test", "all"]).args(arguments);
-    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "overwrite"))?;
+    let count = run_tests(writing(command.arg(GOLDEN)))?;
     if count.passed == 0 {
         return Err("no test with golden files ran, so nothing was written".into());
     }
-    Ok(count)
+    Ok(())
 }
 
 #[cfg(test)]
