@@ -16,7 +16,7 @@ use crate::ci::{at, install, libraries};
 use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 
 /// Pinned version, because each version reads one format of rustdoc.
-const CARGO_PUBLIC_API: &str = "0.52.0";
+pub(crate) const CARGO_PUBLIC_API: &str = "0.52.0";
 
 /// Rust version whose rustdoc writes that format, number 57.
 const RUST: &str = "1.95";
@@ -65,10 +65,9 @@ fn is_possible() -> Result<bool, String> {
 
 /// Writes the public items of all crates, except for crates with a missing system library.
 pub(crate) fn run(_: &[String]) -> Outcome {
-    let (libraries, _) = libraries()?;
     let folder = folder();
     std::fs::create_dir_all(&folder).map_err(|error| at(&folder, &error))?;
-    for (name, text) in listings(&libraries)? {
+    for (name, text) in listings()? {
         let path = folder.join(format!("{name}.txt"));
         std::fs::write(&path, text).map_err(|error| at(&path, &error))?;
     }
@@ -76,7 +75,7 @@ pub(crate) fn run(_: &[String]) -> Outcome {
 }
 
 /// Compares the public items of the crates with the files in `docs/api`.
-pub(crate) fn check(libraries: &[String]) -> Outcome {
+pub(crate) fn check() -> Outcome {
     // The gate must also pass with other Rust versions. Skipping the check is safe, because the list
     // of items does not depend on the version.
     if !is_possible()? {
@@ -86,7 +85,7 @@ pub(crate) fn check(libraries: &[String]) -> Outcome {
         return Ok(());
     }
     let mut changed = Vec::new();
-    for (name, text) in listings(libraries)? {
+    for (name, text) in listings()? {
         let path = folder().join(format!("{name}.txt"));
         let known = std::fs::read_to_string(&path).unwrap_or_default();
         let items = text.lines().filter(|line| !line.is_empty()).count();
@@ -131,22 +130,23 @@ fn print_difference(old: &str, new: &str) {
 const INTERNAL: [&str; 2] = ["perf-testdata", "perfkit-cli"];
 
 /// Returns the name and the public items of each published library.
-fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
+fn listings() -> Result<Vec<(String, String)>, String> {
     install("cargo-public-api", CARGO_PUBLIC_API)?;
-    let published: Vec<&String> = libraries
-        .iter()
-        .filter(|name| !INTERNAL.contains(&name.as_str()))
-        .collect();
-    let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps"]);
-    command.args(["--lib", "--all-features"]);
-    for name in &published {
-        command.args(["--package", name]);
+    let (libraries, left_out) = libraries()?;
+    let published = libraries
+        .into_iter()
+        .filter(|name| !INTERNAL.contains(&name.as_str()));
+    // The packages and features of the step `docs`, which has already checked the dependencies.
+    let mut command = cargo(&["doc", "--quiet", "--locked", "--no-deps", "--lib"]);
+    command.args(["--workspace", "--all-features"]);
+    for name in &left_out {
+        command.args(["--exclude", name]);
     }
     command.env("RUSTDOC", rustdoc()?);
     command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json");
     execute(&mut command)?;
-    let list = |name: &String| Ok((name.clone(), listing(name)?));
-    published.into_iter().map(list).collect()
+    let list = |name: String| listing(&name).map(|text| (name, text));
+    published.map(list).collect()
 }
 
 /// Returns a rustdoc that accepts unstable options. Setting the variable for all of cargo would

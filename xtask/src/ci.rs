@@ -4,21 +4,27 @@
 //! STEP...` runs selected steps, and `--keep-going` continues after a failure. Tools that cargo can
 //! install are installed at pinned versions; `.ci/run` installs system packages.
 
+mod beside;
 mod counting;
 mod features;
 mod files;
+mod golden;
+mod instructions;
 mod outside;
 mod tools;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use beside::Beside;
 use counting::{TestCount, run_tests};
+pub(crate) use features::serial;
 pub(crate) use files::at;
 use files::{bytes_below, contents, folders_of};
+pub(crate) use golden::write as write_golden;
 pub(crate) use tools::install;
-use tools::{locked_version, version};
+use tools::version;
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root, target_folder};
 
@@ -33,24 +39,24 @@ const STEPS: &[Step] = &[
         clippy,
     ),
     Step(
-        "features",
-        "each crate alone with none, each and all of its features, warnings denied",
-        features::combinations,
-    ),
-    Step(
         "msrv",
         "no dependency asks for a newer Rust than we do",
         msrv,
     ),
     Step(
-        "licences",
-        "licences, sources and second versions of dependencies (deny.toml)",
-        licences,
-    ),
-    Step(
         "test",
         "cargo test of all packages, on the corpus where there is one",
         test,
+    ),
+    Step(
+        "features",
+        "each crate alone with none, each and all of its features, warnings denied",
+        beside::features,
+    ),
+    Step(
+        "licences",
+        "licences, sources and second versions of dependencies (deny.toml)",
+        licences,
     ),
     Step(
         "optional",
@@ -78,11 +84,9 @@ const STEPS: &[Step] = &[
         pages,
     ),
     Step("docs", "documentation, warnings denied", docs),
-    Step(
-        "api",
-        "what each crate offers is what docs/api has",
-        |gate| crate::api::check(&gate.libraries),
-    ),
+    Step("api", "what each crate offers is what docs/api has", |_| {
+        crate::api::check()
+    }),
     Step("tour", "the tour, as the README runs it", tour),
     Step(
         "outside",
@@ -92,12 +96,12 @@ const STEPS: &[Step] = &[
     Step(
         "golden",
         "golden files are what the command and the examples print",
-        golden_unchanged,
+        golden::unchanged,
     ),
     Step(
         "instructions",
         "instruction counts of hot paths, each under its limit",
-        instructions,
+        instructions::count,
     ),
 ];
 
@@ -164,10 +168,16 @@ struct Gate {
     left_out: Vec<String>,
     /// Number of tests; `None` until `cargo test` has run.
     tests: Option<TestCount>,
+    /// Work that runs beside the steps.
+    beside: Beside,
+    /// Names of the steps of this run.
+    chosen: Vec<&'static str>,
+    /// Golden files before the step `test`, if the step `golden` follows it.
+    golden: Option<golden::Files>,
 }
 
 impl Gate {
-    fn new() -> Result<Self, String> {
+    fn new(chosen: Vec<&'static str>) -> Result<Self, String> {
         let (libraries, left_out) = libraries()?;
         for (name, program) in NEEDS {
             if left_out.iter().any(|it| it == name) {
@@ -186,7 +196,24 @@ impl Gate {
             .into(),
             left_out,
             tests: None,
+            beside: Beside::default(),
+            chosen,
+            golden: None,
         })
+    }
+
+    /// Returns `true` if this step is run.
+    fn is_chosen(&self, step: &str) -> bool {
+        self.chosen.contains(&step)
+    }
+
+    /// Returns all packages that can be built.
+    fn packages(&self) -> Vec<String> {
+        self.libraries
+            .iter()
+            .chain(&self.programs)
+            .cloned()
+            .collect()
     }
 }
 
@@ -223,7 +250,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let start = Instant::now();
     let target = target_folder()?;
-    let mut gate = Gate::new()?;
+    let mut gate = Gate::new(steps.iter().map(|step| step.0).collect())?;
+    gate.beside = Beside::start(&gate);
     let mut ran = Vec::new();
     let mut failed = Vec::new();
     for Step(name, what, check) in steps {
@@ -245,6 +273,7 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
             }
         }
     }
+    gate.beside.stop();
     print_summary(&ran, start.elapsed());
     if !failed.is_empty() {
         return Err(format!("the gate is shut: {}", failed.join(", ")));
@@ -361,15 +390,15 @@ fn licences(_: &mut Gate) -> Outcome {
 }
 
 /// Test command of the README for all packages, with features that no other package enables. A plain
-/// `cargo test` skips these features, because they compile C code or the 40 packages of another
-/// clustering library.
+/// `cargo test` skips these features, because they compile C code, the 40 packages of another
+/// clustering library or the load generator of the parameter server.
 const TEST: [&str; 6] = [
     "test",
     "--workspace",
     "--exclude",
     "perf-mpi",
     "--features",
-    "perf-track/linfa,perfkit/linfa,perfkit-mutate/nsys",
+    "perf-track/linfa,perfkit/linfa,perfkit-mutate/nsys,perf-live/simulate",
 ];
 
 /// Runs all tests that need no system program.
@@ -391,6 +420,10 @@ fn test(gate: &mut Gate) -> Outcome {
     // Results that the step `optional` compares with.
     let results = features::results()?;
     let _ = std::fs::remove_file(&results);
+    if gate.is_chosen("golden") {
+        gate.golden = Some(golden::files()?);
+        golden::writing(&mut command);
+    }
     let count = run_tests(command.env("PERFKIT_RESULTS", results))?;
     if count.passed == 0 {
         return Err("no test ran".into());
@@ -399,11 +432,20 @@ fn test(gate: &mut Gate) -> Outcome {
     Ok(())
 }
 
+/// Builds a program with the features of the step `test`, which has already built it in a whole run, and returns its
+/// path.
+pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
+    // Examples are built like tests, with the features that the dependencies of tests enable. Without them cargo would
+    // compile all libraries again with fewer features.
+    let arguments = ["build", "--quiet", "--locked", "--examples", "--bin", name];
+    execute(cargo(&arguments).args(&TEST[1..]))?;
+    Ok(target_folder()?.join("debug").join(name))
+}
+
 /// Damages the smallest recordings of each format for a few seconds, with fixed seeds.
 fn mutate(_: &mut Gate) -> Outcome {
-    let arguments = ["run", "--quiet", "--locked", "--package", "perfkit-mutate"];
-    let mut command = cargo(&arguments);
-    command.args(["--", "--files", "6", "--random", "60", "--budget", "16"]);
+    let mut command = Command::new(program("perfkit-mutate")?);
+    command.args(["--files", "6", "--random", "60", "--budget", "16"]);
     if let Some(folder) = corpus() {
         command.env("PERFKIT_CORPUS", folder);
     }
@@ -452,69 +494,6 @@ fn tour(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["run", "--release", "--example", "tour"]))
 }
 
-/// Checks that regenerating golden files changes nothing. `cargo test` compares the same files;
-/// this step shows that `cargo xtask golden` cannot introduce a change that the tests would not
-/// detect.
-fn golden_unchanged(_: &mut Gate) -> Outcome {
-    let folders =
-        ["docs", "examples", "crates/perfkit-cli/tests"].map(|folder| root().join(folder));
-    let all = || -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
-        let mut all = BTreeMap::new();
-        for folder in &folders {
-            all.extend(contents(folder)?);
-        }
-        Ok(all)
-    };
-    let before = all()?;
-    golden(&[])?;
-    let after = all()?;
-    let mut paths: Vec<&PathBuf> = before.keys().chain(after.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    paths.retain(|path| before.get(*path) != after.get(*path));
-    if paths.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
-    let changed = names.join(", ");
-    Err(format!("these were stale and are now rewritten: {changed}"))
-}
-
-/// Counts the instructions of hot paths. The limits are absolute, because a fresh clone has no earlier
-/// run to compare with.
-fn instructions(_: &mut Gate) -> Outcome {
-    if !is_installed("valgrind") {
-        return Err("instruction counts need valgrind: install the package valgrind".into());
-    }
-    // Library and runner use a private protocol, so their versions must be equal.
-    let runner = install("gungraun-runner", &locked_version("gungraun-runner")?)?;
-    let package = ["--package", "perfkit-benches", "--no-default-features"];
-    let arguments = ["bench", "--quiet", "--locked", "--bench", "instructions"];
-    execute(
-        cargo(&arguments)
-            .args(package)
-            .env("GUNGRAUN_RUNNER", runner),
-    )
-}
-
-/// Name of the test modules that compare with golden files, in the tests of the command, the examples and `perf-view`.
-const GOLDEN: &str = "golden::";
-
-/// `cargo xtask golden`: runs the golden tests in writing mode. The tests of the whole workspace are
-/// selected, so that the programs compiled by the step `test` are used again.
-pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    // The cookbook shows the output of the examples, which `cargo test --test` does not build.
-    let packages = &TEST[1..];
-    execute(cargo(&["build", "--quiet", "--examples"]).args(packages))?;
-    let mut command = cargo(&TEST);
-    command.args(["--quiet", "--test", "all"]).args(arguments);
-    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "overwrite"))?;
-    if count.passed == 0 {
-        return Err("no test with golden files ran, so nothing was written".into());
-    }
-    Ok(())
-}
-
 /// Returns the folder of recordings that are too large to be bundled: `PERFKIT_CORPUS`, by default
 /// a folder next to the working copy. `None` if it does not exist.
 pub(crate) fn corpus() -> Option<PathBuf> {
@@ -554,29 +533,6 @@ mod tests {
         let after = TEST.windows(2).filter(|pair| pair[0] == "--exclude");
         let needs = NEEDS.iter().map(|need| need.0);
         assert!(after.map(|pair| pair[1]).eq(needs));
-    }
-
-    /// Checks that the filter of `cargo xtask golden` selects exactly the modules that can write
-    /// golden files.
-    #[test]
-    fn modules_with_golden_files_have_their_name() {
-        let mut count = 0;
-        let names = folders_of(&root().join("crates")).expect("it can be read");
-        let crates = names.iter().map(|name| format!("crates/{name}"));
-        for package in crates.chain(["examples".into()]) {
-            let folder = root().join(package).join("tests/all");
-            for entry in std::fs::read_dir(folder).into_iter().flatten() {
-                let path = entry.expect("it can be read").path();
-                let Ok(text) = std::fs::read_to_string(&path) else {
-                    continue;
-                };
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-                let is_run = format!("{stem}::").ends_with(GOLDEN);
-                assert_eq!(text.contains("PERFKIT_GOLDEN"), is_run, "{path:?}");
-                count += usize::from(is_run);
-            }
-        }
-        assert!(count >= 4);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::ci::install;
 use crate::{Outcome, execute, output_of, root, target_folder};
 
 /// Pinned version, so that a new release cannot make the gate fail.
-const CARGO_FUZZ: &str = "0.13.2";
+pub(crate) const CARGO_FUZZ: &str = "0.13.2";
 
 /// Default number of seconds for each target.
 const SECONDS: u64 = 20;

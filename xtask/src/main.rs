@@ -42,7 +42,7 @@ const TASKS: &[Task] = &[
         name: "golden",
         arguments: "",
         what: "write what the command and the examples print into their golden files",
-        run: ci::golden,
+        run: ci::write_golden,
     },
     Task {
         name: "api",

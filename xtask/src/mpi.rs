@@ -1,6 +1,7 @@
 //! Step `mpi`: runs the tests and examples of `perf-mpi` on 1, 2 and 4 ranks. The output of an example
 //! must equal the output of a single process.
 
+use crate::ci::serial;
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,8 +35,12 @@ pub(crate) fn is_possible() -> bool {
 
 /// Runs all tests and examples.
 pub(crate) fn run() -> Outcome {
-    let package = ["--quiet", "--locked", "--package", "perf-mpi"];
-    let tests = |what: &[&str]| execute(cargo(&["test"]).args(package).args(what));
+    // Cargo unifies the features of all selected packages, so the libraries are those of the step `optional`.
+    let package = serial(true);
+    let tests = |what: &[&str]| {
+        let mut command = cargo(&["test", "--quiet", "--locked"]);
+        execute(command.args(&package).args(what))
+    };
     tests(&["--lib"])?;
     tests(&["--doc"])?;
     let launcher = Launcher::new()?;
@@ -46,7 +51,8 @@ pub(crate) fn run() -> Outcome {
         let runner = format!("target.'cfg(all())'.runner = [{}]", words.join(", "));
         tests(&["--test", "ranks", "--config", &runner])?;
     }
-    execute(cargo(&["build", "--examples"]).args(package))?;
+    let arguments = ["build", "--quiet", "--locked", "--examples"];
+    execute(cargo(&arguments).args(&package))?;
     for (name, arguments) in EXAMPLES {
         let expected = launcher.text("1", name, arguments, &["--alone"])?;
         if expected.trim().is_empty() {

@@ -5,14 +5,15 @@
 //! of that analysis alone. A program that explores recordings depends on this crate.
 //!
 //! ```
+//! use perfkit::core::samples::{cosmo, device};
 //! use perfkit::prelude::*;
 //!
-//! // Any recording can be used; this one has six GPUs with a known load.
-//! let trace = open_trace("../../data/gpu/planted-6x14.json.gz")?;
+//! // `open_trace(path)` reads a recording of any format. These two are generated, with known answers.
+//! let (trace, accelerated) = (cosmo::trace(), device::trace());
 //!
-//! // How busy are its devices?
-//! let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
-//! assert_eq!(devices.utilisation(), 0.525);
+//! // How busy are the devices?
+//! let devices = Devices::new(accelerated.view(), &DeviceParams::new(), &Job::default())?;
+//! assert_eq!(devices.utilisation(), 0.7);
 //!
 //! // Where does the time go?
 //! let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
@@ -22,7 +23,7 @@
 //! let mut monitor = Monitor::default();
 //! let mut replay = Replay::in_steps(trace.view(), 10);
 //! while replay.next_step(&mut monitor, &Job::default())? {}
-//! assert!(monitor.finish()?.losses.total().calls > 2_000);
+//! assert!(monitor.finish()?.losses.total().calls > 9_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

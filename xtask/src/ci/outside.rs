@@ -1,7 +1,7 @@
 //! Step `outside`: builds short examples and new crates outside of the workspace, like packages of a user.
 
 use super::files::entries;
-use super::{Gate, TEST, at};
+use super::{Gate, at, program};
 use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,9 +24,7 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
     let count = copy_examples(&examples)?;
     build(&examples, &folder, &["build", "--quiet", "--examples"])?;
     println!("   {count} examples build outside of the workspace");
-    // Uses the features of all packages, with which the step `test` has already built this program.
-    execute(cargo(&["build", "--quiet", "--locked", "--bin", "perfkit"]).args(&TEST[1..]))?;
-    let perfkit = target_folder()?.join("debug/perfkit");
+    let perfkit = program("perfkit")?;
     for (kind, recording) in KINDS {
         let package = folder.join(kind);
         remove(&package)?;
@@ -36,8 +34,8 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
                 .current_dir(&folder),
         )?;
         build(&package, &folder, &["build", "--quiet"])?;
-        let mut program = Command::new(folder.join("target/debug").join(kind));
-        let printed = output_of(program.arg(root().join(recording)))?;
+        let mut command = Command::new(folder.join("target/debug").join(kind));
+        let printed = output_of(command.arg(root().join(recording)))?;
         match printed.lines().count() {
             0 => return Err(format!("the new {kind} prints nothing")),
             lines => println!("   a new {kind} builds and prints {lines} lines"),

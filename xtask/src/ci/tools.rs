@@ -3,13 +3,19 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use super::files::at;
-use crate::{cargo, execute, output_of, root};
+use crate::{cargo, execute, output_of, root, target_folder};
+
+/// Locked during an installation, because two threads may need the same program.
+static INSTALLATION: Mutex<()> = Mutex::new(());
 
 /// Installs a program from crates.io unless this version is installed, and returns its path. Debug
 /// builds are used because they take half the time to build, and the programs run only for a second.
+/// All programs share a target folder, so that common dependencies are compiled once.
 pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
+    let _alone = INSTALLATION.lock().unwrap_or_else(PoisonError::into_inner);
     let path = tools_folder()?.join(program);
     let installed = |path: &Path| {
         let mut command = Command::new(path);
@@ -22,7 +28,10 @@ pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     if installed(&path).as_deref() != Some(wanted) {
         println!("   installing {program} {wanted}");
         let arguments = ["install", "--quiet", "--locked", "--debug", "--force"];
-        execute(cargo(&arguments).args([program, "--version", wanted]))?;
+        let mut command = cargo(&arguments);
+        command.args([program, "--version", wanted]);
+        command.env("CARGO_TARGET_DIR", target_folder()?.join("tools"));
+        execute(&mut command)?;
     }
     match installed(&path) {
         Some(found) if found == wanted => Ok(path),

@@ -3,7 +3,7 @@
 
 use super::browser::{Browser, Tab};
 use super::{WIDTHS, root};
-use crate::{cargo, execute};
+use crate::ci::program;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,19 +22,7 @@ impl Drop for Running {
 
 /// Checks the page at all widths.
 pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
-    let build = [
-        "build",
-        "--quiet",
-        "--release",
-        "--locked",
-        "--package",
-        "perf-live",
-        "--features",
-        "simulate",
-    ];
-    execute(&mut cargo(&build))?;
-    let target = folder.parent().unwrap_or(folder);
-    let program = target.join("release").join("perfkit-live");
+    let program = program("perfkit-live")?;
     let database = folder.join("live.sqlite");
     for end in ["", "-wal", "-shm"] {
         let mut name = database.clone().into_os_string();
