@@ -1,11 +1,9 @@
 //! [`Copod`]: detector that scores a run time by its position in the tails of the distribution.
 
+use super::Histogram;
 use super::histogram::Width;
-use super::scored::{Scored, Scores, rarity};
-use super::strict::{StrictChecked, StrictParams};
-use super::{Detector, Histogram, Model};
-use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::{Cancelled, Job};
+use super::scored::{Scored, Scores, rarity, scored_detector};
+use super::strict::StrictChecked;
 
 /// Labels calls in the tails of the empirical distribution of run times, with the same labels as
 /// Chimbuko's COPOD.
@@ -17,8 +15,8 @@ use perf_core::{Cancelled, Job};
 ///
 /// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
 /// `most` are the extreme scores of the midpoints of the bins, and `f` is
-/// [`StrictParams::threshold`], 0.99 by default. If all these scores are negative, `T = -f (most -
-/// least)`. If [`StrictParams::keep_threshold`] is on, which is the default, a higher earlier `T`
+/// [`StrictParams::threshold`](crate::StrictParams::threshold), 0.99 by default. If all these scores are negative, `T = -f (most -
+/// least)`. If [`StrictParams::keep_threshold`](crate::StrictParams::keep_threshold) is on, which is the default, a higher earlier `T`
 /// is kept, unless it is at most `-log2(1.00001)`; `T` is initially `log2(1.00001)`.
 ///
 /// ```
@@ -67,6 +65,10 @@ fn tail(histogram: &Histogram, below: &[u64], value: f64) -> f64 {
 }
 
 impl Scores for ByTail {
+    fn width(_params: &StrictChecked) -> Width {
+        Width::Scott
+    }
+
     fn new(histogram: &Histogram) -> Self {
         let mirrored = histogram.negated();
         let skewness = histogram.skewness();
@@ -104,94 +106,4 @@ impl Scores for ByTail {
     }
 }
 
-impl Default for Copod {
-    /// Returns a detector with the default parameters and an empty model.
-    fn default() -> Self {
-        Copod::new(StrictChecked::default())
-    }
-}
-
-impl Copod {
-    /// Returns parameters with their default values.
-    pub fn params() -> StrictParams {
-        StrictParams::default()
-    }
-
-    /// Creates a detector with an empty model.
-    pub fn new(params: StrictChecked) -> Self {
-        Copod(Scored::new(params))
-    }
-
-    /// Returns the histogram of a function's run times in microseconds; `None` if no call of the
-    /// function was learned.
-    pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
-        self.0
-            .known
-            .functions
-            .get(function)
-            .map(|model| model.histogram())
-    }
-}
-
-impl Detector for Copod {
-    fn name(&self) -> &'static str {
-        "copod"
-    }
-
-    fn options(&self) -> Vec<(String, String)> {
-        self.0.params.options_of_histograms()
-    }
-
-    fn detect(
-        &mut self,
-        samples: &[Sample],
-        judgements: &mut Vec<Judgement>,
-        job: &Job,
-    ) -> std::result::Result<(), Cancelled> {
-        self.0
-            .detect::<ByTail>(samples, judgements, Width::Scott, job)
-    }
-
-    fn learn(&mut self, samples: &[Sample]) {
-        let learned = self.0.learn(samples, Width::Scott, &Job::default());
-        learned.unwrap_or_default();
-    }
-
-    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        self.0.rejudge::<ByTail>(samples, judgements);
-    }
-
-    fn snapshot(&self) -> Model {
-        Model::Copod(self.0.known.functions.clone())
-    }
-
-    fn take_delta(&mut self) -> Model {
-        Model::Copod(self.0.known.take())
-    }
-
-    fn adopt(&mut self, view: &Model) -> Result<()> {
-        self.0.known.adopt(view.as_copod()?);
-        Ok(())
-    }
-
-    fn restore(&mut self, snapshot: &Model) -> Result<()> {
-        self.0.known.restore(snapshot.as_copod()?);
-        Ok(())
-    }
-
-    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
-        self.0.describe(function)
-    }
-
-    fn forget(&mut self, function: FunctionId) {
-        self.0.known.forget(function);
-    }
-
-    fn ignore(&mut self, function: FunctionId, ignored: bool) {
-        self.0.rules.ignore(function, ignored);
-    }
-
-    fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
-        self.0.set_threshold(function, part)
-    }
-}
+scored_detector!(Copod, ByTail, "copod", as_copod);

@@ -1,11 +1,9 @@
 //! [`Hbos`]: detector that scores a run time by the rarity of its histogram bin.
 
+use super::Histogram;
 use super::histogram::{Bin, Width};
-use super::scored::{Scored, Scores, rarity};
-use super::strict::{StrictChecked, StrictParams};
-use super::{Detector, Histogram, Model};
-use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::{Cancelled, Job};
+use super::scored::{Scored, Scores, rarity, scored_detector};
+use super::strict::StrictChecked;
 
 /// Labels calls in the rarest bins of a histogram of run times, with the same labels as Chimbuko's
 /// HBOS.
@@ -15,8 +13,8 @@ use perf_core::{Cancelled, Job};
 /// bin.
 ///
 /// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
-/// `most` are the extreme scores of the occupied bins, and `f` is [`StrictParams::threshold`], 0.99
-/// by default. If [`StrictParams::keep_threshold`] is on, which is the default, `T` never
+/// `most` are the extreme scores of the occupied bins, and `f` is [`StrictParams::threshold`](crate::StrictParams::threshold), 0.99
+/// by default. If [`StrictParams::keep_threshold`](crate::StrictParams::keep_threshold) is on, which is the default, `T` never
 /// decreases; it is initially `log2(1.00001)`.
 ///
 /// If several bins are occupied and have the same count, all calls are therefore abnormal. This
@@ -42,6 +40,10 @@ pub struct Hbos(Scored);
 struct ByBin(Vec<f64>);
 
 impl Scores for ByBin {
+    fn width(params: &StrictChecked) -> Width {
+        Width::Bins(params.bins())
+    }
+
     fn new(histogram: &Histogram) -> Self {
         let total = histogram.total() as f64;
         let counts = histogram.counts().iter();
@@ -70,99 +72,4 @@ impl Scores for ByBin {
     }
 }
 
-impl Default for Hbos {
-    /// Returns a detector with the default parameters and an empty model.
-    fn default() -> Self {
-        Hbos::new(StrictChecked::default())
-    }
-}
-
-impl Hbos {
-    /// Returns parameters with their default values.
-    pub fn params() -> StrictParams {
-        StrictParams::default()
-    }
-
-    /// Creates a detector with an empty model.
-    pub fn new(params: StrictChecked) -> Self {
-        Hbos(Scored::new(params))
-    }
-
-    /// Returns the histogram of a function's run times in microseconds; `None` if no call of the
-    /// function was learned.
-    pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
-        self.0
-            .known
-            .functions
-            .get(function)
-            .map(|model| model.histogram())
-    }
-
-    fn width(&self) -> Width {
-        Width::Bins(self.0.params.bins())
-    }
-}
-
-impl Detector for Hbos {
-    fn name(&self) -> &'static str {
-        "hbos"
-    }
-
-    fn options(&self) -> Vec<(String, String)> {
-        self.0.params.options_of_histograms()
-    }
-
-    fn detect(
-        &mut self,
-        samples: &[Sample],
-        judgements: &mut Vec<Judgement>,
-        job: &Job,
-    ) -> std::result::Result<(), Cancelled> {
-        let width = self.width();
-        self.0.detect::<ByBin>(samples, judgements, width, job)
-    }
-
-    fn learn(&mut self, samples: &[Sample]) {
-        let width = self.width();
-        let learned = self.0.learn(samples, width, &Job::default());
-        learned.unwrap_or_default();
-    }
-
-    fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        self.0.rejudge::<ByBin>(samples, judgements);
-    }
-
-    fn snapshot(&self) -> Model {
-        Model::Hbos(self.0.known.functions.clone())
-    }
-
-    fn take_delta(&mut self) -> Model {
-        Model::Hbos(self.0.known.take())
-    }
-
-    fn adopt(&mut self, view: &Model) -> Result<()> {
-        self.0.known.adopt(view.as_hbos()?);
-        Ok(())
-    }
-
-    fn restore(&mut self, snapshot: &Model) -> Result<()> {
-        self.0.known.restore(snapshot.as_hbos()?);
-        Ok(())
-    }
-
-    fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
-        self.0.describe(function)
-    }
-
-    fn forget(&mut self, function: FunctionId) {
-        self.0.known.forget(function);
-    }
-
-    fn ignore(&mut self, function: FunctionId, ignored: bool) {
-        self.0.rules.ignore(function, ignored);
-    }
-
-    fn set_threshold(&mut self, function: FunctionId, part: Option<f64>) -> Result<()> {
-        self.0.set_threshold(function, part)
-    }
-}
+scored_detector!(Hbos, ByBin, "hbos", as_hbos);

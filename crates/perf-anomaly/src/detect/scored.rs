@@ -19,6 +19,9 @@ pub(super) fn rarity(probability: f64) -> f64 {
 
 /// Scores of values for a histogram.
 pub(super) trait Scores {
+    /// Returns the rule for the bins of the histograms.
+    fn width(params: &StrictChecked) -> Width;
+
     /// Prepares the computation of scores for a non-empty histogram.
     fn new(histogram: &Histogram) -> Self;
 
@@ -52,12 +55,12 @@ impl Scored {
         }
     }
 
-    pub(super) fn learn(
+    pub(super) fn learn<S: Scores>(
         &mut self,
         samples: &[Sample],
-        width: Width,
         job: &Job,
     ) -> Result<(), Cancelled> {
+        let width = S::width(&self.params);
         let mut values = Vec::new();
         for calls in by_function(samples, &self.rules, job)?.chunk_by(|a, b| a.0 == b.0) {
             job.check()?;
@@ -83,10 +86,9 @@ impl Scored {
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        width: Width,
         job: &Job,
     ) -> Result<(), Cancelled> {
-        self.learn(samples, width, job)?;
+        self.learn::<S>(samples, job)?;
         for (function, threshold) in self.each::<S>(samples, judgements, job)? {
             self.known
                 .change(function, |model| model.set_threshold(threshold));
@@ -167,3 +169,102 @@ impl Scored {
         Ok(())
     }
 }
+
+/// Implements a detector `$detector(Scored)` with the scores `$scores`. `$of` selects its model.
+macro_rules! scored_detector {
+    ($detector:ident, $scores:ident, $name:literal, $of:ident) => {
+        impl Default for $detector {
+            /// Returns a detector with the default parameters and an empty model.
+            fn default() -> Self {
+                $detector::new(StrictChecked::default())
+            }
+        }
+
+        impl $detector {
+            /// Returns parameters with their default values.
+            pub fn params() -> crate::StrictParams {
+                crate::StrictParams::default()
+            }
+
+            /// Creates a detector with an empty model.
+            pub fn new(params: StrictChecked) -> Self {
+                $detector(Scored::new(params))
+            }
+
+            /// Returns the histogram of a function's run times in microseconds; `None` if no call
+            /// of the function was learned.
+            pub fn histogram(&self, function: crate::FunctionId) -> Option<&Histogram> {
+                let model = self.0.known.functions.get(function)?;
+                Some(model.histogram())
+            }
+        }
+
+        impl crate::Detector for $detector {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn options(&self) -> Vec<(String, String)> {
+                self.0.params.options_of_histograms()
+            }
+
+            fn detect(
+                &mut self,
+                samples: &[crate::Sample],
+                judgements: &mut Vec<crate::Judgement>,
+                job: &perf_core::Job,
+            ) -> Result<(), perf_core::Cancelled> {
+                self.0.detect::<$scores>(samples, judgements, job)
+            }
+
+            fn learn(&mut self, samples: &[crate::Sample]) {
+                // The default job is never cancelled.
+                let learned = self.0.learn::<$scores>(samples, &perf_core::Job::default());
+                learned.unwrap_or_default();
+            }
+
+            fn rejudge(&self, samples: &[crate::Sample], judgements: &mut Vec<crate::Judgement>) {
+                self.0.rejudge::<$scores>(samples, judgements);
+            }
+
+            fn snapshot(&self) -> crate::Model {
+                crate::Model::$detector(self.0.known.functions.clone())
+            }
+
+            fn take_delta(&mut self) -> crate::Model {
+                crate::Model::$detector(self.0.known.take())
+            }
+
+            fn adopt(&mut self, view: &crate::Model) -> crate::Result<()> {
+                self.0.known.adopt(view.$of()?);
+                Ok(())
+            }
+
+            fn restore(&mut self, snapshot: &crate::Model) -> crate::Result<()> {
+                self.0.known.restore(snapshot.$of()?);
+                Ok(())
+            }
+
+            fn describe(&self, function: crate::FunctionId) -> Vec<(String, f64)> {
+                self.0.describe(function)
+            }
+
+            fn forget(&mut self, function: crate::FunctionId) {
+                self.0.known.forget(function);
+            }
+
+            fn ignore(&mut self, function: crate::FunctionId, ignored: bool) {
+                self.0.rules.ignore(function, ignored);
+            }
+
+            fn set_threshold(
+                &mut self,
+                function: crate::FunctionId,
+                part: Option<f64>,
+            ) -> crate::Result<()> {
+                self.0.set_threshold(function, part)
+            }
+        }
+    };
+}
+pub(super) use scored_detector;

@@ -27,24 +27,18 @@
 //! transport of the ADIOS2 version of the writer. Instead, select the engine `BP5` or `BP4` and
 //! [follow](Adios::following) its files.
 
-mod bp3;
-mod bp4;
-mod bp5;
-mod bp_file;
-mod data_files;
+mod bp;
 #[cfg(test)]
 mod facts;
 mod followed_file;
 mod format;
-mod header;
-mod index;
-mod member;
 mod names;
-mod primitives;
 pub mod rules;
 mod step_events;
 mod table;
 mod tau;
+
+use bp::{bp_file, bp3, header, index, primitives};
 
 pub use format::FORMAT;
 

@@ -33,20 +33,18 @@
 //! | writing | stored metrics of all types; grids over ranks of a communicator, which the format cannot represent, are counted and dropped; Cube3 is not written |
 
 mod anchor;
-mod cube3_rows;
 mod cubepl;
-mod cubex_rows;
-mod data_type;
 mod derived;
 mod format;
-mod index;
 mod names;
 mod read;
 mod resolve;
-mod row_order;
+mod rows;
 pub mod rules;
 mod tar;
 mod write;
+
+use rows::{cube3_rows, cubex_rows, data_type, index, row_order};
 
 pub use format::FORMAT;
 pub use names::property;

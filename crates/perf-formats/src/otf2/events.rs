@@ -4,8 +4,12 @@
 //! of one if locations are merged. It stops before a record that the block cuts; the next call must
 //! begin with that record.
 
+pub(super) mod column_reader;
 mod context;
+pub(super) mod event_conversion;
 mod ids;
+pub(super) mod open_regions;
+pub(super) mod raw_events;
 mod resync;
 mod state;
 
@@ -14,7 +18,6 @@ pub(crate) use state::{State, Stop};
 
 use super::definitions::chunk_header;
 use super::definitions::id_maps::NONE;
-use super::event_conversion;
 use super::rules;
 use super::schema::{self, Space, event_ids, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};

@@ -24,18 +24,16 @@ pub mod rules;
 pub mod schema;
 
 mod codes;
-mod column_reader;
 mod definitions;
-mod event_conversion;
 mod events;
 mod format;
 mod merge;
-mod open_regions;
-mod raw_events;
 mod reader;
 mod subset;
 pub(crate) mod wire;
 mod write;
+
+use events::{column_reader, event_conversion, open_regions, raw_events};
 
 pub use archive::anchor::Anchor;
 pub use archive::{Archive, DiskArchive, MemoryArchive};

@@ -31,15 +31,13 @@
 mod current_line;
 mod file;
 mod format;
-mod json;
 mod lines;
-mod row;
+mod rows;
 pub mod rules;
-mod scan;
 mod sources;
-mod syntax;
 mod trace_builder;
-mod tsv;
+
+use rows::{json, row, syntax, tsv};
 
 pub use format::FORMAT;
 pub use sources::files;

@@ -12,24 +12,19 @@
 
 use perf_core::Limits;
 
-mod arguments;
 mod assemble;
-mod begin_end_pairs;
 mod clock;
-mod counters;
 mod duplicate_files;
 mod layout;
 mod links;
 mod locations;
-mod memory_budget;
-mod names;
-mod outliers;
-mod part;
+mod one_file;
 mod rank_groups;
-mod row;
 pub(crate) mod rules;
 mod several_files;
 mod xla_devices;
+
+use one_file::{arguments, memory_budget, names, outliers, part, row};
 
 #[cfg(feature = "chrome")]
 pub(crate) use arguments::Argument;

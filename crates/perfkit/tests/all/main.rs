@@ -6,14 +6,20 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+#[cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams",
+    feature = "view"
+))]
+mod all_parts;
 mod books;
-mod cancel;
 mod correlation;
-#[path = "common/linfa.rs"]
-mod linfa;
-#[path = "common/results.rs"]
-mod results;
-mod serial;
-mod threads;
-#[path = "common/work.rs"]
-mod work;

@@ -1,0 +1,11 @@
+//! BP files of ADIOS: their versions, the indexes of their steps, and the blocks of their variables.
+
+pub(super) mod bp3;
+pub(super) mod bp4;
+pub(super) mod bp5;
+pub(super) mod bp_file;
+pub(super) mod data_files;
+pub(super) mod header;
+pub(super) mod index;
+pub(super) mod member;
+pub(super) mod primitives;

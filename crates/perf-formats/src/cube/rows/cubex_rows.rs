@@ -1,0 +1,289 @@
+//! Rows of a `.cubex`, read from the file on request.
+
+use super::data_type::DataType;
+use super::index::{Span, Table};
+use crate::bytes::Bytes;
+use crate::{Error, Result};
+use flate2::{Decompress, FlushDecompress, Status};
+use perf_core::{CallPathId, MetricId, RowStore, Severities, ValueType};
+use std::sync::{Arc, Mutex};
+
+/// The stored rows of a profile.
+#[derive(Debug)]
+pub(in crate::cube) struct FileRows {
+    /// Bytes of the archive.
+    pub(in crate::cube) bytes: Bytes,
+    /// Table and type by metric; `None` if nothing is stored.
+    pub(in crate::cube) metrics: Vec<Option<(Table, DataType)>>,
+    /// Idle decompressors, about 40 KiB each.
+    pub(in crate::cube) idle: Mutex<Vec<Decompress>>,
+    /// State that is kept between rows.
+    pub(in crate::cube) held: Mutex<Held>,
+}
+
+/// State that is kept between rows.
+#[derive(Debug, Default)]
+pub(in crate::cube) struct Held {
+    /// Pieces that were read ahead.
+    ahead: Ahead,
+    /// Last row. After the caller has released it, its memory is used for the next row, which saves
+    /// clearing new memory. Rows are mostly read one after the other.
+    last: Option<Arc<Severities>>,
+}
+
+/// Pieces of the file that were read ahead. A system call costs more than a small row, so
+/// neighbouring rows are read together; an isolated row is read by itself.
+///
+/// Several pieces are kept, because the order of call paths often differs from the order of the
+/// file. Inclusive rows are stored in [`Order::Wide`](super::row_order::Order::Wide), and a walk
+/// through the call tree visits each piece several times.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// Pieces, each at a slot derived from its number.
+    pieces: Vec<Piece>,
+    /// Buffer for a row that is in no piece, or in several.
+    row: Vec<u8>,
+    /// End of the last row.
+    last: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Piece {
+    /// Number of the piece.
+    number: u64,
+    /// Bytes of the piece; empty until it is read.
+    bytes: Vec<u8>,
+}
+
+/// Minimum size in bytes for reading a row directly to its destination. Above it, a system call
+/// costs less than another copy.
+const LONG: u64 = 1 << 13;
+
+/// Size of a piece in bytes. Pieces begin at multiples of it.
+const PIECE: u64 = 1 << 16;
+
+/// Number of kept pieces: 2 MiB, the rows of 4,000 call paths on 64 locations.
+const PIECES: u64 = 32;
+
+/// Maximum size in bytes of a row whose memory is kept.
+const KEPT: u64 = 1 << 22;
+
+impl Ahead {
+    /// Returns the bytes of a row.
+    fn row(&mut self, bytes: &Bytes, span: Span) -> Result<&[u8]> {
+        let end = span.start.saturating_add(span.size);
+        let is_near = (self.last..self.last.saturating_add(PIECE)).contains(&span.start);
+        self.last = end;
+        let first = span.start / PIECE;
+        let last = end.saturating_sub(1).max(span.start) / PIECE;
+        let mut is_there = last - first <= 1 && end <= bytes.len();
+        for number in first..=last {
+            is_there = is_there && (self.has(number) || is_near && self.read(bytes, number)?);
+            if !is_there {
+                bytes.read_into(span.start, span.size, "a row", &mut self.row)?;
+                return Ok(&self.row);
+            }
+        }
+        let from = (span.start % PIECE) as usize;
+        let size = span.size as usize;
+        if first == last {
+            let piece = self.piece(first);
+            return Ok(piece.get(from..from + size).unwrap_or_default());
+        }
+        let mut row = std::mem::take(&mut self.row);
+        row.clear();
+        row.extend_from_slice(self.piece(first).get(from..).unwrap_or_default());
+        let rest = size.saturating_sub(row.len());
+        row.extend_from_slice(self.piece(last).get(..rest).unwrap_or_default());
+        self.row = row;
+        Ok(&self.row)
+    }
+
+    fn piece(&self, number: u64) -> &[u8] {
+        let piece = self.pieces.get((number % PIECES) as usize);
+        let piece = piece.filter(|piece| piece.number == number);
+        piece.map_or(&[], |piece| &piece.bytes)
+    }
+
+    fn has(&self, number: u64) -> bool {
+        !self.piece(number).is_empty()
+    }
+
+    /// Reads a piece in place of another one. Returns `true` if it is available.
+    fn read(&mut self, bytes: &Bytes, number: u64) -> Result<bool> {
+        self.pieces.resize(PIECES as usize, Piece::default());
+        let Some(piece) = self.pieces.get_mut((number % PIECES) as usize) else {
+            return Ok(false);
+        };
+        let start = number * PIECE;
+        let size = PIECE.min(bytes.len().saturating_sub(start));
+        bytes.read_into(start, size, "rows", &mut piece.bytes)?;
+        piece.number = number;
+        Ok(true)
+    }
+}
+
+/// Maximum compression ratio of deflate.
+const MOST_PACKED: u64 = 1032;
+
+impl FileRows {
+    fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Arc<Severities>> {
+        // A thread that would have to wait reads with its own state.
+        match self.held.try_lock() {
+            Ok(mut held) => self.read_with(&mut held, table, kind, span),
+            Err(_) => self.read_with(&mut Held::default(), table, kind, span),
+        }
+    }
+
+    fn read_with(
+        &self,
+        held: &mut Held,
+        table: &Table,
+        kind: DataType,
+        span: Span,
+    ) -> Result<Arc<Severities>> {
+        if table.is_packed || !kind.is_in_memory(table.is_big) {
+            let bytes = held.ahead.row(&self.bytes, span)?;
+            return Ok(Arc::new(self.decode(table, kind, span, bytes)?));
+        }
+        let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
+        let mut row = held.last.take().unwrap_or_else(empty);
+        // The caller still holds the last row.
+        if Arc::strong_count(&row) > 1 || Arc::weak_count(&row) > 0 {
+            row = empty();
+        }
+        let to = kind.in_memory(Arc::make_mut(&mut row), span.size);
+        if span.size >= LONG {
+            self.bytes.fill(span.start, to)?;
+        } else {
+            let from = held.ahead.row(&self.bytes, span)?;
+            let size = to.len().min(from.len());
+            if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
+                to.copy_from_slice(from);
+            }
+        }
+        if span.size <= KEPT {
+            held.last = Some(Arc::clone(&row));
+        }
+        Ok(row)
+    }
+
+    fn decode(
+        &self,
+        table: &Table,
+        kind: DataType,
+        span: Span,
+        bytes: &[u8],
+    ) -> Result<Severities> {
+        if !table.is_packed {
+            return Ok(kind.decode(bytes, table.is_big));
+        }
+        let malformed = |got: String| Error::Malformed {
+            place: self.bytes.place(span.start),
+            expected: format!("a row of {} bytes, compressed with zlib", table.row),
+            got,
+        };
+        let size = usize::try_from(table.row).ok();
+        let most = span.size.saturating_mul(MOST_PACKED).saturating_add(64);
+        let Some(size) = size.filter(|_| table.row <= most) else {
+            return Err(malformed(format!("{} bytes", span.size)));
+        };
+        let mut row = vec![0; size];
+        let mut inflater = self.take();
+        let status = inflater.decompress(bytes, &mut row, FlushDecompress::Finish);
+        let (end, got) = match status {
+            Ok(status) => (status == Status::StreamEnd, inflater.total_out()),
+            Err(error) => return Err(malformed(error.to_string())),
+        };
+        inflater.reset(true);
+        if let Ok(mut idle) = self.idle.lock() {
+            idle.push(inflater);
+        }
+        if end && got == table.row {
+            Ok(kind.decode(&row, table.is_big))
+        } else if end {
+            Err(malformed(format!("{got} bytes")))
+        } else {
+            Err(malformed("another size".into()))
+        }
+    }
+
+    fn take(&self) -> Decompress {
+        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+        idle.unwrap_or_else(|| Decompress::new(true))
+    }
+}
+
+impl RowStore for FileRows {
+    fn row(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+    ) -> perf_core::Result<Option<Arc<Severities>>> {
+        let Some(Some((table, kind))) = self.metrics.get(metric.index()) else {
+            return Ok(None);
+        };
+        let Some(span) = table.span(path) else {
+            return Ok(None);
+        };
+        let row = self.read(table, *kind, span);
+        row.map(Some).map_err(unreadable)
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        match self.metrics.get(metric.index()) {
+            Some(Some((table, _))) => table.paths().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Converts an error of this crate to a row error.
+pub(in crate::cube) fn unreadable(error: Error) -> perf_core::Error {
+    perf_core::Error::Read(Arc::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perf_core::{Job, Limits};
+
+    #[test]
+    fn rows_are_those_of_the_file_in_whatever_order_they_are_asked_for() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            // splitmix64 generator.
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (bits >> 20) % below
+        };
+        let all: Vec<u8> = (0..40 * PIECE + 777).map(|_| random(256) as u8).collect();
+        let bytes = Bytes::new(all.clone(), "a", &Limits::default(), &Job::default()).unwrap();
+        let mut ahead = Ahead::default();
+        let mut start = 0;
+        for at in 0..3_000_u64 {
+            let size = match at % 50 {
+                0 => random(3 * PIECE),
+                _ => random(1_000),
+            };
+            start = match at % 10 {
+                // Consecutive, slightly further on, or random positions.
+                0..7 => start,
+                7 | 8 => start + random(PIECE),
+                _ => random(all.len() as u64),
+            };
+            start = start.min(all.len() as u64 - size);
+            let range = start as usize..(start + size) as usize;
+            assert_eq!(
+                ahead.row(&bytes, Span { start, size }).unwrap(),
+                &all[range]
+            );
+            start += size;
+        }
+        let start = all.len() as u64 - 3;
+        for size in [4, u64::MAX] {
+            let error = ahead.row(&bytes, Span { start, size }).unwrap_err();
+            assert!(matches!(error, Error::Truncated { .. }), "{error}");
+        }
+    }
+}
