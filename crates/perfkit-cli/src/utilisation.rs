@@ -149,7 +149,8 @@ fn draw(
         let of = (&recording.trace, &timelines);
         let rows = (pictures::device_rows(&timelines)?, None);
         let named = (title, "devices");
-        pictures::timeline(of, rows, (window, has_own_spans), named, command)
+        let more = pictures::More::command(command);
+        pictures::timeline(of, rows, (window, has_own_spans), named, more)
     })
 }
 

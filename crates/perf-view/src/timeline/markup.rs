@@ -30,8 +30,9 @@ pub(super) fn body(
             button.fold type="button" { "Fold all" }
             label {
                 "Sort rows " select.order {
-                    option value="" { "as recorded" }
+                    option value="" { "as given" }
                     option value="name" { "by name" }
+                    option value="similar" { "similar together" }
                     option value="busy" { "busiest first" }
                     option value="idle" { "least busy first" }
                 }

@@ -162,7 +162,8 @@ impl View {
         }
         for (class, share) in all {
             if let Some(letter) = letters.given.get(&class) {
-                let (name, share) = (self.fold.classes().name(class), 100.0 * share);
+                let name = shortened(self.fold.classes().name(class), NAME);
+                let share = 100.0 * share;
                 let is_seen =
                     [*letter, letter.to_ascii_lowercase()].map(|it| letters.seen.contains(&it));
                 let letter = if is_seen.contains(&true) {
@@ -199,6 +200,9 @@ impl View {
         Ok(())
     }
 }
+
+/// Longest name of a state in the legend, in characters.
+const NAME: usize = 72;
 
 /// Largest number of characters of a strip. The numbers of cells for each character differ by at
 /// most one.
