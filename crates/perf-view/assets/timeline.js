@@ -190,13 +190,36 @@ perfkit.view("timeline", (section, data) => {
     context.restore();
   };
 
+  // Table of the messages between the visible rows. Bundles are counted at the time of the message that stands for them.
+  const between = (pairs, isBundled) => {
+    const box = find(".between"), body = box.querySelector("tbody"), most = 40;
+    box.hidden = false;
+    box.querySelector(".whole").textContent = `${moments(data.start + state.from)} to ${moments(data.start + state.from + state.span)}`;
+    pairs.sort((a, b) => b.bytes - a.bytes || b.number - a.number || a.a - b.a || a.b - b.b);
+    const label = (row) => element("td", {}, groups[layout.rows[row]].label);
+    const figure = (text) => element("td", { class: "n" }, text);
+    const mean = ({ number, times }) => {
+      const forward = times.filter((time) => time >= 0);
+      return times.length < number || !forward.length ? "unknown" : time(forward.reduce((sum, time) => sum + time, 0) / forward.length);
+    };
+    body.replaceChildren(...pairs.slice(0, most).map((pair) =>
+      element("tr", {}, label(pair.a), label(pair.b), figure(count(pair.number)), figure(perfkit.bytesText(pair.bytes)), figure(mean(pair)))));
+    const early = pairs.reduce((sum, { times }) => sum + times.filter((time) => time < 0).length, 0);
+    box.querySelector(".note").textContent = [
+      pairs.length ? "" : "None.",
+      pairs.length > most ? `${count(pairs.length - most)} more pairs have fewer bytes.` : "",
+      isBundled ? "Numbers are approximate at the ends of the window: this page holds bundles of messages." : "",
+      early ? `${count(early)} arrive before they are sent and are not in the mean times.` : "",
+    ].filter(Boolean).join(" ");
+  };
+
   // Each line is a message at its own times. Past the grid of the bundles it stands for itself alone.
   const lines = (context) => {
     section.dataset.bundles = section.dataset.hidden = 0;
     const links = isServed ? part && part.links : data.links, span = isServed && part ? part.span : data.span;
     if (!links) return "";
     if (!messages.checked) return " Messages are hidden.";
-    const cache = new Map(), merged = new Map();
+    const cache = new Map(), merged = new Map(), pairs = new Map();
     const row = (group) => {
       if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
       return cache.get(group);
@@ -207,8 +230,17 @@ perfkit.view("timeline", (section, data) => {
     for (const [from, sent, to, received, number, bytes] of links.bundles) {
       const [x, y] = [place(sent), place(received)];
       const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
-      if (!isNear(number > 1 ? reach : 0)) continue;
+      const isSent = sent >= state.from && sent < state.from + state.span;
+      if (!isSent && !isNear(number > 1 ? reach : 0)) continue;
       const a = row(from), b = row(to);
+      if (isSent && a >= 0 && b >= 0 && a !== b) {
+        const key = a + "," + b, pair = pairs.get(key) || { a, b, number: 0, bytes: 0, times: [] };
+        pair.number += number;
+        pair.bytes += bytes;
+        if (number === 1) pair.times.push(received - sent);
+        pairs.set(key, pair);
+      }
+      if (!isNear(number > 1 ? reach : 0)) continue;
       if (a < 0 || b < 0) { elsewhere += number; continue; }
       if (a === b) { inside += number; continue; }
       const one = isPast ? 1 : number;
@@ -247,6 +279,7 @@ perfkit.view("timeline", (section, data) => {
         context.fillText(count(bundle.number), ...where);
       }
     }));
+    between([...pairs.values()], Boolean(links.columns));
     section.dataset.bundles = all.length;
     section.dataset.hidden = hidden;
     const more = [

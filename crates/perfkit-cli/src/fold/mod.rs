@@ -13,8 +13,8 @@ use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
 pub use options::{Options, Rows};
-use perfkit::core::{Nanos, TimeRange};
-use perfkit::fold::{Fold, Folder, Op, Usage};
+use perfkit::core::{Nanos, TimeRange, match_messages};
+use perfkit::fold::{Fold, Folder, Line, MessageMatrix, Op, Usage};
 use perfkit::formats::chrome;
 use perfkit::view::timeline::{Overlay, Picture};
 use perfkit::view::{Scene, Theme};
@@ -73,6 +73,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     } else {
         writeln!(out, "{}", options.names())?;
         view.text(out)?;
+        view.messages_text(out)?;
     }
     Ok(())
 }
@@ -103,6 +104,8 @@ struct View {
     op: String,
     /// Operation, if it was selected by an option.
     chosen: Option<Op>,
+    /// Messages between the rows, if an option asks for them.
+    messages: Option<MessageMatrix>,
 }
 
 impl View {
@@ -141,6 +144,12 @@ impl View {
             .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
         let usage = folder.usage(window, &job).map_err(input)?;
+        let messages = if options.messages {
+            let found = match_messages(trace.view(), &job).map_err(input)?;
+            Some(folder.messages(window, Line::of(&found)))
+        } else {
+            None
+        };
         let op = options
             .op
             .as_ref()
@@ -152,6 +161,7 @@ impl View {
             usage,
             op,
             chosen,
+            messages,
         })
     }
 

@@ -119,6 +119,9 @@ pub struct Options {
     /// path; in a page as a separate picture
     #[arg(long)]
     pub(crate) waits: bool,
+    /// Print the messages sent in the window by row of sender and receiver: number, bytes and mean time
+    #[arg(long)]
+    pub(crate) messages: bool,
     /// Heading of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
