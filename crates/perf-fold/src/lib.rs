@@ -110,6 +110,7 @@ mod cells;
 mod devices;
 mod error;
 mod message_lines;
+mod message_matrix;
 mod rows;
 #[cfg(feature = "serde")]
 mod serialize;
@@ -128,6 +129,7 @@ pub use devices::{
 };
 pub use error::{Error, Result};
 pub use message_lines::{Column, Ends, Line, Lines, Traffic};
+pub use message_matrix::{MessageMatrix, Pair};
 pub use rows::RowOrder;
 pub use rows::groups::{Group, GroupBy, GroupId, Groups};
 pub use states::class::{ClassId, Classes, State};

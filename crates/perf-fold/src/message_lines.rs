@@ -180,7 +180,7 @@ impl Folder {
         lines
     }
 
-    fn rows_by_location(&self) -> std::collections::HashMap<LocationId, u32> {
+    pub(crate) fn rows_by_location(&self) -> std::collections::HashMap<LocationId, u32> {
         let (timelines, groups) = (self.timelines(), self.groups());
         let mut rows = std::collections::HashMap::new();
         for (row, id) in (0..).zip(groups.rows()) {

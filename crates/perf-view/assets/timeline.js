@@ -21,11 +21,12 @@ perfkit.view("timeline", (section, data) => {
   // A single row opens unfolded: folded it would show no difference between its members.
   const roots = groups.map((_, at) => at).filter((at) => groups[at].parent === null);
   if (!asked.has("open") && roots.length === 1 && groups[roots[0]].children.length) state.open.add(roots[0]);
-  // A served page asks for the cells it shows. All others hold cells at several resolutions.
-  const isServed = data.served !== null;
-  const finest = isServed ? 1 : levels[levels.length - 1].columns, resolution = data.span / finest;
+  // A served page asks for the cells it shows, a page with all states computes them. Both are exact at every zoom.
+  // All others hold cells at several resolutions.
+  const isServed = data.served !== null, local = data.local && perfkit.local(data), isExact = isServed || Boolean(local);
+  const finest = isExact ? 1 : levels[levels.length - 1].columns, resolution = data.span / finest;
   // In a shorter window a column of the finest level would take several pixels.
-  const shortest = () => Math.min(data.span, isServed ? data.served.shortest : resolution * layout.plot);
+  const shortest = () => Math.min(data.span, isServed ? data.served.shortest : local ? Math.max(1, 16e9 / Number(data.local.rate)) : resolution * layout.plot);
   const clamp = () => {
     state.span = Math.min(data.span, Math.max(shortest(), state.span));
     state.from = Math.min(data.span - state.span, Math.max(0, state.from));
@@ -48,6 +49,7 @@ perfkit.view("timeline", (section, data) => {
     const wanted = filter.value.trim().toLowerCase(), out = [], order = find(".order").value;
     const before = {
       name: (a, b) => groups[a].label.localeCompare(groups[b].label, "en", { numeric: true }) || a - b,
+      similar: (a, b) => groups[a].similar - groups[b].similar || a - b,
       busy: (a, b) => numbers(b).busy - numbers(a).busy || a - b,
       idle: (a, b) => numbers(a).busy - numbers(b).busy || a - b,
     }[order];
@@ -71,15 +73,15 @@ perfkit.view("timeline", (section, data) => {
     }
     return decoded.get(key);
   };
-  // Cells of a served page: the last part that the server sent, with the cells of its rows.
+  // Cells of an exact page: the last part that was computed, with the cells of its rows.
   let part = null;
   const sent = new Map();
   const served = (group) => {
-    if (!sent.has(group)) sent.set(group, perfkit.pairs(part.rows[group], part.columns));
+    if (!sent.has(group)) sent.set(group, local ? part.rows[group] : perfkit.pairs(part.rows[group], part.columns));
     return sent.get(group);
   };
   // The columns on the screen: begin, length, number, and the cells of a row; null for cells that are not there yet.
-  const grid = () => (isServed
+  const grid = () => (isExact
     ? { from: part ? part.from : 0, span: part ? part.span : data.span, columns: part ? part.columns : 1, cells: (group) => (part && part.rows[group] !== undefined ? served(group) : null) }
     : { from: 0, span: data.span, columns: levels[layout.level].columns, cells: (group) => cells(layout.level, group) });
   const columnAt = ({ from, span, columns }, at) => Math.min(columns - 1, Math.max(0, Math.floor(((at - from) / span) * columns)));
@@ -124,7 +126,7 @@ perfkit.view("timeline", (section, data) => {
 
   const strips = (context, scale) => {
     const pixels = Math.max(1, Math.round(layout.plot * scale));
-    if (!isServed) layout.level = levelFor(pixels);
+    if (!isExact) layout.level = levelFor(pixels);
     const shown = grid(), image = context.createImageData(pixels, 1);
     const line = document.createElement("canvas");
     line.width = pixels;
@@ -188,13 +190,36 @@ perfkit.view("timeline", (section, data) => {
     context.restore();
   };
 
+  // Table of the messages between the visible rows. Bundles are counted at the time of the message that stands for them.
+  const between = (pairs, isBundled) => {
+    const box = find(".between"), body = box.querySelector("tbody"), most = 40;
+    box.hidden = false;
+    box.querySelector(".whole").textContent = `${moments(data.start + state.from)} to ${moments(data.start + state.from + state.span)}`;
+    pairs.sort((a, b) => b.bytes - a.bytes || b.number - a.number || a.a - b.a || a.b - b.b);
+    const label = (row) => element("td", {}, groups[layout.rows[row]].label);
+    const figure = (text) => element("td", { class: "n" }, text);
+    const mean = ({ number, times }) => {
+      const forward = times.filter((time) => time >= 0);
+      return times.length < number || !forward.length ? "unknown" : time(forward.reduce((sum, time) => sum + time, 0) / forward.length);
+    };
+    body.replaceChildren(...pairs.slice(0, most).map((pair) =>
+      element("tr", {}, label(pair.a), label(pair.b), figure(count(pair.number)), figure(perfkit.bytesText(pair.bytes)), figure(mean(pair)))));
+    const early = pairs.reduce((sum, { times }) => sum + times.filter((time) => time < 0).length, 0);
+    box.querySelector(".note").textContent = [
+      pairs.length ? "" : "None.",
+      pairs.length > most ? `${count(pairs.length - most)} more pairs have fewer bytes.` : "",
+      isBundled ? "Numbers are approximate at the ends of the window: this page holds bundles of messages." : "",
+      early ? `${count(early)} arrive before they are sent and are not in the mean times.` : "",
+    ].filter(Boolean).join(" ");
+  };
+
   // Each line is a message at its own times. Past the grid of the bundles it stands for itself alone.
   const lines = (context) => {
     section.dataset.bundles = section.dataset.hidden = 0;
     const links = isServed ? part && part.links : data.links, span = isServed && part ? part.span : data.span;
     if (!links) return "";
     if (!messages.checked) return " Messages are hidden.";
-    const cache = new Map(), merged = new Map();
+    const cache = new Map(), merged = new Map(), pairs = new Map();
     const row = (group) => {
       if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
       return cache.get(group);
@@ -205,8 +230,17 @@ perfkit.view("timeline", (section, data) => {
     for (const [from, sent, to, received, number, bytes] of links.bundles) {
       const [x, y] = [place(sent), place(received)];
       const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
-      if (!isNear(number > 1 ? reach : 0)) continue;
+      const isSent = sent >= state.from && sent < state.from + state.span;
+      if (!isSent && !isNear(number > 1 ? reach : 0)) continue;
       const a = row(from), b = row(to);
+      if (isSent && a >= 0 && b >= 0 && a !== b) {
+        const key = a + "," + b, pair = pairs.get(key) || { a, b, number: 0, bytes: 0, times: [] };
+        pair.number += number;
+        pair.bytes += bytes;
+        if (number === 1) pair.times.push(received - sent);
+        pairs.set(key, pair);
+      }
+      if (!isNear(number > 1 ? reach : 0)) continue;
       if (a < 0 || b < 0) { elsewhere += number; continue; }
       if (a === b) { inside += number; continue; }
       const one = isPast ? 1 : number;
@@ -245,6 +279,7 @@ perfkit.view("timeline", (section, data) => {
         context.fillText(count(bundle.number), ...where);
       }
     }));
+    between([...pairs.values()], Boolean(links.columns));
     section.dataset.bundles = all.length;
     section.dataset.hidden = hidden;
     const more = [
@@ -294,7 +329,7 @@ perfkit.view("timeline", (section, data) => {
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       line.append(element("span", { class: "name", title: found.label }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
-        element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (isZoomed() && !isServed && data.busy === "busy" ? " in all" : "")));
+        element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
       return line;
     });
     labels.replaceChildren(...made);
@@ -312,14 +347,29 @@ perfkit.view("timeline", (section, data) => {
   const about = (remark) => {
     const isLimit = state.span <= shortest() * (1 + 1e-9), [from, to] = [data.start + state.from, data.start + state.from + state.span];
     const window = isZoomed() ? `Shown: ${moments(from)} to ${moments(to)}.` : `Shown: all, ${moments(from)} to ${moments(to)}.`;
-    const whole = isZoomed() && !isServed ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
-    const limit = isLimit && !isServed ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
-    view.textContent = window + limit + remark + whole;
-    closer.hidden = !isLimit || isServed || !data.command;
-    closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`));
+    const whole = isZoomed() && !isExact ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
+    const limit = isLimit && !isExact ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
+    view.textContent = window + limit + remark + whole + uniform();
+    closer.hidden = !isLimit || isExact || !data.command;
+    if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
+      ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
     find(".in").setAttribute("aria-disabled", String(isLimit));
     section.dataset.limit = Number(isLimit);
     section.dataset.plot = layout.plot;
+  };
+
+  // Share of the painted cells in which all streams agree.
+  const uniform = () => {
+    const seen = grid();
+    let all = 0, equal = 0;
+    for (const group of layout.rows) {
+      const found = seen.cells(group);
+      if (!found) continue;
+      const from = columnAt(seen, state.from), to = columnAt(seen, state.from + state.span * (1 - 1e-12));
+      for (let at = from; at <= to; at++) equal += found[0][at] === UNIFORM;
+      all += to - from + 1;
+    }
+    return equal ? ` All streams of a row are equal in ${percent(equal / all)} of the picture.` : "";
   };
 
   let first = true;
@@ -336,6 +386,7 @@ perfkit.view("timeline", (section, data) => {
     state.row = Math.min(state.row, Math.max(0, layout.rows.length - 1));
     const [context, scale] = perfkit.fit(canvas, layout.width, layout.height);
     context.clearRect(0, 0, layout.width, layout.height);
+    if (local) compute(scale);
     strips(context, scale);
     axis(context);
     const remark = lines(context);
@@ -354,16 +405,30 @@ perfkit.view("timeline", (section, data) => {
   // The rows within the scrolled box and one screen around it.
   const near = () => {
     const height = box.clientHeight || innerHeight, top = box.scrollTop - height, bottom = box.scrollTop + 2 * height;
-    return layout.rows.filter((_, row) => (row + 1) * layout.pitch >= top && row * layout.pitch <= bottom).slice(0, data.served.mostRows);
+    return layout.rows.filter((_, row) => (row + 1) * layout.pitch >= top && row * layout.pitch <= bottom).slice(0, isServed ? data.served.mostRows : Infinity);
+  };
+  // The visible part. Nanoseconds since an epoch exceed the exact integers.
+  let current = "";
+  const wanted = (scale, most) => ({
+    from: BigInt(data.begin) + BigInt(Math.floor(state.from)), to: BigInt(data.begin) + BigInt(Math.ceil(state.from + state.span)),
+    columns: Math.min(most, Math.max(1, Math.round(layout.plot * scale))), op: state.op, rows: near(),
+  });
+  // Computes the visible part, unless it is there.
+  const compute = (scale) => {
+    const { from, to, columns, op, rows } = wanted(scale, 8192), key = [from, to, columns, op, ...rows].join();
+    if (key === current) return;
+    current = key;
+    const begin = performance.now();
+    part = local(from, to, columns, op, rows);
+    sent.clear();
+    section.dataset.computedMs = performance.now() - begin;
+    legend();
   };
   // Asks the server for the visible part, unless it is there or asked for. A request for an earlier part is cancelled.
-  let request = null, current = "";
+  let request = null;
   const ask = () => {
-    const scale = Math.min(3, window.devicePixelRatio || 1), rows = near();
-    const query = new URLSearchParams({
-      from: Math.floor(data.start + state.from), to: Math.ceil(data.start + state.from + state.span),
-      columns: Math.min(data.served.mostColumns, Math.max(1, Math.round(layout.plot * scale))), op: state.op, rows: rows.join("-"),
-    }).toString();
+    const asked = wanted(Math.min(3, window.devicePixelRatio || 1), data.served.mostColumns);
+    const query = new URLSearchParams({ ...asked, rows: asked.rows.join("-") }).toString();
     if (query === current) return;
     current = query;
     if (request) request.abort();
@@ -391,7 +456,7 @@ perfkit.view("timeline", (section, data) => {
     const list = find(".legend"), remark = list.lastElementChild, model = list.querySelector("svg");
     const swatch = (colour) => {
       const picture = model.cloneNode(true), square = picture.firstElementChild;
-      square.setAttribute("class", data.served.themed[colour] || "");
+      square.setAttribute("class", data.themed[colour] || "");
       square.setAttribute("fill", colour);
       return picture;
     };
@@ -416,7 +481,7 @@ perfkit.view("timeline", (section, data) => {
     const found = groups[group], { busy: share, shares: states } = numbers(group);
     if (state.at === null) {
       const shares = states.map(([name, share]) => name + " " + percent(share)).join(", ");
-      const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isServed ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
+      const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
       status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${busy}; ${shares}.`;
       return;
     }
@@ -460,6 +525,7 @@ perfkit.view("timeline", (section, data) => {
   on(".order", "change", paint);
   messages.addEventListener("change", paint);
   if (data.links || (isServed && data.served.hasLinks)) find(".links").hidden = false;
+  if (local) box.addEventListener("scroll", () => { first = true; paint(); });
   if (isServed) {
     box.addEventListener("scroll", ask);
     // The server ends once this stream is closed.

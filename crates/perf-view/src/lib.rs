@@ -91,25 +91,11 @@
 
 #[cfg(feature = "anomaly")]
 pub mod anomaly;
-mod axis;
-mod bars;
-mod canvas;
-#[cfg(any(feature = "track", feature = "anomaly"))]
-mod chart;
-mod colour;
-mod colour_map;
-mod encoding;
+mod colours;
+mod drawing;
 mod error;
-mod escape;
-mod glyphs;
-mod grades;
 pub mod number;
-mod page;
-mod palette;
-mod scene;
-mod section;
-mod svg;
-mod theme;
+mod pages;
 #[cfg(feature = "fold")]
 pub mod timeline;
 #[cfg(feature = "topology")]
@@ -117,16 +103,22 @@ pub mod topology;
 #[cfg(feature = "track")]
 pub mod track;
 
-pub use axis::{Axis, Unit};
-pub use bars::Bars;
-pub use canvas::{Canvas, MOST_PIXELS};
-pub use colour::Colour;
-pub use colour_map::ColourMap;
+pub use colours::colour::Colour;
+pub use colours::colour_map::ColourMap;
+pub use colours::grades::Grades;
+pub use colours::palette::{Kind, OTHER, Palette, numbered};
+pub use colours::theme::Theme;
+pub use drawing::axis::{Axis, Unit};
+pub use drawing::bars::Bars;
+pub use drawing::canvas::{Canvas, MOST_PIXELS};
+pub use drawing::scene::{Anchor, Mark, Scene};
 pub use error::{Error, Result};
-pub use escape::{escaped, shortened};
-pub use grades::Grades;
-pub use page::Page;
-pub use palette::{OTHER, Palette, numbered};
-pub use scene::{Anchor, Mark, Scene};
-pub use section::{Card, Item, Section};
-pub use theme::Theme;
+pub use pages::escape::{escaped, shortened};
+pub use pages::page::Page;
+pub use pages::section::{Card, Item, Section};
+
+// Modules keep short paths within the crate.
+#[cfg(any(feature = "track", feature = "anomaly"))]
+use drawing::chart;
+use drawing::{canvas, glyphs};
+use pages::{encoding, escape, section};

@@ -8,7 +8,9 @@ use crate::phases::series::Series;
 use crate::progress::Bar;
 use clap::Args;
 use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
-use perfkit::fold::{Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines};
+use perfkit::fold::{
+    FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines,
+};
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;
 use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
@@ -230,11 +232,40 @@ pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("perfkit fold {} --html closer.html", shell(words))
 }
 
+/// Largest number of rows of a picture, and of members into which a row of a page unfolds. More rows
+/// are joined to blocks.
+pub const MOST_ROWS: usize = 128;
+
+/// Joins rows that do not fit on a screen to blocks of neighbours.
+pub fn in_blocks(groups: Groups) -> Groups {
+    groups.in_blocks(MOST_ROWS, MOST_ROWS / 2)
+}
+
+/// Commands and rules of a page with a timeline.
+#[derive(Clone, Debug, Default)]
+pub struct More {
+    /// Command that writes a page of another window, see
+    /// [`View::command`](timeline::View::command); empty if the trace is not from a file.
+    pub command: String,
+    /// Command that serves an exact page.
+    pub serve: Option<String>,
+    /// Rules of the folds, if they are not the default.
+    pub rules: Option<FoldParams>,
+}
+
+impl More {
+    /// Returns the command that writes a page of another window, with the default rules.
+    pub fn command(command: &str) -> Self {
+        More {
+            command: command.into(),
+            ..More::default()
+        }
+    }
+}
+
 /// Returns the section of a page with a timeline and the messages of the trace. A second section
 /// follows if messages or collectives show that clocks disagree.
 ///
-/// `command` is the command that writes a page of another window, see
-/// [`View::command`](timeline::View::command); it is empty if the trace is not from a file.
 /// `has_own_spans` selects the span of busy shares, see
 /// [`View::own_spans`](timeline::View::own_spans).
 ///
@@ -245,22 +276,30 @@ pub fn timeline(
     (groups, op): (Groups, Option<Op>),
     (window, has_own_spans): (TimeRange, bool),
     (heading, id): (&str, &str),
-    command: &str,
+    more: More,
 ) -> Result<Vec<Section>, Failure> {
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
     let ops: Vec<Op> = op.into_iter().chain(usual).collect();
     let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
-    let view = timeline::View::new(timelines, groups)
+    let view = timeline::View::new(timelines, in_blocks(groups))
         .named(heading, id)
         .window(window)
         .own_spans(has_own_spans)
         .ops(&ops)
         .lines(Line::of(&found))
         .budget(1 << 20);
-    let view = match command {
+    let view = match more.command.as_str() {
         "" => view,
         command => view.command(command),
+    };
+    let view = match more.serve {
+        Some(command) => view.serve(command),
+        None => view,
+    };
+    let view = match more.rules {
+        Some(rules) => view.rules(rules),
+        None => view,
     };
     let section = view.section(&Bar::job());
     let mut sections = vec![section.map_err(failed)?];

@@ -97,7 +97,11 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         None
     };
     if let (Some(first), false) = (options.files.first(), options.output.is_empty()) {
-        let title = format!("{}: timeline of the devices", pictures::name(first));
+        let over = match span {
+            Span::Job => " over the span of the job",
+            _ => "",
+        };
+        let title = format!("{}: timeline of the devices{over}", pictures::name(first));
         let files = options.files.iter().map(|it| it.to_string_lossy());
         let files: Vec<_> = files.collect();
         let words = files.iter().map(|it| it.as_ref());
@@ -149,7 +153,8 @@ fn draw(
         let of = (&recording.trace, &timelines);
         let rows = (pictures::device_rows(&timelines)?, None);
         let named = (title, "devices");
-        pictures::timeline(of, rows, (window, has_own_spans), named, command)
+        let more = pictures::More::command(command);
+        pictures::timeline(of, rows, (window, has_own_spans), named, more)
     })
 }
 

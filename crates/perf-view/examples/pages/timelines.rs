@@ -30,16 +30,22 @@ pub(super) fn folded(out: &Path) -> Outcome {
         )
     });
     let markers: Vec<Marker> = markers.collect();
+    // One section has cells at several resolutions, the other one states: both must agree.
     let view = View::new(&timelines, groups.clone()).command("fold cosmo");
-    let section = view.markers(markers.clone());
+    let section = view.states(0).markers(markers.clone());
     let section = section.section(&Job::default())?;
+    let exact = View::new(&timelines, groups.clone()).named("Exact", "exact");
+    let exact = exact.section(&Job::default())?;
     let page =
         Page::new("COSMO-SPECS, synthetic").lead("40 ranks, 4 of which have more and more clouds.");
     save(
         out,
         "timeline.html",
         begin,
-        page.with(section).html(&Job::default())?.as_bytes(),
+        page.with(section)
+            .with(exact)
+            .html(&Job::default())?
+            .as_bytes(),
     )?;
     for (name, columns, theme) in [
         ("timeline.png", 1000, Theme::light()),
@@ -126,7 +132,8 @@ pub(super) fn many(out: &Path) -> Outcome {
     let found = match_messages(trace.view(), &Job::default())?;
     let view = View::new(&timelines, groups)
         .lines(Line::of(&found))
-        .most_rows(1200);
+        .most_rows(1200)
+        .states(0);
     let section = view.section(&Job::default())?;
     let span = Nanos(timelines.range().len() as i64);
     let lead = format!("1024 ranks, {} events, {span}", trace.len());

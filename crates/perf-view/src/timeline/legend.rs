@@ -1,8 +1,11 @@
 //! Legend of a timeline: the states with their colours, sorted by time.
 
-use crate::{Colour, OTHER, Palette, Theme, number, shortened};
+use crate::{Colour, Kind, Palette, Theme, number, shortened};
 use perf_fold::{Classes, State, Usage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Time of all streams in each state, the largest first.
+pub(super) type Totals = [(State, u128)];
 
 /// Line of a legend.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,15 +55,29 @@ pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
 }
 
 /// Returns a palette for all states. States with the most time take precedence.
-pub(super) fn palette(totals: &[(State, u128)], classes: &Classes) -> Palette {
-    let names = totals.iter().filter_map(|(state, _)| state.class());
-    Palette::plan(names.map(|class| classes.name(class)))
+pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
+    let states = totals.iter().filter_map(|(state, _)| state.class());
+    Palette::of_kinds(states.map(|class| {
+        let (paradigm, role) = classes.origin(class);
+        let name = classes.name(class);
+        (name, Kind::of(name, paradigm, role))
+    }))
 }
 
-/// Returns the entries of the legend: states by time, then one entry for all states without an
-/// individual colour, then idle and absent.
+/// Returns the hues of all states that have time, as a remark.
+pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Option<String> {
+    let states = totals.iter().filter(|(_, time)| *time > 0);
+    let classes = states.filter_map(|(state, _)| Some(classes.name(state.class()?)));
+    let kinds: BTreeSet<Kind> = classes.map(|name| palette.kind(name)).collect();
+    let words = kinds.iter().map(|kind| kind.words());
+    let words: Vec<String> = words.map(|(hue, kind)| format!("{hue} {kind}")).collect();
+    (!words.is_empty()).then(|| format!("hues: {}", words.join(", ")))
+}
+
+/// Returns the entries of the legend: states by time, then one entry for the states of each kind
+/// that share a colour, then idle and absent.
 pub(super) fn entries(
-    totals: &[(State, u128)],
+    totals: &Totals,
     classes: &Classes,
     palette: &Palette,
     theme: &Theme,
@@ -68,8 +85,9 @@ pub(super) fn entries(
 ) -> Vec<Entry> {
     let all: u128 = totals.iter().map(|(_, time)| time).sum();
     let time = |ticks: u128| Some((ticks as f64 / (all.max(1) as f64), nanos(ticks)));
-    let mut entries = Vec::new();
-    let (mut others, mut rest, mut last) = (0usize, 0u128, Vec::new());
+    let (mut entries, mut last) = (Vec::new(), Vec::new());
+    let mut shared: Vec<(Colour, String, usize, u128)> = Vec::new();
+    let mut firsts: Vec<&str> = Vec::new();
     for (state, ticks) in totals.iter().filter(|(_, ticks)| *ticks > 0) {
         let (colour, name) = match state {
             State::Class(class) => {
@@ -79,27 +97,36 @@ pub(super) fn entries(
             State::Idle => (theme.idle, "in no region"),
             State::Absent => (theme.absent, "not recorded"),
         };
+        let others = state.class().and_then(|_| palette.others(name));
+        if let Some(others) = others {
+            match shared.iter_mut().find(|(same, ..)| *same == colour) {
+                Some((_, _, count, rest)) => (*count, *rest) = (*count + 1, *rest + ticks),
+                None => {
+                    firsts.push(name);
+                    shared.push((colour, others, 1, *ticks));
+                }
+            }
+            continue;
+        }
         let entry = Entry {
             colour: Some(colour),
             name: name.to_string(),
             time: time(*ticks),
         };
         match state {
-            State::Class(_) if colour == OTHER => {
-                others += 1;
-                rest += ticks;
-            }
             State::Class(_) => entries.push(entry),
             _ => last.push(entry),
         }
     }
-    if others > 0 {
-        entries.push(Entry {
-            colour: Some(OTHER),
-            name: format!("{others} other states"),
-            time: time(rest),
-        });
-    }
+    let shared = shared.into_iter().zip(firsts);
+    entries.extend(shared.map(|((colour, name, count, ticks), first)| Entry {
+        colour: Some(colour),
+        name: match count {
+            1 => first.to_string(),
+            _ => format!("{count} {name}"),
+        },
+        time: time(ticks),
+    }));
     entries.extend(last);
     entries
 }

@@ -30,8 +30,9 @@ pub(super) fn body(
             button.fold type="button" { "Fold all" }
             label {
                 "Sort rows " select.order {
-                    option value="" { "as recorded" }
+                    option value="" { "as given" }
                     option value="name" { "by name" }
+                    option value="similar" { "similar together" }
                     option value="busy" { "busiest first" }
                     option value="idle" { "least busy first" }
                 }
@@ -69,6 +70,20 @@ pub(super) fn body(
             li { span { "lighter: fewer streams agree (operators max and share)" } }
         }
         @for line in notes { p.note { (line) } }
+        details.between hidden {
+            summary { "Messages between rows, sent in " span.whole { (whole) } }
+            p.note {}
+            div.scroll { table {
+                thead { tr {
+                    th scope="col" { "Sender" }
+                    th scope="col" { "Receiver" }
+                    th.n scope="col" { "Messages" }
+                    th.n scope="col" { "Bytes" }
+                    th.n scope="col" { "Mean time" }
+                } }
+                tbody {}
+            } }
+        }
         noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         (table)
     }

@@ -13,6 +13,7 @@
 mod cell_colour;
 mod legend;
 mod links;
+mod local;
 mod markup;
 mod overlay;
 mod page_overlays;

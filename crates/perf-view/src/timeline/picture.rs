@@ -49,6 +49,8 @@ const LABEL: usize = 36;
 /// Largest difference between the painted share and the busy share of a row without a remark in the
 /// legend.
 const MAX_SAMPLING_ERROR: f64 = 0.05;
+/// Largest number of rows that are all high enough for a label.
+const LABELLED: usize = 64;
 /// Number of message bundles that are labelled with their count. The bundles with the most messages
 /// have a label.
 const COUNTED: usize = 12;
@@ -147,7 +149,16 @@ impl<'a> Picture<'a> {
         let clock = self.folder.timelines().clock();
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let mut entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
+        let hues = legend::hues(&totals, classes, &palette);
+        entries.extend(hues.map(|text| Entry::remark(&text)));
         entries.extend(self.remarks(&paint));
+        if layout.every > 1 {
+            entries.push(Entry::remark(&format!(
+                "labels of one row in {} of {}",
+                layout.every,
+                number::count(self.usage.len() as u64)
+            )));
+        }
         if !self.has_legend {
             entries.clear();
         }
@@ -230,8 +241,14 @@ impl<'a> Picture<'a> {
                 format!("{largest}, the largest"),
             );
         }
-        if cells.iter().any(|cell| cell.value == Value::Uniform) {
-            add(Some(self.theme.equal), "all equal".into());
+        let uniform = cells.iter().filter(|cell| cell.value == Value::Uniform);
+        let uniform = uniform.count();
+        if uniform > 0 {
+            let share = number::percent(uniform as f64 / cells.len() as f64);
+            add(
+                Some(self.theme.equal),
+                format!("all equal, {share} of the picture"),
+            );
         }
         let shaded = self.fold.rows().any(|row| {
             row.streams() > 1 && cell_colour::is_majority(self.folder.checked(), row.group().kind)
@@ -410,7 +427,9 @@ struct Layout {
 impl Layout {
     fn of(picture: &Picture<'_>) -> Self {
         let rows = picture.usage.len().max(1);
-        let row = (360 / rows).clamp(3, 48) as f64;
+        // Up to this many rows, all have a label.
+        let least = if rows <= LABELLED { 14 } else { 3 };
+        let row = (360 / rows).clamp(least, 48) as f64;
         let labels = picture
             .fold
             .rows()

@@ -4,7 +4,7 @@ use super::cell_colour;
 use crate::Result;
 use crate::encoding::{base64, runs};
 use perf_core::{Job, TimeRange};
-use perf_fold::{Cell, ClassId, Folder, GroupId, Groups, Op, State, Timelines, Value};
+use perf_fold::{Cell, ClassId, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::HashMap;
 
 /// Group that a page can show.
@@ -75,11 +75,16 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    pub(super) fn of(totals: &[(State, u128)]) -> Self {
+    pub(super) fn new(totals: &[(State, u128)]) -> Self {
         let states = totals.iter().filter_map(|(state, _)| state.class());
         let states: Vec<ClassId> = states.take(usize::from(NUMBER - FIRST)).collect();
         let codes = states.iter().copied().zip(FIRST..).collect();
         Codes { states, codes }
+    }
+
+    /// Returns the code of a state, or `None` if it has no individual code.
+    pub(super) fn of(&self, class: &ClassId) -> Option<u8> {
+        self.codes.get(class).copied()
     }
 
     /// Encodes a cell as two bytes: the code of its state, and the share of its streams that are in
@@ -97,7 +102,7 @@ impl Codes {
             return [NUMBER, (255.0 * share).round() as u8];
         }
         let code = match (cell.picture(), cell.value) {
-            (Some(class), _) => self.codes.get(&class).copied().unwrap_or(OTHERS),
+            (Some(class), _) => self.of(&class).unwrap_or(OTHERS),
             (None, Value::Uniform) => UNIFORM,
             _ if cell_colour::is_absent(cell) => ABSENT,
             _ => IDLE,
@@ -135,6 +140,8 @@ pub(super) struct Plan<'a> {
     pub(super) finest: usize,
     /// Maximum size of all levels together, in bytes.
     pub(super) budget: usize,
+    /// Rules of all folds, without columns and operation.
+    pub(super) rules: &'a FoldParams,
 }
 
 /// Number of columns of the coarsest level.
@@ -226,7 +233,7 @@ impl Plan<'_> {
         rows: &mut [Option<String>],
         job: &Job,
     ) -> Result<()> {
-        let mut params = Folder::params().columns(columns).instants(true);
+        let mut params = self.rules.clone().columns(columns);
         if let Some(op) = op {
             params = params.op(op);
         }

@@ -8,7 +8,7 @@ use super::pyramid::{Codes, Node, Plan};
 use super::view::rounded;
 use crate::{Error, Palette, Result, Theme};
 use perf_core::{Job, TimeRange};
-use perf_fold::{Folder, GroupId, Groups, Line, Op, Timelines, Usage};
+use perf_fold::{FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +39,8 @@ pub struct Served {
     pub(super) longest: u64,
     /// `true` if the reference of busy shares is the span of the row.
     pub(super) has_own_spans: bool,
+    /// Rules of all folds.
+    pub(super) rules: FoldParams,
     /// Begin of the page in nanoseconds.
     pub(super) start: i64,
 }
@@ -140,6 +142,7 @@ impl Served {
             codes: &self.codes,
             finest: columns,
             budget: usize::MAX,
+            rules: &self.rules,
         };
         let wanted: Vec<usize> = rows
             .iter()

@@ -1,20 +1,25 @@
 //! [`View`]: section of a page with a timeline that folds, unfolds and zooms.
 
 use super::cell_colour::MEASURE;
+use super::local::Local;
 use super::page_overlays::{Leaves, Links, MOST_LINKS, Mark};
 use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, Level, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Part, Picture, Served, legend, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind, TimeRange};
-use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
+use perf_fold::{
+    FoldOp, FoldParams, Folder, GroupId, Groups, Line, Op, RowOrder, Timelines, Usage,
+};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
 ///
-/// The page contains cells at several resolutions. It shows cells that were folded at the visible
-/// resolution, and enlarges cells only beyond the finest resolution.
+/// The page of a small recording contains the states of all streams. Its script folds every window
+/// exactly, and all numbers refer to the visible window. A page of a larger recording contains cells
+/// at several resolutions. It shows cells that were folded at the visible resolution, and does not
+/// zoom in beyond the finest resolution.
 ///
 /// ```
 /// use perf_core::Job;
@@ -43,7 +48,11 @@ pub struct View<'a> {
     most_rows: usize,
     budget: usize,
     command: Option<String>,
-    has_own_spans: bool,
+    serve: Option<String>,
+    pub(super) has_own_spans: bool,
+    local: usize,
+    rules: FoldParams,
+    pub(super) has_default_rules: bool,
 }
 
 /// Name, description, `true` if agreement is shown, and the largest number with its unit.
@@ -63,10 +72,17 @@ struct Data<'a> {
     number: (u8, String),
     ops: Vec<OpData>,
     levels: &'a [Level],
+    /// States from which the script computes cells; `None` for a page with levels.
+    local: Option<Local<'a>>,
+    /// Names of the colours that depend on the theme.
+    themed: BTreeMap<String, &'static str>,
+    /// Begin in nanoseconds with all digits.
+    begin: String,
     /// `None` for a page that contains its cells.
     served: Option<Requests<'a>>,
     links: Option<Links>,
     command: Option<&'a str>,
+    serve: Option<&'a str>,
     markers: Vec<Mark<'a>>,
 }
 
@@ -82,8 +98,6 @@ struct Requests<'a> {
     most_rows: usize,
     /// Largest number of columns of a request.
     most_columns: usize,
-    /// Names of the colours that depend on the theme.
-    themed: BTreeMap<String, &'static str>,
     /// `true` if there are messages.
     has_links: bool,
 }
@@ -96,11 +110,16 @@ struct GroupData<'a> {
     children: &'a [usize],
     cut: bool,
     busy: f64,
+    /// Position when similar rows are neighbours.
+    similar: usize,
     /// Shares of the states with the most time.
     shares: Vec<(&'a str, f64)>,
 }
 
-const SCRIPT: &str = include_str!("../../assets/timeline.js");
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/timeline-local.js"),
+    include_str!("../../assets/timeline.js")
+);
 const STYLE: &str = include_str!("../../assets/timeline.css");
 /// Number of columns of the picture for readers without scripts.
 const STILL: usize = 800;
@@ -121,7 +140,11 @@ impl<'a> View<'a> {
             most_rows: 400,
             budget: 3 << 20,
             command: None,
+            serve: None,
             has_own_spans: false,
+            local: 1 << 20,
+            rules: Folder::params().instants(true),
+            has_default_rules: true,
         }
     }
 
@@ -177,6 +200,31 @@ impl<'a> View<'a> {
     /// that exceed it are dropped.
     pub fn budget(mut self, bytes: usize) -> Self {
         self.budget = bytes;
+        self
+    }
+
+    /// Sets the maximum size of the states in the page in bytes, default 1 MiB. A page of a larger
+    /// recording contains cells instead. 0 always selects cells.
+    pub fn states(mut self, bytes: usize) -> Self {
+        self.local = bytes;
+        self
+    }
+
+    /// Sets the rules of all folds: boundary, ties, absent streams, idle states and nesting. Columns
+    /// and operation of the rules are ignored. Default: the rules of [`Folder::params`], with
+    /// zero-length work shown.
+    ///
+    /// A page with other rules contains cells, because its script knows the default rules only.
+    pub fn rules(mut self, rules: FoldParams) -> Self {
+        self.rules = rules.instants(true);
+        self.has_default_rules = false;
+        self
+    }
+
+    /// Sets the command that serves a page which is exact at every zoom, default none. A page with
+    /// cells shows it at its finest resolution.
+    pub fn serve(mut self, command: impl Into<String>) -> Self {
+        self.serve = Some(command.into());
         self
     }
 
@@ -255,7 +303,7 @@ impl<'a> View<'a> {
             .take_while(|node| node.parent.is_none())
             .count();
         let totals = legend::totals(&usage[..roots]);
-        let codes = Codes::of(&totals);
+        let codes = Codes::new(&totals);
         let palette = legend::palette(&totals, self.timelines.classes());
         let plan = Plan {
             timelines: self.timelines,
@@ -266,10 +314,20 @@ impl<'a> View<'a> {
             codes: &codes,
             finest: self.finest,
             budget: self.budget,
+            rules: &self.rules,
         };
-        let levels = match served {
-            Some(_) => Vec::new(),
-            None => plan.levels(job)?,
+        let local = match served {
+            Some(_) => None,
+            None => self.local(
+                (&nodes, roots),
+                &ops,
+                (&codes, &totals, &palette),
+                self.local,
+            ),
+        };
+        let levels = match (served, &local) {
+            (None, None) => plan.levels(job)?,
+            _ => Vec::new(),
         };
         let clock = self.timelines.clock();
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
@@ -285,11 +343,13 @@ impl<'a> View<'a> {
             let name = self.timelines.classes().name(*class);
             (name, palette.of(name).to_string())
         });
+        let light = Theme::light();
+        let themed = [(light.idle, "idle"), (light.absent, "absent")];
         let data = section::data(&Data {
             start,
             span,
             busy: busy_words(self.has_own_spans),
-            groups: self.groups_of(&nodes, &usage),
+            groups: self.groups_of(&nodes, &usage, &self.similar(job)?),
             states: states.collect(),
             others: (
                 format!("one of {others} other states"),
@@ -299,16 +359,26 @@ impl<'a> View<'a> {
             number: (NUMBER, MEASURE.to_string()),
             ops: ops.iter().map(|op| self.operation(*op)).collect(),
             levels: &levels,
+            local,
+            themed: themed
+                .map(|(colour, name)| (colour.to_string(), name))
+                .into(),
+            begin: start.to_string(),
             served: served.map(|address| self.requests(address)),
             links,
             command: self.command.as_deref(),
+            serve: self.serve.as_deref(),
             markers: self.marker_values(&leaves, start),
         })?;
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
         let help = Self::help(levels.last().map(|level| level.columns), span);
-        let mut note = self.note(&nodes, roots);
+        let mut note: Vec<String> = legend::hues(&totals, classes, &palette)
+            .into_iter()
+            .map(|hues| format!("Colours: {hues}; each shade is a function."))
+            .collect();
+        note.extend(self.note(&nodes, roots));
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
@@ -351,6 +421,7 @@ impl<'a> View<'a> {
             longest: lines.iter().map(length).max().unwrap_or(0),
             lines,
             has_own_spans: self.has_own_spans,
+            rules: self.rules.clone(),
             start,
             roots,
             nodes,
@@ -365,16 +436,11 @@ impl<'a> View<'a> {
         const MANY: u32 = 1_000_000;
         let clock = self.timelines.clock();
         let tick = clock.total(u128::from(MANY)).0 as f64 / f64::from(MANY);
-        let light = Theme::light();
-        let themed = [(light.idle, "idle"), (light.absent, "absent")];
         Requests {
             address,
             shortest: SHORTEST * tick,
             most_rows: Part::MOST_ROWS,
             most_columns: Part::MOST_COLUMNS,
-            themed: themed
-                .map(|(colour, name)| (colour.to_string(), name))
-                .into(),
             has_links: !self.lines.is_empty(),
         }
     }
@@ -385,6 +451,8 @@ impl<'a> View<'a> {
             group.is_some_and(|group| group.kind == LocationKind::AcceleratorStream)
         });
         let (states, numbers): (Vec<Op>, Vec<Op>) = self.ops.iter().partition(|op| op.selects());
+        let is_nested = self.rules.clone().op(Op::Entropy).check().is_err();
+        let numbers = numbers.into_iter().filter(|_| !is_nested);
         let chosen = states.into_iter().chain(numbers).map(Some);
         let all: Vec<Option<Op>> = accelerated
             .then_some(None)
@@ -459,7 +527,23 @@ impl<'a> View<'a> {
         (name, words, shaded, number)
     }
 
-    fn groups_of<'n>(&'n self, nodes: &'n [Node], usage: &'n [Usage]) -> Vec<GroupData<'n>> {
+    /// Returns the position of each group when similar groups are neighbours.
+    fn similar(&self, job: &Job) -> Result<HashMap<GroupId, usize>> {
+        let groups = self.groups.clone();
+        let job = job.without_progress();
+        let sorted = groups.ordered(RowOrder::Behaviour, self.timelines, self.window, &job)?;
+        let members = sorted.all().iter().map(|group| group.children.as_slice());
+        let lists = members.chain([sorted.rows()]);
+        let places = lists.flat_map(|list| list.iter().enumerate());
+        Ok(places.map(|(place, id)| (*id, place)).collect())
+    }
+
+    fn groups_of<'n>(
+        &'n self,
+        nodes: &'n [Node],
+        usage: &'n [Usage],
+        similar: &HashMap<GroupId, usize>,
+    ) -> Vec<GroupData<'n>> {
         let classes = self.timelines.classes();
         let value = |(node, usage): (&'n Node, &'n Usage)| {
             let group = self.groups.get(node.group);
@@ -471,6 +555,7 @@ impl<'a> View<'a> {
                 children: &node.children,
                 cut: node.cut,
                 busy: rounded(busy_share(usage, self.has_own_spans)),
+                similar: similar.get(&node.group).copied().unwrap_or(0),
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }
         };
@@ -530,7 +615,7 @@ impl<'a> View<'a> {
         let groups = self
             .groups
             .with_rows(&rows[..rows.len().min(self.most_rows)])?;
-        let params = Folder::params().columns(STILL).instants(true).check()?;
+        let params = self.rules.clone().columns(STILL).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window, job)?;
         let picture = Picture::new(&folder, &fold)?.titled(&self.heading);

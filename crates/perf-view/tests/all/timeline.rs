@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use perf_core::samples::cosmo;
 use perf_core::{Job, Ticks, TimeRange, Trace, match_messages};
-use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
+use perf_fold::{Boundary, Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, State, Timelines};
 use perf_testdata::{many_ranks, planted};
 use perf_view::timeline::{Part, Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
@@ -55,6 +55,7 @@ fn every_level_of_a_page_is_a_fold_of_its_resolution() {
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).ops(&ops);
     let section = view
         .finest(2048)
+        .states(0)
         .section(&Job::default())
         .expect("it is drawn");
     let data = data(&Page::new("x").with(section).html(&Job::default()).unwrap());
@@ -218,7 +219,8 @@ fn numbers_of_a_page_are_those_of_the_fold() {
     let wait = timelines.classes().id("MPI_Allreduce").expect("they wait");
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All));
     let ops = [Op::Entropy, Op::Count(wait), Op::Max];
-    let section = view.ops(&ops).finest(512).section(&Job::default());
+    let section = view.ops(&ops).finest(512).states(0);
+    let section = section.section(&Job::default());
     let data = data(
         &Page::new("x")
             .with(section.expect("it is drawn"))
@@ -243,6 +245,69 @@ fn numbers_of_a_page_are_those_of_the_fold() {
             largest = largest.max(number);
         }
         assert!(largest > 0.1 && largest <= most, "{largest} of {most}");
+    }
+}
+
+#[test]
+fn small_pages_have_the_states_of_all_streams() {
+    let trace = many_ranks::trace(16, 400);
+    let timelines = timelines(&trace);
+    let page = |view: View<'_>| {
+        let section = view.section(&Job::default()).expect("it is drawn");
+        data(&Page::new("x").with(section).html(&Job::default()).unwrap())
+    };
+    let view = || View::new(&timelines, Groups::by(&timelines, GroupBy::Process));
+    let data = page(view());
+    assert_eq!(data["levels"], serde_json::json!([]));
+    let local = &data["local"];
+    assert_eq!(local["length"], Value::from(timelines.range().len()));
+    let streams = local["streams"].as_array().expect("streams");
+    for (number, pair) in (0..).zip(streams) {
+        let mut bytes = STANDARD
+            .decode(pair[0].as_str().expect("text"))
+            .expect("base64")
+            .into_iter();
+        let mut next = || {
+            let (mut value, mut shift) = (0u64, 0);
+            loop {
+                let byte = bytes.next()?;
+                value |= u64::from(byte & 127) << shift;
+                shift += 7;
+                if byte < 128 {
+                    return Some(value);
+                }
+            }
+        };
+        let mut at = timelines.range().start.0;
+        let mut changes = 0;
+        while let Some(step) = next() {
+            at += step;
+            let code = next().expect("a code");
+            let state = timelines.state(number, Ticks(at), Boundary::AtOrBefore);
+            let expected = match state {
+                State::Absent => 0,
+                State::Idle => 1,
+                State::Class(class) => {
+                    let name = timelines.classes().name(class);
+                    let classes = local["classes"].as_array().expect("classes");
+                    2 + classes.iter().position(|it| it[0] == name).expect("it") as u64
+                }
+            };
+            assert_eq!(code, expected, "stream {number} at {at}");
+            changes += 1;
+        }
+        let window = timelines.range();
+        assert!(changes >= timelines.segments(number, window).count());
+    }
+    // Larger recordings, other rules and operations without a script have cells instead.
+    for view in [
+        view().states(1_000),
+        view().rules(Folder::params().boundary(Boundary::Strict)),
+        view().ops(&[Op::Share]),
+    ] {
+        let data = page(view.finest(512));
+        assert_eq!(data["local"], Value::Null);
+        assert_eq!(data["levels"].as_array().expect("levels").len(), 1);
     }
 }
 
@@ -282,6 +347,7 @@ fn a_budget_leaves_fine_levels_out() {
     let timelines = timelines(&trace);
     let page = |budget| {
         let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).budget(budget);
+        let view = view.states(0);
         let section = view.section(&Job::default()).expect("it is drawn");
         Page::new("x").with(section).html(&Job::default()).unwrap()
     };

@@ -2,6 +2,7 @@
 
 mod cells;
 mod options;
+mod rules;
 mod text;
 
 use crate::failure::{Failure, Outcome, input};
@@ -12,11 +13,12 @@ use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
 pub use options::{Options, Rows};
-use perfkit::core::{Nanos, TimeRange};
-use perfkit::fold::{Fold, Folder, Op, Selection, Usage};
+use perfkit::core::{Nanos, TimeRange, match_messages};
+use perfkit::fold::{Fold, Folder, Line, MessageMatrix, Op, Usage};
 use perfkit::formats::chrome;
 use perfkit::view::timeline::{Overlay, Picture};
 use perfkit::view::{Scene, Theme};
+pub use rules::Rules;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -48,8 +50,12 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
             let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
-            let command = options.again(words);
-            let mut sections = pictures::timeline(of, rows, (window, false), name, &command)?;
+            let more = pictures::More {
+                command: options.again(words),
+                serve: options.serve(),
+                rules: options.page_rules(),
+            };
+            let mut sections = pictures::timeline(of, rows, (window, false), name, more)?;
             if overlay.is_some() {
                 let draw = |theme| view.scene("", overlay.as_ref(), theme);
                 let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
@@ -67,6 +73,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     } else {
         writeln!(out, "{}", options.names())?;
         view.text(out)?;
+        view.messages_text(out)?;
     }
     Ok(())
 }
@@ -97,6 +104,8 @@ struct View {
     op: String,
     /// Operation, if it was selected by an option.
     chosen: Option<Op>,
+    /// Messages between the rows, if an option asks for them.
+    messages: Option<MessageMatrix>,
 }
 
 impl View {
@@ -105,16 +114,13 @@ impl View {
         let definitions = trace.definitions();
         let job = Bar::job();
         let (timelines, groups) = options.rows.timelines(trace, &job)?;
-        let mut params = Folder::params().columns(options.columns).instants(true);
+        let mut params = options.params();
         let chosen = match &options.op {
             Some(operation) => Some(operation.find(&timelines)?),
             None => None,
         };
         if let Some(op) = chosen {
             params = params.op(op);
-        }
-        if options.exact {
-            params = params.selection(Selection::Exact);
         }
         let usage_error = |error: perfkit::fold::Error| Failure::Usage(error.to_string());
         let folder = Folder::new(&timelines, groups, params.check().map_err(usage_error)?)
@@ -138,6 +144,12 @@ impl View {
             .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
         let usage = folder.usage(window, &job).map_err(input)?;
+        let messages = if options.messages {
+            let found = match_messages(trace.view(), &job).map_err(input)?;
+            Some(folder.messages(window, Line::of(&found)))
+        } else {
+            None
+        };
         let op = options
             .op
             .as_ref()
@@ -149,6 +161,7 @@ impl View {
             usage,
             op,
             chosen,
+            messages,
         })
     }
 
@@ -175,11 +188,22 @@ impl View {
         overlay: Option<&Overlay>,
         theme: Theme,
     ) -> Result<Scene, Failure> {
-        let picture = Picture::new(&self.folder, &self.fold).map_err(pictures::failed)?;
-        let picture = picture.titled(title).theme(theme);
-        Ok(match overlay {
-            Some(overlay) => picture.overlay(overlay).scene(),
-            None => picture.scene(),
-        })
+        let draw = |folder: &Folder, fold: &Fold| {
+            let picture = Picture::new(folder, fold).map_err(pictures::failed)?;
+            let picture = picture.titled(title).theme(theme);
+            Ok(match overlay {
+                Some(overlay) => picture.overlay(overlay).scene(),
+                None => picture.scene(),
+            })
+        };
+        let groups = self.folder.groups();
+        if groups.rows().len() <= pictures::MOST_ROWS {
+            return draw(&self.folder, &self.fold);
+        }
+        let groups = pictures::in_blocks(groups.clone());
+        let checked = self.folder.checked().clone();
+        let folder = Folder::new(self.folder.timelines(), groups, checked).map_err(input)?;
+        let fold = folder.fold(self.fold.window(), &Bar::job());
+        draw(&folder, &fold.map_err(input)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Command line of `fold`: its options, and the operation of a fold by name.
 
+use super::Rules;
 use crate::clocks::ClocksBy;
 use crate::failure::{Failure, input};
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
@@ -8,7 +9,10 @@ use crate::recording::Reading;
 use crate::suggest::{hint, near};
 use clap::Args;
 use perfkit::core::{Job, Trace};
-use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Timelines};
+use perfkit::fold::{
+    FoldParams, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, RowOrder, Selection,
+    Timelines,
+};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -25,6 +29,15 @@ pub struct Rows {
         ("location", GroupBy::Location, "one stream"),
     ]))]
     by: GroupBy,
+    /// Order of the rows, and of the members of each row
+    #[arg(long, value_name = "ORDER", default_value = "recorded", value_parser = words(&[
+        ("recorded", RowOrder::Recorded, "that of the recording"),
+        ("name", RowOrder::Name, "by name; numbers within names by value"),
+        ("behaviour", RowOrder::Behaviour, "rows with time in the same states together"),
+        ("busy", RowOrder::Busy, "the busiest first"),
+        ("wait", RowOrder::Wait, "the most time in MPI first"),
+    ]))]
+    order: RowOrder,
     /// Make regions whose names match one state NAME, such as MPI=MPI_*; repeatable
     #[arg(long = "group", value_name = "NAME=GLOB", value_parser = named_glob)]
     groups: Vec<(String, String)>,
@@ -66,7 +79,12 @@ impl Rows {
         };
         let timelines = Timelines::new(trace.view(), &map, job).map_err(input)?;
         let groups = Groups::by(&timelines, self.by);
-        Ok((timelines, groups))
+        let groups = match self.by {
+            GroupBy::Device => groups.devices_first().map_err(input)?,
+            _ => groups,
+        };
+        let groups = groups.ordered(self.order, &timelines, timelines.range(), job);
+        Ok((timelines, groups.map_err(input)?))
     }
 }
 
@@ -91,6 +109,8 @@ pub struct Options {
     #[arg(long)]
     pub(crate) exact: bool,
     #[command(flatten)]
+    pub(crate) rules: Rules,
+    #[command(flatten)]
     pub(crate) window: Window,
     /// Columns of the fold and pixels of the picture
     #[arg(long, value_name = "N", default_value_t = 1200, value_parser = columns)]
@@ -99,6 +119,9 @@ pub struct Options {
     /// path; in a page as a separate picture
     #[arg(long)]
     pub(crate) waits: bool,
+    /// Print the messages sent in the window by row of sender and receiver: number, bytes and mean time
+    #[arg(long)]
+    pub(crate) messages: bool,
     /// Heading of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -164,6 +187,33 @@ impl Options {
         }
         kept.retain(|word| !["--json", "--quiet", "--verbose"].contains(word));
         pictures::fold_command(kept)
+    }
+
+    /// Returns the command that serves the recording, or `None` for several files, which `serve`
+    /// shows apart.
+    pub(crate) fn serve(&self) -> Option<String> {
+        let [file] = self.files.as_slice() else {
+            return None;
+        };
+        let file = file.to_string_lossy();
+        Some(pictures::shell(["perfkit", "serve", &file]))
+    }
+
+    /// Returns the parameters of the fold without an operation.
+    pub(crate) fn params(&self) -> FoldParams {
+        let params = self.rules.params().columns(self.columns);
+        match self.exact {
+            true => params.selection(Selection::Exact),
+            false => params,
+        }
+    }
+
+    /// Returns the parameters of the page, or `None` if they are the default.
+    pub(crate) fn page_rules(&self) -> Option<FoldParams> {
+        match self.exact {
+            true => Some(self.params()),
+            false => self.rules.changed(),
+        }
     }
 
     /// Returns the heading of the picture.

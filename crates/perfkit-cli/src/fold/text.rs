@@ -4,7 +4,7 @@ use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
 use perfkit::core::{Job, Nanos, Table, TimeRange};
-use perfkit::fold::{Cell, ClassId, Usage, Value as Shown};
+use perfkit::fold::{Cell, ClassId, MessageMatrix, Usage, Value as Shown};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -57,6 +57,8 @@ impl View {
             shown: Table,
             utilisation: Table,
             states: Table,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            messages: Option<Table>,
         }
         let (start_ns, end_ns) = self.times(self.fold.window());
         let [utilisation, states] = self.folder.usage_tables(&self.usage);
@@ -69,7 +71,55 @@ impl View {
             shown: self.shown_table(),
             utilisation,
             states,
+            messages: self.messages.as_ref().map(MessageMatrix::table),
         }
+    }
+
+    /// Writes the messages between rows, if an option asks for them.
+    pub(crate) fn messages_text(&self, out: &mut dyn Write) -> Outcome {
+        let Some(matrix) = &self.messages else {
+            return Ok(());
+        };
+        let table = matrix.table();
+        let (rows, shown) = (table.rows(), table.rows().min(MOST_PAIRS));
+        writeln!(
+            out,
+            "  messages sent in the window, by row of sender and receiver:"
+        )?;
+        for row in 0..shown {
+            let text = |column| table.text_of(row, column);
+            writeln!(
+                out,
+                "    {} -> {}: {} of {} in all, mean time {}",
+                shortened(&text("sender"), 32),
+                shortened(&text("receiver"), 32),
+                text("messages"),
+                text("bytes"),
+                match text("mean time") {
+                    time if time.is_empty() => "unknown".into(),
+                    time => time,
+                },
+            )?;
+        }
+        if shown < rows {
+            let more = counted(rows - shown, "more pair");
+            writeln!(out, "    {more} of rows, in --json")?;
+        }
+        if rows == 0 {
+            writeln!(out, "    none")?;
+        }
+        let early: u64 = matrix.pairs.values().map(|pair| pair.early).sum();
+        if early > 0 {
+            writeln!(
+                out,
+                "    {early} arrive before they are sent and are not in the mean times: the clocks disagree"
+            )?;
+        }
+        if matrix.elsewhere.count > 0 {
+            let count = matrix.elsewhere.count;
+            writeln!(out, "    {count} more have an end in no row")?;
+        }
+        Ok(())
     }
 
     /// Returns a row for each row of the fold.
@@ -151,7 +201,8 @@ impl View {
         }
         for (class, share) in all {
             if let Some(letter) = letters.given.get(&class) {
-                let (name, share) = (self.fold.classes().name(class), 100.0 * share);
+                let name = shortened(self.fold.classes().name(class), NAME);
+                let share = 100.0 * share;
                 let is_seen =
                     [*letter, letter.to_ascii_lowercase()].map(|it| letters.seen.contains(&it));
                 let letter = if is_seen.contains(&true) {
@@ -188,6 +239,12 @@ impl View {
         Ok(())
     }
 }
+
+/// Largest number of pairs of rows whose messages are printed.
+const MOST_PAIRS: usize = 24;
+
+/// Longest name of a state in the legend, in characters.
+const NAME: usize = 72;
 
 /// Largest number of characters of a strip. The numbers of cells for each character differ by at
 /// most one.

@@ -205,5 +205,6 @@ fn timeline(
     let words: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
     let words = words.iter().map(AsRef::as_ref);
     let command = pictures::fold_command(words.chain(["--by", "process"]));
-    pictures::timeline(of, rows, (window, false), (&heading, "timeline"), &command)
+    let more = pictures::More::command(&command);
+    pictures::timeline(of, rows, (window, false), (&heading, "timeline"), more)
 }

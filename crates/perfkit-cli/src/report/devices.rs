@@ -126,7 +126,7 @@ pub(super) fn section(
         rows,
         (timelines.range(), true),
         (&heading, "devices"),
-        &command,
+        pictures::More::command(&command),
     )
 }
 

@@ -1,6 +1,6 @@
 //! Command line of `serve`.
 
-use crate::fold::Rows;
+use crate::fold::{Rows, Rules};
 use crate::options::{General, TRACE};
 use clap::Args;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub struct Options {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) rows: Rows,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(
         long,

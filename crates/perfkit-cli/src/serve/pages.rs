@@ -75,10 +75,14 @@ impl Pages {
                 return Err(Failure::Input(format!("{file}: no region is entered")));
             }
             let messages = match_messages(recording.trace.view(), &job).map_err(input)?;
-            let view = View::new(&states, groups)
+            let view = View::new(&states, pictures::in_blocks(groups))
                 .named(name, format!("timeline-{number}"))
                 .lines(Line::of(&messages))
                 .most_rows(MOST_ROWS);
+            let view = match options.rules.changed() {
+                Some(rules) => view.rules(rules),
+                None => view,
+            };
             let served = view.served(&format!("cells/{number}"), &job);
             let (section, served) = served.map_err(pictures::failed)?;
             page = page.with(section);

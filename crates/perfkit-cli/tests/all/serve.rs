@@ -12,14 +12,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-/// Returns the pages of a recording with a row for each process.
-fn pages(file: &Path) -> Pages {
-    let words: [OsString; 4] = [
-        "--by".into(),
-        "process".into(),
-        file.into(),
-        "--quiet".into(),
-    ];
+/// Returns the pages of a recording.
+fn pages(file: &Path, by: &str) -> Pages {
+    let words: [OsString; 4] = ["--by".into(), by.into(), file.into(), "--quiet".into()];
     let options: Options = failure::options(words).expect("good options");
     Pages::open(&options).expect("it opens")
 }
@@ -51,8 +46,8 @@ fn data(pages: &Pages) -> Value {
     serde_json::from_str(&html[from..to]).expect("it is JSON")
 }
 
-/// Decodes the state codes of a row: base64 of runs of pairs.
-fn codes(text: &str) -> Vec<u8> {
+/// Decodes the cells of a row, which are a state code and an agreement: base64 of runs of pairs.
+fn cells(text: &str) -> Vec<[u8; 2]> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => u32::from(byte - b'A'),
         b'a'..=b'z' => u32::from(byte - b'a') + 26,
@@ -79,14 +74,18 @@ fn codes(text: &str) -> Vec<u8> {
             (shift, at) = (shift + 7, at + 1);
         }
         length |= usize::from(bytes[at]) << shift;
-        out.extend(std::iter::repeat_n(bytes[at + 1], length));
+        out.extend(std::iter::repeat_n([bytes[at + 1], bytes[at + 2]], length));
         at += 3;
     }
     out
 }
 
-/// Returns the states of `fold --csv` for each row.
-fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, Vec<String>> {
+/// Returns the states and agreements of `fold --csv` for each row.
+fn folded(
+    (file, by, op): (&Path, &str, &str),
+    window: (i64, i64),
+    columns: usize,
+) -> BTreeMap<String, Vec<(String, u8)>> {
     let csv = std::env::temp_dir().join(format!("perfkit-serve-{}.csv", std::process::id()));
     let time = |at| format!("{at}ns");
     let words: Vec<OsString> = [
@@ -94,9 +93,9 @@ fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, V
         file.into(),
         "--quiet".into(),
         "--by".into(),
-        "process".into(),
+        by.into(),
         "--op".into(),
-        "max".into(),
+        op.into(),
         "--columns".into(),
         columns.to_string().into(),
         "--from".into(),
@@ -110,7 +109,7 @@ fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, V
     command::output(words).expect("it folds");
     let text = std::fs::read_to_string(&csv).expect("it was written");
     std::fs::remove_file(&csv).expect("it is there");
-    let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut rows: BTreeMap<String, Vec<(String, u8)>> = BTreeMap::new();
     for line in text.lines().skip(1) {
         let (row, rest) = match line.strip_prefix('"') {
             Some(line) => line.split_once("\",").expect("a quoted name"),
@@ -122,15 +121,22 @@ fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, V
             Some(state) => state.split_once('"').expect("a quoted name").0,
             None => state.split_once(',').expect("fields").0,
         };
-        // Streams that are not recorded count as idle in the table; the last field is their number.
-        let state = match (state, line.ends_with(",0")) {
-            ("(idle)", true) => "idle",
-            ("(idle)", false) => "absent",
-            (state, _) => state,
+        // The last fields are the number of streams, and how many of them are in the state, idle and
+        // absent. Streams that are not recorded count as idle.
+        let numbers = line.rsplitn(5, ',').take(4);
+        let numbers: Vec<u64> = numbers.map(|it| it.parse().expect("a number")).collect();
+        let [absent, _, winning, total] = numbers[..] else {
+            panic!("{line}");
         };
-        rows.entry(row.to_string())
-            .or_default()
-            .push(state.to_string());
+        let state = match state {
+            "(idle)" | "(idle differs)" if absent == total => "absent",
+            "(idle)" | "(idle differs)" => "idle",
+            "(uniform)" => "uniform",
+            state => state,
+        };
+        let agreement = (255.0 * (winning as f64 / total as f64)).round() as u8;
+        let cell = (state.to_string(), agreement);
+        rows.entry(row.to_string()).or_default().push(cell);
     }
     rows
 }
@@ -138,12 +144,18 @@ fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, V
 #[test]
 fn cells_are_those_of_fold() {
     let mut random = Xorshift::new(3);
-    for name in ["jacobi-4", "jacobi-9", "jacobi-16", "nwchem-md-4"] {
+    for (name, by) in [
+        ("jacobi-4", "process"),
+        ("jacobi-9", "all"),
+        ("jacobi-16", "process"),
+        ("jacobi-16", "all"),
+        ("jacobi-64", "all"),
+        ("nwchem-md-4", "process"),
+    ] {
         let file = bundled(name);
-        let pages = pages(&file);
+        let pages = pages(&file, by);
         let data = data(&pages);
-        let max = data["ops"].as_array().expect("operations").iter();
-        let max = max.clone().position(|op| op[0] == "max").expect("max");
+        let ops = ["max", "diff", "min"];
         let groups = data["groups"].as_array().expect("rows");
         let (start, span) = (
             data["start"].as_i64().unwrap(),
@@ -153,24 +165,32 @@ fn cells_are_those_of_fold() {
             let from = start + random.below(span as u64) as i64;
             let to = from + 1 + random.below((start + span - from) as u64) as i64;
             let columns = 1 + random.below(40) as usize;
-            let query = format!("from={from}&to={to}&columns={columns}&op={max}&rows=0-1-2-3");
+            let op = ops[random.below(3) as usize];
+            let mut all = data["ops"].as_array().expect("operations").iter();
+            let number = all.position(|it| it[0] == op).expect("the operation");
+            let rows = if by == "all" { "0" } else { "0-1-2-3" };
+            let query = format!("from={from}&to={to}&columns={columns}&op={number}&rows={rows}");
             let path = format!("{}cells/0", pages.path());
             let reply = json(pages.answer(get(&path, &query), &Job::default()));
-            let expected = folded(&file, (from, to), columns);
+            let expected = folded((&file, by, op), (from, to), columns);
             for (row, cells) in reply["rows"].as_object().expect("rows") {
                 let label = groups[row.parse::<usize>().unwrap()]["label"]
                     .as_str()
                     .unwrap();
-                let codes = codes(cells.as_str().expect("text"));
-                let states: Vec<&str> = codes
+                let found = self::cells(cells.as_str().expect("text"));
+                let states: Vec<(String, u8)> = found
                     .iter()
-                    .map(|code| match code {
-                        0 => "idle",
-                        1 => "absent",
-                        code => data["states"][usize::from(*code) - 3][0].as_str().unwrap(),
+                    .map(|[code, agreement]| {
+                        let state = match code {
+                            0 => "idle",
+                            1 => "absent",
+                            2 => "uniform",
+                            code => data["states"][usize::from(*code) - 3][0].as_str().unwrap(),
+                        };
+                        (state.to_string(), *agreement)
                     })
                     .collect();
-                assert_eq!(states, expected[label], "{name} {label} {from} {to}");
+                assert_eq!(states, expected[label], "{name} {label} {op} {from} {to}");
             }
         }
     }
@@ -178,7 +198,7 @@ fn cells_are_those_of_fold() {
 
 #[test]
 fn only_pages_with_the_token_are_answered() {
-    let pages = pages(&bundled("jacobi-4"));
+    let pages = pages(&bundled("jacobi-4"), "process");
     let (path, job) = (pages.path(), Job::default());
     let cells = format!("{path}cells/0");
     let good = "from=0&to=1000000000&columns=9&op=0&rows=0";
@@ -251,7 +271,7 @@ fn only_pages_with_the_token_are_answered() {
 
 #[test]
 fn no_query_breaks_the_server() {
-    let pages = pages(&bundled("jacobi-4"));
+    let pages = pages(&bundled("jacobi-4"), "process");
     let path = format!("{}cells/0", pages.path());
     let mut random = Xorshift::new(11);
     let words = [
@@ -295,7 +315,8 @@ fn no_query_breaks_the_server() {
 
 #[test]
 fn the_server_ends_after_its_last_page_is_closed() {
-    let server = Server::start(pages(&bundled("jacobi-4")), 0, false).expect("a free port");
+    let server =
+        Server::start(pages(&bundled("jacobi-4"), "process"), 0, false).expect("a free port");
     let url = server.url();
     let (host, path) = url["http://".len()..].split_once('/').expect("a path");
     let request = |path: &str| {

@@ -7,7 +7,7 @@ const SECTION: &str = "document.querySelector('section[data-view=timeline]')";
 pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     let strips = "section[data-view=timeline] .strips";
     tab.expect(&format!("{SECTION}.dataset.rows === '4'"))?;
-    // In the last iterations the first node waits in MPI_Allreduce, which is red.
+    // In the last iterations the first node waits in MPI_Allreduce, which is purple.
     let colour = format!("{PIXEL}('{strips}', 0.985, 0.17)");
     let before = tab.text(&colour)?;
     // Unfold a node into its ten ranks.
@@ -56,6 +56,7 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.querySelector('.status').textContent.startsWith('node 1')")?;
     tab.key("Enter")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '14'"))?;
+    tab.expect(CELLS_ARE_EQUAL)?;
     // Check the link to the selection.
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
     tab.expect("location.hash.includes('op=diff') && location.hash.includes('open=1')")?;
@@ -65,6 +66,35 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
         "rgb(255, 255, 255)" => Err("the dark theme has white paper".into()),
         _ => Ok(()),
     }
+}
+
+/// Script that returns `true` if the cells which the second section computes from its states are
+/// those that the first section contains, for each operation, row and resolution.
+const CELLS_ARE_EQUAL: &str = "(() => { const [cells, exact] = [...document.querySelectorAll('section[data-view=timeline] script[type=\"application/json\"]')]
+        .map((e) => JSON.parse(e.textContent)), fold = perfkit.local(exact), from = BigInt(exact.begin);
+    const all = exact.groups.map((_, group) => group);
+    return cells.levels.length > 2 && cells.levels.every(({ columns, cells: ops }) => ops.every((rows, op) => {
+        const part = fold(from, from + BigInt(exact.span), columns, op, all);
+        return all.every((group) => rows[group] === null || [0, 1].every((at) =>
+            perfkit.pairs(rows[group], columns)[at].join() === part.rows[group][at].join())); })); })()";
+
+/// Zooms in as far as possible. Checks that a page with all states has nothing to add and that its
+/// numbers are those of the window.
+fn exact(tab: &mut Tab<'_>) -> Result<(), String> {
+    let whole = tab.text("document.querySelector('.legend').textContent")?;
+    tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
+    for _ in 0..40 {
+        tab.key("+")?;
+    }
+    tab.expect(&format!(
+        "{SECTION}.dataset.limit === '1' && Number({SECTION}.dataset.span) <= 16"
+    ))?;
+    tab.expect("document.querySelector('.closer').hidden")?;
+    tab.expect("!document.querySelector('.view').textContent.includes('not of this window')")?;
+    if tab.text("document.querySelector('.legend').textContent")? == whole {
+        return Err("the legend does not follow the window".into());
+    }
+    Ok(())
 }
 
 /// Zooms in as far as possible. Checks that no column is wider than a pixel, and that the page states
@@ -112,10 +142,14 @@ pub(super) fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("[...document.querySelectorAll('.legend span')].some((e) => e.textContent.includes('<img src=x onerror=alert(1)>'))")?;
     tab.expect(&format!("Number({SECTION}.dataset.bundles) > 100"))?;
     tab.expect(NOTE_LINES)?;
-    closest(tab)?;
+    tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
+    for _ in 0..4 {
+        tab.key("+")?;
+    }
     tab.expect(LINES_ARE_TRUE)?;
     tab.expect(&format!("{SECTION}.dataset.hidden === '0'"))?;
-    tab.expect("document.querySelector('.closer').hidden")?;
+    exact(tab)?;
+    tab.key("Home")?;
     tab.click("section[data-view=timeline] .messages")?;
     tab.expect(&format!("{SECTION}.dataset.bundles === '0'"))?;
     // Sorts the least busy row first.

@@ -1,7 +1,8 @@
 //! [`Scene`]: picture as a list of marks, which is written as SVG or PNG.
 
+use super::svg;
 use crate::canvas::Canvas;
-use crate::{Colour, Result, svg};
+use crate::{Colour, Result};
 
 /// Horizontal alignment of text relative to its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -30,15 +30,21 @@ pub(crate) fn runs(pairs: impl IntoIterator<Item = [u8; 2]>) -> Vec<u8> {
 
 #[cfg(feature = "fold")]
 fn put(run: Option<([u8; 2], u64)>, out: &mut Vec<u8>) {
-    let Some((pair, mut length)) = run else {
+    let Some((pair, length)) = run else {
         return;
     };
-    while length > 127 {
-        out.push((length & 127) as u8 | 128);
-        length >>= 7;
-    }
-    out.push(length as u8);
+    varint(length, out);
     out.extend(pair);
+}
+
+/// Appends a little-endian base-128 number.
+#[cfg(feature = "fold")]
+pub(crate) fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value > 127 {
+        out.push((value & 127) as u8 | 128);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }
 
 #[cfg(all(test, feature = "fold"))]

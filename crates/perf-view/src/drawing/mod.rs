@@ -1,0 +1,10 @@
+//! Drawing of pictures: scenes of marks, axes, and their output as PNG and SVG.
+
+pub(crate) mod axis;
+pub(crate) mod bars;
+pub(crate) mod canvas;
+#[cfg(any(feature = "track", feature = "anomaly"))]
+pub(crate) mod chart;
+pub(crate) mod glyphs;
+pub(crate) mod scene;
+pub(crate) mod svg;

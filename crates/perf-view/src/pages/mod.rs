@@ -1,0 +1,6 @@
+//! Pages: sections, their data, and the escaping of names.
+
+pub(crate) mod encoding;
+pub(crate) mod escape;
+pub(crate) mod page;
+pub(crate) mod section;

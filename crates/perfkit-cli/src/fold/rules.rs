@@ -1,0 +1,65 @@
+//! Options for the rules of a fold, which `fold` and `serve` share.
+
+use crate::options::words;
+use clap::Args;
+use perfkit::fold::{AbsentRule, Boundary, FoldParams, Folder, Nesting, Ties};
+
+/// Rules of a fold.
+#[derive(Args, Clone, Debug)]
+pub struct Rules {
+    /// Fold the folded members of a group instead of its streams: the majority of majorities
+    #[arg(long, help_heading = HEADING)]
+    nested: bool,
+    /// State that is shown if several are equally frequent
+    #[arg(long, value_name = "RULE", default_value = "stream", help_heading = HEADING, value_parser = words(&[
+        ("stream", Ties::StreamOrder, "that of the first stream"),
+        ("state", Ties::LowestStateId, "that of the lowest number"),
+        ("previous", Ties::KeepPrevious, "that of the previous column"),
+    ]))]
+    ties: Ties,
+    /// Streams that are not recorded at a time
+    #[arg(long, value_name = "RULE", default_value = "idle", help_heading = HEADING, value_parser = words(&[
+        ("idle", AbsentRule::AsIdle, "count as idle"),
+        ("skip", AbsentRule::LeaveOut, "do not count"),
+    ]))]
+    absent: AbsentRule,
+    /// State at the time of a transition
+    #[arg(long, value_name = "RULE", default_value = "new", help_heading = HEADING, value_parser = words(&[
+        ("new", Boundary::AtOrBefore, "the state after it"),
+        ("old", Boundary::Strict, "the state before it"),
+    ]))]
+    boundary: Boundary,
+    /// Skip idle streams with the operation min
+    #[arg(long, help_heading = HEADING)]
+    ignore_idle: bool,
+}
+
+const HEADING: &str = "Rules of the fold";
+
+impl Rules {
+    /// Returns the parameters of a fold with these rules.
+    pub(crate) fn params(&self) -> FoldParams {
+        let nesting = if self.nested {
+            Nesting::Nested
+        } else {
+            Nesting::Flat
+        };
+        Folder::params()
+            .instants(true)
+            .nesting(nesting)
+            .ties(self.ties)
+            .absent(self.absent)
+            .boundary(self.boundary)
+            .ignore_idle(self.ignore_idle)
+    }
+
+    /// Returns the parameters of a fold, or `None` if all rules are the default.
+    pub(crate) fn changed(&self) -> Option<FoldParams> {
+        let is_default = !self.nested
+            && !self.ignore_idle
+            && self.ties == Ties::default()
+            && self.absent == AbsentRule::default()
+            && self.boundary == Boundary::default();
+        (!is_default).then(|| self.params())
+    }
+}
