@@ -2,9 +2,7 @@
 
 use crate::profile::scope::add;
 use crate::profile::{Combine, Profile, RowStore, Scope, Severities};
-use crate::{
-    CallPath, CallPathId, CallTree, Error, Job, MetricId, Region, RegionId, Result, fits,
-};
+use crate::{CallPath, CallPathId, CallTree, Error, Job, MetricId, Region, RegionId, Result, fits};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -141,9 +139,7 @@ pub fn cut(
                 tree.sources(caller)?.pruned.push(id);
                 Some((caller, false))
             }
-            Some((caller, true)) => {
-                Some((tree.add(profile, id, Some(caller), path.region)?, true))
-            }
+            Some((caller, true)) => Some((tree.add(profile, id, Some(caller), path.region)?, true)),
             None => {
                 let is_root = match roots.is_empty() {
                     true => path.parent.is_none(),
@@ -296,6 +292,8 @@ impl Tree {
             sources: self.sources,
             targets: self.targets,
         };
-        profile.clone().with_calls(self.calls, regions, Arc::new(rows))
+        profile
+            .clone()
+            .with_calls(self.calls, regions, Arc::new(rows))
     }
 }

@@ -162,7 +162,10 @@ impl Sum {
             });
         }
         let pairs = one.1.into_iter().zip(other.1);
-        Ok(Values::Floats(one.0, pairs.map(|(a, b)| real(a, b)).collect()))
+        Ok(Values::Floats(
+            one.0,
+            pairs.map(|(a, b)| real(a, b)).collect(),
+        ))
     }
 
     /// Returns `true` if the joined value is the extreme of the operator, or of the metric for a
@@ -193,7 +196,11 @@ impl Sum {
             (Values::Integers(values), ValueType::I64) => {
                 let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
                 let values = values.into_iter();
-                Severities::I64(values.map(|value| value.clamp(least, most) as i64).collect())
+                Severities::I64(
+                    values
+                        .map(|value| value.clamp(least, most) as i64)
+                        .collect(),
+                )
             }
             (values, _) => {
                 let (width, mut values) = values.floats();

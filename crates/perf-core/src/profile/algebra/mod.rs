@@ -230,7 +230,10 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
     let (metrics, all, dropped) = planned(profiles, operator)?;
     let is_common = |planned: &&Planned| planned.sources.len() == profiles.len();
     let common = metrics.iter().filter(is_common).count();
-    let definitions = metrics.iter().map(|planned| planned.about.clone()).collect();
+    let definitions = metrics
+        .iter()
+        .map(|planned| planned.about.clone())
+        .collect();
     let rows = CombinedRows {
         operator,
         operands: profiles.len(),
@@ -268,10 +271,7 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
 
 /// Returns the metrics of the result, the number of different names, and the names of the dropped
 /// metrics.
-fn planned(
-    profiles: &[Profile],
-    operator: Operator,
-) -> Result<(Vec<Planned>, usize, Vec<String>)> {
+fn planned(profiles: &[Profile], operator: Operator) -> Result<(Vec<Planned>, usize, Vec<String>)> {
     let mut metrics: Vec<Planned> = Vec::new();
     let (mut dropped, mut seen) = (Vec::new(), BTreeSet::new());
     // Name of the parent and of the counterpart of each metric.
@@ -291,7 +291,9 @@ fn planned(
                     Some((at, profile, profile.metrics().get(id.index())?, id))
                 })
                 .collect();
-            let is_alike = sources.iter().all(|source| source.2.combine == about.combine);
+            let is_alike = sources
+                .iter()
+                .all(|source| source.2.combine == about.combine);
             let types = sources.iter().map(|source| source.2.metric.value_type);
             let kept = result_type(operator, about.combine, types);
             let (Some(value_type), true) = (kept, is_alike || operator == Operator::Merge) else {

@@ -48,7 +48,10 @@ pub(super) fn common(all: usize, parts: &[Vec<usize>]) -> usize {
             }
         }
     }
-    counts.into_iter().filter(|count| *count == parts.len()).count()
+    counts
+        .into_iter()
+        .filter(|count| *count == parts.len())
+        .count()
 }
 
 fn too_many(what: &'static str) -> Error {
