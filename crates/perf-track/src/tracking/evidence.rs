@@ -253,8 +253,11 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             && calls.iter().any(|value| *value > BETTER);
         if is_changed && !is_coarse {
             // A call appeared or vanished beside the phase, so that only its metrics identify it.
+            // Bursts of another program position at the same place take over nearest neighbours, but
+            // move no centroid.
             let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
-            doubt *= nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+            let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+            doubt *= near.max(value(Evaluator::Centroid, i, j));
         }
         if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
             doubt *= ELSEWHERE;
