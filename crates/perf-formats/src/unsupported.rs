@@ -94,7 +94,13 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "a Perfetto trace",
-        is: |input| input.has_extension("pftrace") || input.has_extension("perfetto-trace"),
+        is: |input| {
+            let path = input.path.to_string_lossy();
+            let path = path.trim_end_matches(".gz");
+            [".pftrace", ".perfetto-trace"]
+                .iter()
+                .any(|end| path.ends_with(end))
+        },
         remedy: "convert it first: traceconv json FILE trace.json",
     },
     Kind {
@@ -133,9 +139,41 @@ const KINDS: &[Kind] = &[
 
 /// Returns the kind of an input and the remedy, or `None` for an unknown kind.
 pub(crate) fn kind(input: &Input) -> Option<(&'static str, String)> {
-    let kind = KINDS.iter().find(|kind| (kind.is)(input))?;
     let file = input.path.to_string_lossy();
-    Some((kind.name, kind.remedy.replace("FILE", &file)))
+    match KINDS.iter().find(|kind| (kind.is)(input)) {
+        Some(kind) => Some((kind.name, kind.remedy.replace("FILE", &file))),
+        None => folder(input),
+    }
+}
+
+/// Ends of the names of recordings.
+const RECORDINGS: [&str; 14] = [
+    ".otf2", ".prv", ".prv.gz", ".cubex", ".cube", ".cube.gz", ".ppk", ".json", ".json.gz",
+    ".sqlite", ".tsv", ".tsv.gz", ".ndjson", ".bp",
+];
+
+/// Returns the remedy for a folder that is no recording: a file in it to open.
+fn folder(input: &Input) -> Option<(&'static str, String)> {
+    let names = input.folder.as_ref().filter(|names| !names.is_empty())?;
+    if let Some(stream) = input.path.to_string_lossy().strip_suffix(".bp.dir") {
+        return Some((
+            "the folder with the data of an ADIOS2 stream",
+            format!("open {stream}.bp"),
+        ));
+    }
+    let is_recording = |name: &&String| RECORDINGS.iter().any(|end| name.ends_with(end));
+    let found: Vec<&String> = names.iter().filter(is_recording).collect();
+    Some(match found.first() {
+        Some(first) => {
+            let first = input.path.join(first);
+            let remedy = format!("open one of the files in it, such as {}", first.display());
+            ("a folder", remedy)
+        }
+        None => (
+            "a folder in which no file has the name of a recording",
+            "open a recording or the folder that holds its files".into(),
+        ),
+    })
 }
 
 fn is_json(input: &Input) -> bool {
@@ -179,6 +217,18 @@ mod tests {
             );
         }
         assert_eq!(kind(&input("a.bin", b"\x7fELF")), None);
+        for (name, inside, expected) in [
+            ("runs", "b.cubex", "such as runs/b.cubex"),
+            ("a.bp.dir", "a.bp.0", "open a.bp"),
+            ("src", "main.c", "open a recording"),
+        ] {
+            let folder = Input {
+                folder: Some(vec!["README".into(), inside.into()]),
+                ..input(name, b"")
+            };
+            let (_, remedy) = kind(&folder).expect(name);
+            assert!(remedy.contains(expected), "{remedy}");
+        }
         let database = Input {
             folder: Some(vec!["meta.db".into()]),
             ..input("db", b"")

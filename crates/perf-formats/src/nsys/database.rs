@@ -136,6 +136,11 @@ impl Database {
         self.tables.contains_key(table)
     }
 
+    /// Returns `true` if the name of a table begins with `start`.
+    pub(super) fn has_like(&self, start: &str) -> bool {
+        self.tables.keys().any(|table| table.starts_with(start))
+    }
+
     /// Returns `true` if the table has the column.
     pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
         let columns = self.tables.get(table);

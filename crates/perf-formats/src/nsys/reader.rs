@@ -55,6 +55,16 @@ pub(super) fn read(path: &Path, options: &ReadContext, budget: &MemoryBudget) ->
         .iter()
         .copied()
         .chain(TABLES.iter().map(|table| table.name));
+    if database.has_like("rocpd_") {
+        return Err(Error::Foreign {
+            place: Place::file(path.to_string_lossy().into_owned()),
+            kind: "a database of rocprofv3",
+            remedy: format!(
+                "convert it first: rocpd convert -i {} --output-format otf2",
+                path.display()
+            ),
+        });
+    }
     if !is_own.into_iter().any(|table| database.has(table)) {
         return Err(Error::Malformed {
             place: database.place("sqlite_master"),

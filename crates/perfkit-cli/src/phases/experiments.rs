@@ -4,7 +4,7 @@ use crate::failure::{Failure, input};
 use crate::phases::burst_tables;
 use crate::phases::skipped;
 use crate::progress::Bar;
-use crate::recording;
+use crate::recording::{self, Recording};
 use perfkit::core::{Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
@@ -129,6 +129,26 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     paths.iter().map(|path| gather(path, wanted)).collect()
 }
 
+/// Extracts the bursts of opened recordings like [`gather_all`].
+///
+/// # Errors
+/// Returns the errors of [`gather`].
+pub fn gather_opened(
+    opened: &[(&Path, &Recording)],
+    wanted: &mut Wanted,
+) -> Result<Vec<Gathered>, Failure> {
+    if opened.len() > 1 && wanted.min_duration.is_none() {
+        let cuts = opened.iter();
+        let cuts = cuts.map(|(path, recording)| cut(&recording.trace, &name(path)));
+        let cuts = cuts.collect::<Result<Vec<_>, _>>()?;
+        wanted.min_duration = Some(DurationCut::shared(&cuts));
+        wanted.is_chosen = true;
+    }
+    let all = opened.iter();
+    all.map(|(path, recording)| told(bursts_of(path, recording, wanted)?))
+        .collect()
+}
+
 /// Returns the largest minimum duration that drops at most 1 % of the CPU time of a trace.
 fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
     let extract = Extract::default();
@@ -147,8 +167,17 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let found = if Data::is_one(path) {
         burst_tables::table(path, wanted)?
     } else {
-        recorded(path, wanted)?
+        let recording = recording::open_by(path, wanted.unify)?;
+        bursts_of(path, &recording, wanted)?
     };
+    told(found)
+}
+
+/// Prints the dropped bursts and the findings of the reader to standard error.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if no burst remains.
+fn told(found: Gathered) -> Result<Gathered, Failure> {
     skipped::tell(&found.name, &found.dropped, &found.diagnostics);
     if found.dropped.complete.bursts == 0 {
         return Err(Failure::Input(format!(
@@ -160,8 +189,7 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     Ok(found)
 }
 
-fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
-    let recording = recording::open_by(path, wanted.unify)?;
+fn bursts_of(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let trace = &recording.trace;
     if let Some(definition) = &wanted.like {
         wanted.axes = burst_tables::axes(definition, path);
@@ -198,7 +226,7 @@ fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         bursts,
         dropped,
         labels: None,
-        diagnostics: recording.diagnostics,
+        diagnostics: recording.diagnostics.clone(),
     })
 }
 

@@ -3,8 +3,9 @@
 use crate::failure::{Failure, input};
 use crate::phases::burst_tables;
 use crate::phases::clustering::{Input, Partition, partitions};
-use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, usage};
+use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, gather_opened, usage};
 use crate::progress::Bar;
+use crate::recording::Recording;
 use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
@@ -16,7 +17,7 @@ use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Frame, Labels, Mode, Scale, Scaled, ScaledFrame,
     drop_small_clusters,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Parameters of clustering and tracking.
 #[derive(Clone, Debug)]
@@ -194,7 +195,28 @@ pub struct Series {
 /// does not have a metric or a parameter is out of range.
 pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Failure> {
     let mut wanted = options.wanted();
-    let mut recordings = gather_all(paths, &mut wanted)?;
+    let recordings = gather_all(paths, &mut wanted)?;
+    track_bursts(recordings, &wanted, options)
+}
+
+/// Tracks opened recordings, each with its path.
+///
+/// # Errors
+/// Returns the errors of [`track`].
+pub fn track_opened(
+    opened: &[(&Path, &Recording)],
+    options: &ClusterOptions,
+) -> Result<Series, Failure> {
+    let mut wanted = options.wanted();
+    let recordings = gather_opened(opened, &mut wanted)?;
+    track_bursts(recordings, &wanted, options)
+}
+
+fn track_bursts(
+    mut recordings: Vec<Gathered>,
+    wanted: &Wanted,
+    options: &ClusterOptions,
+) -> Result<Series, Failure> {
     let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
     let mut cut = cut(&mut recordings, options)?;
     let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();

@@ -2,7 +2,7 @@
 
 use super::Part;
 use super::exclusive_times::{Class, RUNNING, Times};
-use super::findings::{Finding, Kind, count, percent, time};
+use super::findings::{Finding, Kind, count, percent, time, verb};
 use super::sources::Source;
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
@@ -64,8 +64,9 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
         part.pass(match total.too_slow {
             0 => format!("none of {calls} calls is abnormal"),
             some => format!(
-                "{} of {calls} calls lose {} of the time, less than {}",
+                "{} of {calls} calls {} {} of the time, less than {}",
                 grouped(some),
+                verb(some, "lose"),
                 percent(share),
                 percent(MIN_LOST_SHARE)
             ),
@@ -94,8 +95,10 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
         )
     });
     let sentence = format!(
-        "{} of {calls} take much longer than others of their function and lose {}, {} of the time ({} x duration){function}.{example}",
+        "{} of {calls} {} much longer than others of their function and {} {}, {} of the time ({} x duration){function}.{example}",
         count(total.too_slow, "call", "calls"),
+        verb(total.too_slow, "take"),
+        verb(total.too_slow, "lose"),
         total.time,
         percent(share),
         count(times.threads as u64, "CPU thread", "CPU threads"),
@@ -153,18 +156,49 @@ fn slowdowns(
     part: &mut Part,
 ) {
     let steps = found.step_count().max(1);
-    let functions = found.functions_lost();
     let mut slower = Vec::new();
-    for (name, change) in found.changed_functions() {
-        let factor = change.to.0 as f64 / change.from.0.max(1) as f64;
-        let calls = functions.iter().find(|(function, _)| **function == *name);
-        let after = calls.map_or(0, |(_, loss)| loss.calls.saturating_sub(change.calls));
-        let lost = (change.to.0.saturating_sub(change.from.0)) as f64 * after as f64;
-        let before = change.step as f64 / steps as f64;
+    let mut alternating = Vec::new();
+    for (name, changes, calls) in found.changed_functions() {
+        let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
+            continue;
+        };
+        let factor = last.to.0 as f64 / first.from.0.max(1) as f64;
+        // The calls of a change are those since the change before it.
+        let mut after = calls;
+        let lost = changes.iter().map(|change| {
+            after = after.saturating_sub(change.calls);
+            change.to.0.saturating_sub(change.from.0) as f64 * after as f64
+        });
+        let lost: f64 = lost.sum();
+        let before = first.step as f64 / steps as f64;
         let is_known = name != RUNNING && before >= MIN_BEFORE;
-        if is_known && factor >= MIN_SLOWDOWN && times.share(lost) >= MIN_SLOWDOWN_SHARE {
-            slower.push((lost, factor, name, change));
+        if !is_known || times.share(lost) < MIN_SLOWDOWN_SHARE {
+            continue;
         }
+        // A function with phases has a change at each end of a phase.
+        if !changes.iter().all(|change| change.is_slower()) {
+            alternating.push(name);
+        } else if factor >= MIN_SLOWDOWN {
+            slower.push((lost, factor, name, *first, last.to));
+        }
+    }
+    alternating.sort();
+    alternating.dedup();
+    if !alternating.is_empty() {
+        let names = alternating.iter().take(MAX_SLOWDOWNS);
+        let names: Vec<String> = names.map(|name| shortened(name, 60)).collect();
+        part.pass(format!(
+            "{} both slower and faster in the course of the run, as functions with phases do: {}{}",
+            match alternating.len() {
+                1 => "1 function becomes".into(),
+                more => format!("{} functions become", grouped(more as u64)),
+            },
+            names.join(", "),
+            match alternating.len().saturating_sub(MAX_SLOWDOWNS) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            }
+        ));
     }
     if slower.is_empty() {
         part.pass(format!(
@@ -174,7 +208,7 @@ fn slowdowns(
         ));
     }
     slower.sort_by(|one, other| other.0.total_cmp(&one.0));
-    for (lost, factor, name, change) in slower.into_iter().take(MAX_SLOWDOWNS) {
+    for (lost, factor, name, change, to) in slower.into_iter().take(MAX_SLOWDOWNS) {
         let share = times.share(lost);
         let sentence = format!(
             "Calls of {} usually take {} in the first {} of the run and {} since, x {factor:.2}; about {} or {} of the time ({} x \
@@ -182,7 +216,7 @@ fn slowdowns(
             shortened(&name, 60),
             change.from,
             percent(change.step as f64 / steps as f64),
-            change.to,
+            to,
             time(lost),
             percent(share),
             count(times.threads as u64, "CPU thread", "CPU threads"),

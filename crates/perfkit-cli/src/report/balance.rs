@@ -8,8 +8,9 @@ use super::spread::{Spread, names, plural};
 use super::window::Window;
 use crate::failure::Failure;
 use crate::options::time_option;
-use crate::table::shortened;
+use crate::table::{grouped, shortened};
 use perfkit::core::TraceView;
+use std::collections::BTreeMap;
 
 /// Smallest share of the time in a class of regions that is a finding.
 const MIN_CLASS_SHARE: f64 = 0.05;
@@ -84,6 +85,9 @@ impl Balance<'_> {
                 &["fold"],
                 &[&["--by", self.row()], more, &["--html", "closer.html"]].concat(),
             ),
+            None if self.times.noun != "thread" => {
+                self.source.command(&["inspect"], &["--by", "rank"])
+            }
             None => self.source.command(&["inspect"], &["--top", "20"]),
         }
     }
@@ -134,12 +138,7 @@ impl Balance<'_> {
             part.skip(analysis, &reason);
             return Ok(None);
         }
-        let computing: Vec<f64> = times
-            .members
-            .iter()
-            .map(|member| member.per_thread(Class::Computing))
-            .collect();
-        let Some(spread) = Spread::of(&computing, times) else {
+        let Some(spread) = self.computing() else {
             part.skip(analysis, "no computing time is recorded");
             return Ok(None);
         };
@@ -169,20 +168,15 @@ impl Balance<'_> {
             let member = &times.members[at];
             member.per_thread(Class::Communication) + member.per_thread(Class::Synchronisation)
         };
-        let least =
-            (0..times.members.len()).min_by(|one, other| waiting(*one).total_cmp(&waiting(*other)));
-        let is_least = least.is_some_and(|least| spread.slowest.contains(&least));
-        let waits_least = if !is_least {
-            ""
-        } else if spread.slowest.len() > 1 {
-            " and wait least"
-        } else {
-            " and waits least"
-        };
-        let verb = if spread.slowest.len() == 1 {
-            "computes"
-        } else {
-            "compute"
+        let named = spread.named();
+        let others = (0..times.members.len()).filter(|at| !named.contains(at));
+        let least = others.map(waiting).fold(f64::INFINITY, f64::min);
+        let waits_least = named.iter().all(|at| waiting(*at) < least);
+        let does = match (named.len(), waits_least) {
+            (1, true) => "computes longest and waits least",
+            (1, false) => "computes longest",
+            (_, true) => "compute longest and wait least",
+            (_, false) => "compute longest",
         };
         let window = Window::of(self.view, times)?;
         let growth = match &window {
@@ -200,9 +194,10 @@ impl Balance<'_> {
             ""
         };
         let sentence = format!(
-            "{} {verb} longest{waits_least}: {} of computing{per} against {} in the mean of {} {}, max/mean {:.2}. Perfect balance \
+            "{} {does}{}: {} of computing{per} against {} in the mean of {} {}, max/mean {:.2}. Perfect balance \
              would save at most {}, {} of the {}{growth}.",
-            spread.names(times),
+            names(named, times),
+            spread.unnamed(times),
             time(spread.max),
             time(spread.mean),
             times.members.len(),
@@ -242,6 +237,15 @@ impl Balance<'_> {
         Ok(Some((finding, spread.saving)))
     }
 
+    /// Compares the computing times of the members. `None` if there is nothing to compare.
+    fn computing(&self) -> Option<Spread> {
+        let members = self.times.members.iter();
+        let computing: Vec<f64> = members
+            .map(|member| member.per_thread(Class::Computing))
+            .collect();
+        Spread::of(&computing, self.times)
+    }
+
     /// Describes the denominator of the shares.
     fn of(&self) -> String {
         match self.times.duration {
@@ -263,6 +267,11 @@ impl Balance<'_> {
                 Class::Communication,
                 Kind::Communication,
                 "communication (MPI)",
+            ),
+            (
+                Class::StartUp,
+                Kind::StartUp,
+                "the start and the end of MPI",
             ),
             (
                 Class::Synchronisation,
@@ -321,6 +330,10 @@ impl Balance<'_> {
                     percent((saving / spent).min(1.0))
                 )
             });
+            let cause = match class {
+                Class::StartUp => ". A longer run has a smaller share of it".into(),
+                _ => cause,
+            };
             let sentence = format!(
                 "{} of the {} goes to {name}{spread}{mostly}{cause}.",
                 percent(share),
@@ -428,6 +441,9 @@ impl Balance<'_> {
             return;
         }
         let computing = times.class(Class::Computing);
+        // Excess in one call path is made up for by other call paths, up to the load imbalance.
+        let in_all = self.computing();
+        let in_all = times.share(in_all.map_or(0.0, |spread| spread.saving));
         for (path, spread) in self.uneven().into_iter().take(MAX_UNEVEN_PATHS) {
             // A single computing call path repeats the load imbalance.
             if path.sum >= MAX_SAME_SHARE * computing {
@@ -435,26 +451,50 @@ impl Balance<'_> {
             }
             let share = times.share(spread.saving);
             let (worst, others) = spread
-                .slowest
+                .named()
                 .split_first()
                 .map_or((0, &[][..]), |(first, rest)| (*first, rest));
             let others = match others.len() {
-                0 => String::new(),
+                0 => spread.unnamed(times),
                 _ => format!(" (and nearly as long on {})", names(others, times)),
             };
-            let sentence = format!(
-                "{} takes {} on {}{others} against {} in the mean of all {}, max/mean {:.2}. Together the others spend {} less in it, \
-                 {} of the {}.",
-                shortened(&path.name, MAX_NAME),
-                time(spread.max),
-                names(&[worst], times),
-                time(spread.mean),
-                plural(times.noun),
-                spread.ratio(),
-                time(spread.saving),
-                percent(share),
-                self.of()
-            );
+            let name = shortened(&path.name, MAX_NAME);
+            let worst_name = names(&[worst], times);
+            let made_up = if in_all < MIN_EXPLAINED * share {
+                format!(
+                    " Other call paths make up for most of it: in all computing, the {} spend {} less than the slowest.",
+                    plural(times.noun),
+                    percent(in_all)
+                )
+            } else {
+                String::new()
+            };
+            let sentence = if spread.is_of_one(times.members.len()) {
+                let alone = spread.max / times.duration.unwrap_or(f64::INFINITY);
+                let of_run = match times.duration {
+                    Some(_) => format!(", {} of the duration", percent(alone)),
+                    None => String::new(),
+                };
+                format!(
+                    "{name} runs on {worst_name} alone, for {}{of_run}. Together the others spend {} less in it, {} of the {}.{made_up}",
+                    time(spread.max),
+                    time(spread.saving),
+                    percent(share),
+                    self.of()
+                )
+            } else {
+                format!(
+                    "{name} takes {} on {worst_name}{others} against {} in the mean of all {}, max/mean {:.2}. Together the \
+                     others spend {} less in it, {} of the {}.{made_up}",
+                    time(spread.max),
+                    time(spread.mean),
+                    plural(times.noun),
+                    spread.ratio(),
+                    time(spread.saving),
+                    percent(share),
+                    self.of()
+                )
+            };
             let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
             let figure = ("max/mean of exclusive time", spread.ratio(), "1");
             let finding = Finding::new(
@@ -465,6 +505,10 @@ impl Balance<'_> {
                 figure,
                 sentence,
             );
+            let finding = Finding {
+                weight: share.min(in_all),
+                ..finding
+            };
             let path_name = path.name.as_str();
             let command = match self.view {
                 Some(_) => self.fold(&["--op", "diff"]),
@@ -489,30 +533,45 @@ impl Balance<'_> {
         }
     }
 
-    /// Adds the computing call path with the largest exclusive time. If no call path computes, adds the call path with
-    /// the largest exclusive time of all.
+    /// Adds the computing function with the largest exclusive time over all of its call paths. If no function
+    /// computes, adds the function with the largest exclusive time of all.
     fn top(&self, part: &mut Part) {
         let times = self.times;
-        let computing = times
-            .paths
-            .iter()
-            .find(|path| path.class == Class::Computing);
-        let Some(top) = computing.or(times.paths.first()) else {
+        let is_computing = |path: &&PathTime| path.class == Class::Computing;
+        let computes = times.paths.iter().any(|path| is_computing(&path));
+        let mut functions: BTreeMap<&str, (f64, u64, &PathTime)> = BTreeMap::new();
+        // The paths are in descending order of time, so that the first of a function is its largest.
+        let paths = times.paths.iter();
+        for path in paths.filter(|path| is_computing(path) || !computes) {
+            let found = functions
+                .entry(path.region.as_str())
+                .or_insert((0.0, 0, path));
+            found.0 += path.sum;
+            found.1 += 1;
+        }
+        let largest = functions
+            .into_iter()
+            .max_by(|(_, one), (_, other)| one.0.total_cmp(&other.0));
+        let Some((function, (sum, paths, top))) = largest else {
             return;
         };
-        let share = times.share(top.sum);
-        let what = match top.class {
-            Class::Computing => "the computing call path",
-            _ => "the call path",
+        let share = times.share(sum);
+        let what = if computes { "computing " } else { "" };
+        let taken = format!("{}, {} of the {}", time(sum), percent(share), self.of());
+        let sentence = match paths {
+            1 => format!(
+                "{} is the {what}call path with the largest exclusive time: {taken}.",
+                shortened(&top.name, MAX_NAME),
+            ),
+            more => format!(
+                "{} is the {what}function with the largest exclusive time: {taken}, in {} call paths. The largest of them, {}, takes {}.",
+                shortened(function, MAX_NAME),
+                grouped(more),
+                shortened(&top.name, MAX_NAME),
+                time(top.sum)
+            ),
         };
-        let sentence = format!(
-            "{} is {what} with the largest exclusive time: {}, {} of the {}.",
-            shortened(&top.name, MAX_NAME),
-            time(top.sum),
-            percent(share),
-            self.of()
-        );
-        let figure = ("exclusive time", top.sum, "ns");
+        let figure = ("exclusive time", sum, "ns");
         let finding = Finding::new(
             Kind::TopCallPath,
             &self.source.name,

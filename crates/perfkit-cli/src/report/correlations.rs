@@ -174,8 +174,9 @@ fn exclusive(profile: &Profile) -> Option<MetricId> {
 }
 
 /// Returns the views that are unlikely to correlate by chance, each with the number of identical views
-/// of its callers and callees. Views of callers and callees of the reference are dropped if they equal
-/// the reference, or if times are inclusive and therefore contain each other.
+/// of its callers, its callees and other calls of its function. Views of callers and callees of the reference
+/// are dropped if they equal the reference, or if times are inclusive and therefore contain each other. Views of
+/// the function of the reference are dropped, because the same code correlates with itself.
 fn folded<'a>(
     related: &'a [Related],
     calls: &CallTree,
@@ -186,12 +187,18 @@ fn folded<'a>(
     for one in related {
         let is_chance = one.chance.is_none_or(|chance| chance > MAX_CHANCE);
         let is_same = is_inclusive || one.r.abs() >= SAME_R;
-        if one.r.abs() < MIN_R || is_chance || (is_same && are_kin(calls, one.id, reference)) {
+        let is_reference = is_same && are_kin(calls, one.id, reference);
+        if one.r.abs() < MIN_R
+            || is_chance
+            || is_reference
+            || are_calls_of_one(calls, one.id, reference)
+        {
             continue;
         }
         let same = found.iter_mut().find(|(other, _)| {
             let is_equal = is_inclusive || (one.r - other.r).abs() <= 1.0 - SAME_R;
-            is_equal && are_kin(calls, one.id, other.id)
+            let is_one = are_calls_of_one(calls, one.id, other.id);
+            is_equal && (is_one || are_kin(calls, one.id, other.id))
         });
         match same {
             Some((_, kin)) => *kin += 1,
@@ -199,6 +206,12 @@ fn folded<'a>(
         }
     }
     found
+}
+
+/// Returns `true` if two call paths end in the same region.
+fn are_calls_of_one(calls: &CallTree, one: CallPathId, other: CallPathId) -> bool {
+    let region = |id| calls.get(id).map(|path| path.region);
+    region(one) == region(other)
 }
 
 /// Returns `true` if one call path is an ancestor of the other.

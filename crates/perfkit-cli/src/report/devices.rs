@@ -22,6 +22,8 @@ const MIN_EXPOSED_SHARE: f64 = 0.05;
 const MIN_MAX_TO_MEAN: f64 = 1.1;
 /// Largest number of causes of idle time in a sentence.
 const CAUSES: usize = 3;
+/// Smallest share of idle time without a known cause at which no causes are listed.
+const UNKNOWN_CAUSE: f64 = 0.995;
 /// Denominator of all shares.
 const SPAN: &str = "devices x span";
 
@@ -31,10 +33,11 @@ fn words(cause: Cause) -> &'static str {
         Cause::HostLate => "the host launches late",
         Cause::Launch => "launch latency",
         Cause::Copy => "dependence on a copy",
+        Cause::Set => "dependence on a set of memory",
         Cause::Communication => "dependence on communication",
         Cause::Kernel => "between kernels that were launched in time",
         Cause::QueueEmpty => "empty queue",
-        _ => "launch not recorded",
+        _ => "launches that are not recorded",
     }
 }
 
@@ -55,6 +58,8 @@ struct Sum<'a> {
     devices: Vec<&'a Device>,
     /// Sum of the spans in ticks.
     span: f64,
+    /// Share of the spans in the duration of the recording on all devices, by which findings are weighted.
+    of_run: f64,
 }
 
 /// Returns the findings about the devices of a trace.
@@ -85,13 +90,14 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
         part.skip("devices", "no work on any device is recognised");
         return Ok(part);
     }
-    let span = used
-        .iter()
-        .map(|device| device.utilisation.span as f64)
-        .sum();
+    let spans = used.iter().map(|device| device.utilisation.span as f64);
+    let span: f64 = spans.sum();
     let all = Sum {
         source,
         recording,
+        of_run: recording.trace.range().map_or(1.0, |range| {
+            (span / (used.len() as f64 * range.len().max(1) as f64)).min(1.0)
+        }),
         devices: used,
         span,
     };
@@ -99,6 +105,9 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
     all.gap(&mut part);
     all.uneven(&mut part);
     all.exposed(&mut part);
+    for finding in &mut part.findings {
+        finding.weight *= all.of_run;
+    }
     Ok(part)
 }
 
@@ -170,8 +179,14 @@ impl Sum<'_> {
             .iter()
             .filter(|(time, _)| *time >= 0.01 * idle)
             .take(CAUSES);
-        let causes =
-            causes.map(|(time, cause)| format!("{} {}", words(*cause), percent(time / idle)));
+        let causes: Vec<String> = causes
+            .map(|(time, cause)| format!("{} {}", words(*cause), percent(time / idle)))
+            .collect();
+        let unknown = self.sum(|device| device.idle(Cause::Unknown));
+        let causes = match unknown >= UNKNOWN_CAUSE * idle {
+            true => "The causes are unknown, because launches are not recorded".into(),
+            false => format!("Causes, as shares of the idle time: {}", causes.join(", ")),
+        };
         let worst = self.devices.iter().max_by(|one, other| {
             let share = |device: &Device| device.all_idle() as f64 / device.utilisation.span as f64;
             share(one).total_cmp(&share(other))
@@ -185,10 +200,9 @@ impl Sum<'_> {
             None => String::new(),
         };
         let sentence = format!(
-            "Devices have no work for {} of {}{worst_words}. Causes, as shares of the idle time: {}.",
+            "Devices have no work for {} of {}{worst_words}. {causes}.",
             percent(share),
             self.of(),
-            causes.collect::<Vec<_>>().join(", ")
         );
         let figure = ("idle time", self.nanos(idle), "ns");
         let finding = Finding::new(
@@ -227,13 +241,16 @@ impl Sum<'_> {
             format!("{} {}", words(cause), time(self.nanos(range.len() as f64)))
         });
         let causes: Vec<_> = causes.collect();
+        let causes = match gap.parts().all(|(cause, _)| cause == Cause::Unknown) {
+            true => String::new(),
+            false => format!(": {}", causes.join(", ")),
+        };
         let share = gap.range.len() as f64 / self.span;
         let sentence = format!(
-            "The longest gap without work on {} takes {}, {} of its span: {}.",
+            "The longest gap without work on {} takes {}, {} of its span{causes}.",
             name(device),
             time(length),
             percent(of_device),
-            causes.join(", ")
         );
         let (from, to) = (clock.nanos(gap.range.start), clock.nanos(gap.range.end));
         let window = [from, to].map(|at| time_option(at.unwrap_or_default().0));

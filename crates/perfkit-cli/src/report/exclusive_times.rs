@@ -16,6 +16,8 @@ pub(crate) enum Class {
     Computing,
     /// Communication, such as MPI and SHMEM.
     Communication,
+    /// Initialisation and end of MPI.
+    StartUp,
     /// OpenMP barriers, critical sections and waits for tasks.
     Synchronisation,
     /// Input and output.
@@ -30,7 +32,7 @@ pub(crate) enum Class {
 
 impl Class {
     /// Number of classes.
-    pub(super) const COUNT: usize = 7;
+    pub(super) const COUNT: usize = 8;
 
     /// Returns the class of a region.
     pub(crate) fn of(region: &Region) -> Self {
@@ -49,6 +51,7 @@ impl Class {
         match (region.paradigm, region.role) {
             (_, Role::FileIo) => Class::InputOutput,
             _ if name.starts_with("MPI_File_") || name == "I/O" => Class::InputOutput,
+            _ if START_UP.contains(&name.trim_end_matches("()")) => Class::StartUp,
             _ if region.is_mpi() => Class::Communication,
             (Paradigm::Shmem, _) | (_, Role::Collective | Role::PointToPoint | Role::Rma) => {
                 Class::Communication
@@ -64,10 +67,23 @@ impl Class {
             (Paradigm::Measurement, _) => Class::Measurement,
             _ if DEVICE_CALLS.iter().any(|start| is_call(name, start)) => Class::DeviceCalls,
             (Paradigm::Unknown, _) if IDLE_STATES.contains(&name) => Class::Idle,
+            _ if is_wait_of_python(name) => Class::Idle,
             (Paradigm::Unknown, _) if COMMUNICATION_STATES.contains(&name) => Class::Communication,
             _ => Class::Computing,
         }
     }
+}
+
+/// Calls that start and end MPI, which every run makes once.
+const START_UP: [&str; 3] = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];
+
+/// Returns `true` if a function waits for a lock or another thread of Python, as profilers of PyTorch name it.
+fn is_wait_of_python(name: &str) -> bool {
+    let waits = ["acquire of _thread.lock", "acquire of _thread.RLock"];
+    let of_threading = name.starts_with("threading.py(");
+    let ends = ["): wait", "): join", "): acquire"];
+    waits.iter().any(|wait| name.contains(wait))
+        || (of_threading && ends.iter().any(|end| name.ends_with(end)))
 }
 
 /// Prefixes of the calls of device runtimes, each followed by an upper-case letter.
@@ -138,6 +154,8 @@ pub(super) struct PathTime {
     pub(super) id: CallPathId,
     /// Names of the regions of the call path.
     pub(super) name: String,
+    /// Name of the innermost region.
+    pub(super) region: String,
     /// Class of the innermost region.
     pub(super) class: Class,
     /// Exclusive time of each member in nanoseconds, summed over its threads.
@@ -264,6 +282,7 @@ impl Times {
                 paths.push(PathTime {
                     id,
                     name: labels.label(id),
+                    region: region.map_or_else(String::new, |region| region.name.clone()),
                     class,
                     members: of_members,
                     sum,
@@ -467,6 +486,8 @@ mod tests {
         };
         let plain = |name| class(name, Paradigm::Unknown, RegionRole::Unknown);
         assert_eq!(plain("MPI_Recv"), Class::Communication);
+        assert_eq!(plain("MPI_Init()"), Class::StartUp);
+        assert_eq!(plain("threading.py(359): wait"), Class::Idle);
         assert_eq!(plain("MPI_File_write_all"), Class::InputOutput);
         assert_eq!(plain("Running"), Class::Computing);
         assert_eq!(plain("Waiting a message"), Class::Idle);

@@ -6,9 +6,12 @@ use perfkit::core::Nanos;
 use serde::Serialize;
 use std::io::Write;
 
+/// Smallest share of repaired calls that precedes all problems in the list.
+const MANY_REPAIRS: f64 = 0.1;
+
 /// Subject of a finding.
 ///
-/// Problems precede descriptions in the list of findings.
+/// Problems precede findings about the recording in the list, and those precede descriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -29,6 +32,8 @@ pub enum Kind {
     LoadImbalance,
     /// Time in MPI, SHMEM or other communication.
     Communication,
+    /// Time in the initialisation and the end of MPI.
+    StartUp,
     /// Time in OpenMP barriers, critical sections and waits for tasks.
     Synchronisation,
     /// Time in input and output.
@@ -90,6 +95,11 @@ impl Kind {
         )
     }
 
+    /// Returns `true` if the finding is about the recording. It limits the accuracy of other findings.
+    pub fn is_about_recording(self) -> bool {
+        matches!(self, Kind::ClockViolation | Kind::Repairs)
+    }
+
     /// Returns the heading of a finding.
     pub fn title(self) -> &'static str {
         match self {
@@ -101,6 +111,7 @@ impl Kind {
             Kind::TrainingJob => "Training job",
             Kind::LoadImbalance => "Load imbalance",
             Kind::Communication => "Communication",
+            Kind::StartUp => "Start and end of MPI",
             Kind::Synchronisation => "OpenMP synchronisation",
             Kind::InputOutput => "Input and output",
             Kind::DeviceCalls => "Calls of the device runtime",
@@ -253,12 +264,14 @@ impl Finding {
     }
 }
 
-/// Orders and numbers findings: problems by falling share of the affected time, then descriptions.
-/// Losses come first because they qualify all other findings.
+/// Orders and numbers findings: problems by falling share of the affected time, then findings about the
+/// recording, then descriptions. Losses and many repairs come first because they qualify all other findings.
 pub(super) fn rank(findings: &mut [Finding]) {
     let class = |finding: &Finding| match finding.kind {
         Kind::Loss => 0,
-        kind if kind.is_description() => 2,
+        Kind::Repairs if finding.weight >= MANY_REPAIRS => 0,
+        kind if kind.is_about_recording() => 2,
+        kind if kind.is_description() => 3,
         _ => 1,
     };
     findings.sort_by(|one, other| {
@@ -281,6 +294,8 @@ fn capital(sentence: &str) -> String {
         "thread",
         "threads",
         "device",
+        "stage",
+        "data-parallel",
     ];
     let is_noun = nouns.contains(&sentence.split(' ').next().unwrap_or_default());
     let mut letters = sentence.chars();
@@ -302,9 +317,20 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// Formats a time in nanoseconds.
+/// Formats a time in nanoseconds. The digits of long times are grouped.
 pub(super) fn time(nanos: f64) -> String {
+    if (1e12..1e18).contains(&nanos) {
+        return format!("{} s", grouped((nanos / 1e9).round() as u64));
+    }
     Nanos(nanos.round() as i64).to_string()
+}
+
+/// Returns a verb in the third person for a count: `loses` for 1 and `lose` for more.
+pub(super) fn verb(number: u64, stem: &str) -> String {
+    match number {
+        1 => format!("{stem}s"),
+        _ => stem.into(),
+    }
 }
 
 /// Returns a count with a noun in the singular or plural.
@@ -338,6 +364,7 @@ mod tests {
         let mut all = [
             of(Kind::TopCallPath, Some(0.9)),
             of(Kind::AbnormalCalls, Some(0.1)),
+            of(Kind::ClockViolation, Some(0.5)),
             of(Kind::Loss, None),
             of(Kind::LoadImbalance, Some(0.3)),
         ];
@@ -347,9 +374,16 @@ mod tests {
             (1, Kind::Loss),
             (2, Kind::LoadImbalance),
             (3, Kind::AbnormalCalls),
-            (4, Kind::TopCallPath),
+            (4, Kind::ClockViolation),
+            (5, Kind::TopCallPath),
         ];
         assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn long_times_are_grouped() {
+        assert_eq!(time(194_125_044e6), "194 125 s");
+        assert_eq!(time(1.5e9), "1.500 s");
     }
 
     #[test]

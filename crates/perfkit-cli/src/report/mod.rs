@@ -30,6 +30,7 @@ use crate::options::{General, TRACE};
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::Recording;
+use crate::table::counted;
 use balance::Balance;
 use clap::Args;
 use exclusive_times::Times;
@@ -165,7 +166,15 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         options.clocks.clocks,
     );
     if report.recordings.is_empty() {
-        let reasons = report.skipped.iter().map(|remark| remark.text.clone());
+        let reasons = report.skipped.iter().map(|remark| {
+            let Remark {
+                recording, text, ..
+            } = remark;
+            match text.contains(recording.as_str()) {
+                true => text.clone(),
+                false => format!("{recording}: {text}"),
+            }
+        });
         return Err(Failure::Input(reasons.collect::<Vec<_>>().join("\n")));
     }
     report.write(&options.html, None)?;
@@ -406,7 +415,8 @@ impl Report {
         });
         let shares: Vec<_> = shares.collect();
         self.named(name, Ok(series::part(name, &shares, &command)), "scaling");
-        let tracked = phases::tracked(name, &paths, &command);
+        let opened: Vec<_> = group.iter().flat_map(|source| source.opened()).collect();
+        let tracked = phases::tracked(name, &opened, &command);
         self.named(name, tracked, "phases from run to run");
     }
 
@@ -486,21 +496,21 @@ fn trace_words(recording: &Recording) -> String {
         .range()
         .map_or(0, |range| range.len().saturating_sub(1));
     format!(
-        "{} events on {} locations of {} in {}",
-        crate::table::grouped(trace.len() as u64),
-        system.locations().len(),
+        "{} on {} of {} in {}",
+        counted(trace.len(), "event"),
+        counted(system.locations().len(), "location"),
         groups,
-        trace.definitions().clock.total(u128::from(duration))
+        findings::time(trace.definitions().clock.total(u128::from(duration)).0 as f64)
     )
 }
 
 /// Describes the size of a profile.
 fn profile_words(profile: &Profile) -> String {
     format!(
-        "a profile of {} metrics, {} call paths and {} locations",
-        profile.metrics().len(),
-        profile.calls().paths().len(),
-        profile.system().locations().len()
+        "a profile of {}, {} and {}",
+        counted(profile.metrics().len(), "metric"),
+        counted(profile.calls().paths().len(), "call path"),
+        counted(profile.system().locations().len(), "location")
     )
 }
 

@@ -64,38 +64,73 @@ impl Report {
     }
 
     /// Writes the findings as a table.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Output`] if `out` cannot be written.
     pub(super) fn csv(&self, out: &mut dyn Write) -> Outcome {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let number = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
-        writeln!(
-            out,
-            "rank,kind,recording,sentence,figure,value,unit,share,share_of,location,call_path,from_ns,to_ns,command"
-        )?;
-        for finding in &self.findings {
+        Ok(self.table()?.write_csv(out)?)
+    }
+
+    /// Returns the findings as a table, a row for each.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if a kind has no name.
+    pub fn table(&self) -> Result<Table, Failure> {
+        let all = || self.findings.iter();
+        let mut kinds = Vec::new();
+        for finding in all() {
             let kind = serde_json::to_value(finding.kind).map_err(input)?;
-            let (figure, place) = (&finding.figure, &finding.place);
-            writeln!(
-                out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
-                finding.rank,
-                kind.as_str().unwrap_or_default(),
-                quoted(&place.recording),
-                quoted(&finding.sentence),
-                quoted(figure.name),
-                figure.value,
-                quoted(&figure.unit),
-                finding
-                    .share
-                    .map_or_else(String::new, |share| share.to_string()),
-                quoted(finding.share_of),
-                quoted(place.location.as_deref().unwrap_or_default()),
-                quoted(place.call_path.as_deref().unwrap_or_default()),
-                number(place.from_ns),
-                number(place.to_ns),
-                quoted(&finding.command)
-            )?;
+            kinds.push(kind.as_str().unwrap_or_default().to_owned());
         }
-        Ok(())
+        Ok(Table::new("findings", "")
+            .with(Column::unsigned(
+                "rank",
+                "",
+                all().map(|one| one.rank as u64),
+            ))
+            .with(Column::text("kind", kinds))
+            .with(Column::text(
+                "recording",
+                all().map(|one| one.place.recording.as_str()),
+            ))
+            .with(Column::text(
+                "sentence",
+                all().map(|one| one.sentence.as_str()),
+            ))
+            .with(Column::text("figure", all().map(|one| one.figure.name)))
+            .with(Column::floats(
+                "value",
+                "",
+                all().map(|one| one.figure.value),
+            ))
+            .with(Column::text(
+                "unit",
+                all().map(|one| one.figure.unit.as_str()),
+            ))
+            .with(Column::floats("share", "", all().map(|one| one.share)))
+            .with(Column::text("share_of", all().map(|one| one.share_of)))
+            .with(Column::text(
+                "location",
+                all().map(|one| one.place.location.clone()),
+            ))
+            .with(Column::text(
+                "call_path",
+                all().map(|one| one.place.call_path.clone()),
+            ))
+            .with(Column::signed(
+                "from_ns",
+                "",
+                all().map(|one| one.place.from_ns),
+            ))
+            .with(Column::signed(
+                "to_ns",
+                "",
+                all().map(|one| one.place.to_ns),
+            ))
+            .with(Column::text(
+                "command",
+                all().map(|one| one.command.as_str()),
+            )))
     }
 
     /// Returns the report as one JSON object with the name of the page.

@@ -6,10 +6,11 @@ use super::sources::Source;
 use crate::failure::Failure;
 use crate::phases::series::{self, ClusterOptions, Series};
 use crate::pictures;
+use crate::recording::Recording;
 use crate::table::counted;
 use crate::track;
 use perfkit::track::ClusterId;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Smallest share of the CPU time in clusters at which the phases of a trace are described.
 const MIN_CLUSTERED_SHARE: f64 = 0.3;
@@ -30,7 +31,7 @@ const CPU_TIME: &str = "CPU time of all bursts";
 /// Returns [`Failure`] if the trace has no bursts, or they cannot be clustered.
 pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     let mut part = Part::default();
-    let series = series::track(&source.paths, &ClusterOptions::default())?;
+    let series = series::track_opened(&source.opened(), &ClusterOptions::default())?;
     let (Some(frame), Some(tracked)) = (series.frames.first(), series.tracking.frames.first())
     else {
         part.skip("phases", "the trace has no CPU bursts");
@@ -75,14 +76,26 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
         );
         return Ok(part);
     }
+    if let [only] = &series.tracking.objects[..] {
+        part.pass(format!(
+            "CPU bursts are alike: one cluster by {} holds {} of the CPU time of all bursts (cluster {})",
+            series.metrics.join(" and "),
+            percent(clustered),
+            only.id
+        ));
+        return Ok(part);
+    }
     phases.truncate(MAX_PHASES);
+    let rest = match percent(1.0 - clustered).as_str() {
+        "0 %" => String::new(),
+        rest => format!(" {rest} is in no cluster or was filtered."),
+    };
     let sentence = format!(
-        "CPU bursts form {}, by {}. The largest, as shares of the CPU time of all bursts ({}): {}. {} is in no cluster or was filtered.",
+        "CPU bursts form {}, by {}. The largest, as shares of the CPU time of all bursts ({}): {}.{rest}",
         counted(series.tracking.objects.len(), "cluster"),
         series.metrics.join(" and "),
-        balance.total.time,
+        time(balance.total.time.0 as f64),
         list(&phases),
-        percent(1.0 - clustered)
     );
     let figure = (
         "clustered CPU time",
@@ -109,10 +122,14 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
 ///
 /// # Errors
 /// Returns [`Failure`] if bursts cannot be clustered or tracked.
-pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Part, Failure> {
+pub(super) fn tracked(
+    name: &str,
+    opened: &[(&Path, &Recording)],
+    command: &str,
+) -> Result<Part, Failure> {
     let mut part = Part::default();
     let options = ClusterOptions::default();
-    let series = series::track(paths, &options)?;
+    let series = series::track_opened(opened, &options)?;
     let mut worse = Vec::new();
     for flag in track::flags(&series, &options)? {
         let Some(object) = series

@@ -1,7 +1,7 @@
 //! Findings of the report about the recording itself: losses, repairs and clocks.
 
 use super::Part;
-use super::findings::{Finding, Kind, percent, time};
+use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
 use crate::failure::{Failure, input};
 use crate::findings::{self, Found};
@@ -36,13 +36,13 @@ pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &Repla
         .into_iter()
         .filter(|(_, count)| *count > 0);
     let repaired: Vec<String> = repaired
-        .map(|(what, count)| format!("{} {what}", grouped(count)))
+        .map(|(what, count)| format!("{what} {}", grouped(count)))
         .collect();
     if share >= MIN_REPAIRED_SHARE {
         let sentence = format!(
-            "{} of {} calls had to be repaired: {}. Times of their call paths are estimates.",
+            "{} of {} had to be repaired ({}). Times of their call paths are estimates.",
             percent(share),
-            grouped(calls),
+            count(calls, "call", "calls"),
             repaired.join(", ")
         );
         let figure = ("repaired calls", counts.repairs() as f64, "1");

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::pictures;
 use crate::recording::{self, Any, Profiled, Recording};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Formats in which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
@@ -52,6 +52,12 @@ impl Source {
                 .chain(words)
                 .chain(after.iter().copied()),
         )
+    }
+
+    /// Returns the trace with its first path; empty for a profile.
+    pub(super) fn opened(&self) -> Vec<(&Path, &Recording)> {
+        let path = self.paths.first().map(PathBuf::as_path);
+        path.zip(self.trace()).into_iter().collect()
     }
 
     /// Returns the trace; `None` for a profile.

@@ -5,7 +5,7 @@ use super::findings::list;
 
 /// Largest relative distance from the largest time at which members are listed among the slowest.
 const SLOWEST_WITHIN: f64 = 0.1;
-/// Largest number of members that are listed.
+/// Largest number of members that are named.
 const MAX_LISTED: usize = 6;
 
 /// Excess time of the slowest member over the others.
@@ -51,9 +51,30 @@ impl Spread {
         self.max / self.mean
     }
 
-    /// Returns the names of the slowest members: `ranks 5, 6 and 9`.
-    pub(super) fn names(&self, times: &Times) -> String {
-        names(&self.slowest, times)
+    /// Returns the members to name: all of the slowest if they are few, otherwise the slowest of all.
+    pub(super) fn named(&self) -> &[usize] {
+        match self.slowest.len() {
+            0..=MAX_LISTED => &self.slowest,
+            _ => &self.slowest[..1],
+        }
+    }
+
+    /// Describes the slowest members that [`named`](Self::named) does not return; empty if there are none.
+    pub(super) fn unnamed(&self, times: &Times) -> String {
+        match self.slowest.len() - self.named().len() {
+            0 => String::new(),
+            more => format!(
+                " ({more} more of {} {} are within {:.0} % of it)",
+                times.members.len(),
+                plural(times.noun),
+                100.0 * SLOWEST_WITHIN
+            ),
+        }
+    }
+
+    /// Returns `true` if all time is that of one member.
+    pub(super) fn is_of_one(&self, members: usize) -> bool {
+        self.max >= 0.999 * self.mean * members as f64
     }
 }
 
@@ -66,28 +87,26 @@ pub(super) fn plural(noun: &str) -> &'static str {
     }
 }
 
-/// Returns the names of members: `rank 5`, `ranks 5, 6 and 9`.
+/// Returns the names of members, of which there are few: `rank 5`, `ranks 5, 6 and 9`.
 pub(super) fn names(of: &[usize], times: &Times) -> String {
     let mut of = of.to_vec();
     of.sort_unstable();
-    let shown = of
-        .iter()
-        .take(MAX_LISTED)
-        .filter_map(|at| times.members.get(*at));
-    let mut words: Vec<String> = shown
+    let shown = of.iter().filter_map(|at| times.members.get(*at));
+    let words: Vec<String> = shown
         .map(|member| {
             member
                 .rank
                 .map_or_else(|| member.name.clone(), |rank| rank.to_string())
         })
         .collect();
-    if of.len() > MAX_LISTED {
-        words.push(format!("{} more", of.len() - MAX_LISTED));
-    }
     let noun = match of.len() {
         1 => times.noun,
         _ => plural(times.noun),
     };
+    // Names that contain commas are separated by semicolons.
+    if words.len() > 1 && words.iter().any(|word| word.contains(',')) {
+        return format!("{noun} {}", words.join("; "));
+    }
     // The name `Master thread` needs no noun in front of it.
     let is_stated = words
         .iter()

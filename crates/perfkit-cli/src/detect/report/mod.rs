@@ -13,9 +13,10 @@ use comparison::Compared;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
+use perfkit::anomaly::{Change, Error, FunctionId, Loss, Monitor, Report};
 use perfkit::core::{Diagnostics, Job, Weight};
 use perfkit::view::anomaly::Anomalies;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Options of the output.
@@ -170,13 +171,24 @@ impl Detected {
             .collect()
     }
 
-    /// Returns the functions that became slower or faster for good.
-    pub(crate) fn changed_functions(&self) -> Vec<(String, Change)> {
+    /// Returns each function that became slower or faster, with its changes in order of time and its number of
+    /// calls.
+    pub(crate) fn changed_functions(&self) -> Vec<(String, Vec<Change>, u64)> {
         let drift = self.report.drift.as_ref();
-        let changes = drift.map_or(&[][..], |drift| drift.changes()).iter();
-        let calls = &self.report.calls;
-        changes
-            .map(|change| (calls.function_name(change.function), *change))
+        let mut of: BTreeMap<FunctionId, Vec<Change>> = BTreeMap::new();
+        for change in drift.map_or(&[][..], |drift| drift.changes()) {
+            of.entry(change.function).or_default().push(*change);
+        }
+        let calls = |id: FunctionId| {
+            let mut functions = self.functions.iter();
+            let found = functions.find(|(function, ..)| *function == id.0);
+            found.map_or(0, |(_, _, loss)| loss.calls)
+        };
+        of.into_iter()
+            .map(|(id, mut changes)| {
+                changes.sort_by_key(|change| change.step);
+                (self.report.calls.function_name(id), changes, calls(id))
+            })
             .collect()
     }
 
