@@ -1,7 +1,7 @@
 //! Messages between folded rows as a matrix: number, bytes and transfer times.
 
 use crate::{Folder, Line, Traffic};
-use perf_core::{Clock, Column, Merge, Table, TimeRange};
+use perf_core::{Clock, Merge, Table, TimeRange};
 use std::collections::BTreeMap;
 
 /// Messages from one row to another.
@@ -52,26 +52,12 @@ impl MessageMatrix {
         };
         let all = || pairs.iter().map(|(_, pair)| *pair);
         Table::new("messages", "Messages between the rows of a window.")
-            .with(Column::text(
-                "sender",
-                pairs.iter().map(|((from, _), _)| label(*from)),
-            ))
-            .with(Column::text(
-                "receiver",
-                pairs.iter().map(|((_, to), _)| label(*to)),
-            ))
-            .with(Column::unsigned(
-                "messages",
-                "",
-                all().map(|pair| pair.traffic.count),
-            ))
-            .with(Column::unsigned(
-                "bytes",
-                "B",
-                all().map(|pair| pair.traffic.bytes),
-            ))
-            .with(Column::times("mean time", all().map(mean)))
-            .with(Column::unsigned("early", "", all().map(|pair| pair.early)))
+            .text("sender", pairs.iter().map(|((from, _), _)| label(*from)))
+            .text("receiver", pairs.iter().map(|((_, to), _)| label(*to)))
+            .unsigned("messages", "", all().map(|pair| pair.traffic.count))
+            .unsigned("bytes", "B", all().map(|pair| pair.traffic.bytes))
+            .times("mean time", all().map(mean))
+            .unsigned("early", "", all().map(|pair| pair.early))
     }
 }
 

@@ -83,54 +83,20 @@ impl Report {
             kinds.push(kind.as_str().unwrap_or_default().to_owned());
         }
         Ok(Table::new("findings", "")
-            .with(Column::unsigned(
-                "rank",
-                "",
-                all().map(|one| one.rank as u64),
-            ))
-            .with(Column::text("kind", kinds))
-            .with(Column::text(
-                "recording",
-                all().map(|one| one.place.recording.as_str()),
-            ))
-            .with(Column::text(
-                "sentence",
-                all().map(|one| one.sentence.as_str()),
-            ))
-            .with(Column::text("figure", all().map(|one| one.figure.name)))
-            .with(Column::floats(
-                "value",
-                "",
-                all().map(|one| one.figure.value),
-            ))
-            .with(Column::text(
-                "unit",
-                all().map(|one| one.figure.unit.as_str()),
-            ))
-            .with(Column::floats("share", "", all().map(|one| one.share)))
-            .with(Column::text("share_of", all().map(|one| one.share_of)))
-            .with(Column::text(
-                "location",
-                all().map(|one| one.place.location.clone()),
-            ))
-            .with(Column::text(
-                "call_path",
-                all().map(|one| one.place.call_path.clone()),
-            ))
-            .with(Column::signed(
-                "from_ns",
-                "",
-                all().map(|one| one.place.from_ns),
-            ))
-            .with(Column::signed(
-                "to_ns",
-                "",
-                all().map(|one| one.place.to_ns),
-            ))
-            .with(Column::text(
-                "command",
-                all().map(|one| one.command.as_str()),
-            )))
+            .unsigned("rank", "", all().map(|one| one.rank as u64))
+            .text("kind", kinds)
+            .text("recording", all().map(|one| one.place.recording.as_str()))
+            .text("sentence", all().map(|one| one.sentence.as_str()))
+            .text("figure", all().map(|one| one.figure.name))
+            .floats("value", "", all().map(|one| one.figure.value))
+            .text("unit", all().map(|one| one.figure.unit.as_str()))
+            .floats("share", "", all().map(|one| one.share))
+            .text("share_of", all().map(|one| one.share_of))
+            .text("location", all().map(|one| one.place.location.clone()))
+            .text("call_path", all().map(|one| one.place.call_path.clone()))
+            .signed("from_ns", "", all().map(|one| one.place.from_ns))
+            .signed("to_ns", "", all().map(|one| one.place.to_ns))
+            .text("command", all().map(|one| one.command.as_str())))
     }
 
     /// Returns the report as one JSON object with the name of the page.
