@@ -18,10 +18,11 @@ const NOT_COMPILED: [&str; 5] = ["LICENSE", "README.md", "examples", "templates"
 
 /// Inputs of the counts and of their build that are not in the folder of a crate: versions of dependencies, profiles,
 /// the counts themselves, and the recordings that they read.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 7] = [
     ".cargo",
     "Cargo.lock",
     "Cargo.toml",
+    "benches/Cargo.toml",
     "benches/benches/instructions.rs",
     "benches/src",
     "data/recordings/jacobi-64",
