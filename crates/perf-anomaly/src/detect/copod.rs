@@ -3,7 +3,7 @@
 use super::Histogram;
 use super::histogram::Width;
 use super::scored::{Scored, Scores, rarity, scored_detector};
-use super::strict::StrictChecked;
+use super::strict::{StrictChecked, StrictParams};
 
 /// Labels calls in the tails of the empirical distribution of run times, with the same labels as
 /// Chimbuko's COPOD.
@@ -15,8 +15,8 @@ use super::strict::StrictChecked;
 ///
 /// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
 /// `most` are the extreme scores of the midpoints of the bins, and `f` is
-/// [`StrictParams::threshold`](crate::StrictParams::threshold), 0.99 by default. If all these scores are negative, `T = -f (most -
-/// least)`. If [`StrictParams::keep_threshold`](crate::StrictParams::keep_threshold) is on, which is the default, a higher earlier `T`
+/// [`StrictParams::threshold`], 0.99 by default. If all these scores are negative, `T = -f (most -
+/// least)`. If [`StrictParams::keep_threshold`] is on, which is the default, a higher earlier `T`
 /// is kept, unless it is at most `-log2(1.00001)`; `T` is initially `log2(1.00001)`.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use super::Histogram;
 use super::histogram::{Bin, Width};
 use super::scored::{Scored, Scores, rarity, scored_detector};
-use super::strict::StrictChecked;
+use super::strict::{StrictChecked, StrictParams};
 
 /// Labels calls in the rarest bins of a histogram of run times, with the same labels as Chimbuko's
 /// HBOS.
@@ -13,8 +13,8 @@ use super::strict::StrictChecked;
 /// bin.
 ///
 /// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
-/// `most` are the extreme scores of the occupied bins, and `f` is [`StrictParams::threshold`](crate::StrictParams::threshold), 0.99
-/// by default. If [`StrictParams::keep_threshold`](crate::StrictParams::keep_threshold) is on, which is the default, `T` never
+/// `most` are the extreme scores of the occupied bins, and `f` is [`StrictParams::threshold`], 0.99
+/// by default. If [`StrictParams::keep_threshold`] is on, which is the default, `T` never
 /// decreases; it is initially `log2(1.00001)`.
 ///
 /// If several bins are occupied and have the same count, all calls are therefore abnormal. This

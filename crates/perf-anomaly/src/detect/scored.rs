@@ -182,8 +182,8 @@ macro_rules! scored_detector {
 
         impl $detector {
             /// Returns parameters with their default values.
-            pub fn params() -> crate::StrictParams {
-                crate::StrictParams::default()
+            pub fn params() -> StrictParams {
+                StrictParams::default()
             }
 
             /// Creates a detector with an empty model.

@@ -197,6 +197,8 @@ fn a_stream_is_opened_as_a_trace() {
     }
 }
 
+struct Quiet;
+
 impl perf_core::Visitor for Quiet {
     fn enter(&mut self, _: perf_core::Ticks, _: RegionId, _: usize) {}
     fn leave(&mut self, _: perf_core::Ticks, _: RegionId, _: usize, _: perf_core::Close) {}

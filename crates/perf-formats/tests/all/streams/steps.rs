@@ -2,8 +2,6 @@
 
 use super::*;
 
-struct Quiet;
-
 /// Returns rows of a table with these steps: `work` is entered and left, 10 us apart.
 fn steps(of: &[u64]) -> String {
     let mut text = String::from("step\tts_us\tkind\tname\n");
