@@ -8,14 +8,25 @@ use std::hash::{BuildHasher, RandomState};
 /// The table uses linear hashing (Litwin, 1980): each added call path adds one bucket and splits an
 /// existing bucket. Unlike in a table that doubles its size, no insertion takes long, regardless of
 /// the number of call paths. The memory is freed with two calls.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct CallPathIndex {
     /// First call path of each bucket as its number plus 1, or 0 for an empty bucket.
     heads: Vec<u32>,
     /// Next call path in the same bucket, for each call path, in the same encoding.
     next: Vec<u32>,
-    /// Keys of the hash function.
-    keys: RandomState,
+    /// Random keys of the hash function, so that a recording cannot be made with many equal hashes.
+    keys: [u64; 2],
+}
+
+impl Default for CallPathIndex {
+    fn default() -> Self {
+        let random = RandomState::new();
+        CallPathIndex {
+            heads: Vec::new(),
+            next: Vec::new(),
+            keys: [random.hash_one(0_u8), random.hash_one(1_u8)],
+        }
+    }
 }
 
 /// Key of a call path: its parent and region.
@@ -76,10 +87,13 @@ impl CallPathIndex {
         }
     }
 
+    /// Returns the hash of a key: both halves of a product, which takes a tenth of the time of the default hash function.
     fn hash(&self, (parent, region): Key) -> u64 {
         // No parent is encoded as 0.
         let parent = parent.map_or(0, |parent| u64::from(parent.0) + 1);
-        self.keys.hash_one(parent << 32 | u64::from(region.0))
+        let key = (parent << 32 | u64::from(region.0)) ^ self.keys[0];
+        let product = u128::from(key) * u128::from(self.keys[1] | 1);
+        (product >> 64) as u64 ^ product as u64
     }
 
     /// Returns the bucket of a hash. It is given by the lowest bits of the hash, as many as the

@@ -40,6 +40,43 @@ pub(crate) struct Timelines {
     paths: u32,
 }
 
+/// Visitor that sums the exclusive time of one location in each call path.
+struct PathTimes<'a> {
+    activities: &'a Activities,
+    functions: &'a [RegionId],
+    stack: Vec<CallPathId>,
+    last: Ticks,
+    times: Vec<u64>,
+}
+
+impl PathTimes<'_> {
+    /// Adds the time since the last change to the innermost frame.
+    fn change(&mut self, at: Ticks) {
+        let path = self.stack.last();
+        if let Some(time) = path.and_then(|path| self.times.get_mut(path.index())) {
+            *time += at.saturating_since(self.last);
+        }
+        self.last = at;
+    }
+}
+
+impl Visitor for PathTimes<'_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _: usize) {
+        self.change(at);
+        let function = self.functions.get(region.index()).copied();
+        let parent = self.stack.last().copied();
+        let paths = self.activities.paths();
+        let path = paths.find(parent, function.unwrap_or(region));
+        // The activities have made all call paths of the view.
+        self.stack.push(path.unwrap_or(CallPathId(u32::MAX)));
+    }
+
+    fn leave(&mut self, at: Ticks, _: RegionId, _: usize, _: Close) {
+        self.change(at);
+        self.stack.pop();
+    }
+}
+
 /// Visitor that collects the intervals of one location.
 struct Intervals<'a> {
     activities: &'a Activities,
@@ -49,22 +86,27 @@ struct Intervals<'a> {
     timeline: Timeline,
 }
 
-impl Intervals<'_> {
-    /// Reads the frames of a thread, or the work of a stream.
-    fn read(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
-        let system = &self.activities.definitions().system;
-        let kind = system.location(location.id()).map(|it| it.kind);
-        if kind != Some(LocationKind::AcceleratorStream) {
-            replay(location, self, job)?;
-            return Ok(());
-        }
-        for work in work(location, job)? {
-            self.enter(work.start, work.region, 0);
-            self.leave(work.end, work.region, 0, Close::Top);
-        }
-        Ok(())
+/// Passes the frames of a thread, or the work of a stream, to a visitor.
+fn visit(
+    location: LocationView<'_>,
+    activities: &Activities,
+    visitor: &mut impl Visitor,
+    job: &Job,
+) -> Result<()> {
+    let system = &activities.definitions().system;
+    let kind = system.location(location.id()).map(|it| it.kind);
+    if kind != Some(LocationKind::AcceleratorStream) {
+        replay(location, visitor, job)?;
+        return Ok(());
     }
+    for work in work(location, job)? {
+        visitor.enter(work.start, work.region, 0);
+        visitor.leave(work.end, work.region, 0, Close::Top);
+    }
+    Ok(())
+}
 
+impl Intervals<'_> {
     fn change(&mut self, at: Ticks) {
         let slot = self.stack.last().copied().unwrap_or(self.outside);
         if self.timeline.starts.last() == Some(&at) {
@@ -119,6 +161,23 @@ impl<'a> TimelineReader<'a> {
         self.paths() + 2
     }
 
+    /// Returns the exclusive time of a location in each call path, 0 without calls.
+    pub(crate) fn path_times(&self, id: LocationId, job: &Job) -> Result<Vec<u64>> {
+        let mut sums = PathTimes {
+            activities: self.activities,
+            functions: &self.functions,
+            stack: Vec::new(),
+            last: Ticks(0),
+            times: vec![0; self.paths()],
+        };
+        let own = self.activities.locations().get(id.index());
+        let has_calls = own.is_some_and(|own| !own.calls.is_empty());
+        if let Some(location) = self.view.location(id).filter(|_| has_calls) {
+            visit(location, self.activities, &mut sums, job)?;
+        }
+        Ok(sums.times)
+    }
+
     /// Returns the timeline of a location, which is outside of all frames if the location has no calls. Time within the
     /// wait states is waiting.
     ///
@@ -146,7 +205,7 @@ impl<'a> TimelineReader<'a> {
             stack: Vec::new(),
             timeline,
         };
-        intervals.read(location, job)?;
+        visit(location, self.activities, &mut intervals, job)?;
         let from = waits.partition_point(|wait| wait.call.location < id);
         let to = waits.partition_point(|wait| wait.call.location <= id);
         let waits = waits.get(from..to).unwrap_or_default();
@@ -267,10 +326,7 @@ impl Timeline {
     /// Adds the time between two times to the slots of `sums`.
     pub(crate) fn add(&self, from: Ticks, to: Ticks, sums: &mut [u64]) {
         let (width, block) = (sums.len(), self.block.max(1));
-        let first = self
-            .starts
-            .partition_point(|start| *start <= from)
-            .saturating_sub(1);
+        let first = self.after(from).saturating_sub(1);
         let end = self.first_at(first, to);
         // Whole blocks inside of the interval, by their sums. The last interval may end after `to`.
         let blocks = first.div_ceil(block) + 1..end.saturating_sub(1) / block;
@@ -286,6 +342,30 @@ impl Timeline {
             }
         }
         self.add_each(first..end, from, to, sums);
+    }
+
+    /// Returns the place of the first interval that begins after a time. The search starts where it would be if all
+    /// intervals had the same length, and takes logarithmic time in the distance from there.
+    fn after(&self, time: Ticks) -> usize {
+        let starts = self.starts.as_slice();
+        // The first interval is the time before the first event.
+        let (Some(first), Some(last)) = (starts.get(1).or(starts.first()), starts.last()) else {
+            return 0;
+        };
+        let range = last.saturating_since(*first).max(1) as f64;
+        let share = time.saturating_since(*first) as f64 / range;
+        let guess = ((share * starts.len() as f64) as usize).min(starts.len() - 1);
+        let (mut from, mut to, mut step) = (guess, guess, 8);
+        while from > 0 && starts[from] > time {
+            from = from.saturating_sub(step);
+            step *= 4;
+        }
+        step = 8;
+        while to < starts.len() && starts[to] <= time {
+            to = to.saturating_add(step).min(starts.len());
+            step *= 4;
+        }
+        from + starts[from..to.max(from)].partition_point(|start| *start <= time)
     }
 
     /// Returns the place of the first interval that does not begin before a time. The interval at `from` begins earlier,
@@ -372,6 +452,10 @@ mod tests {
             timeline.block = block;
             timeline.sum(4, &Job::default()).unwrap();
             let (from, to) = (Ticks(from), Ticks(from + length));
+            for time in [Ticks(0), from, to, Ticks(4), Ticks(5), Ticks(u64::MAX)] {
+                let naive = timeline.starts.partition_point(|start| *start <= time);
+                prop_assert_eq!(timeline.after(time), naive);
+            }
             let (mut fast, mut naive) = ([0; 4], [0; 4]);
             timeline.add(from, to, &mut fast);
             timeline.add_each(0..timeline.starts.len(), from, to, &mut naive);

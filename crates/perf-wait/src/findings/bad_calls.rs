@@ -3,7 +3,7 @@
 use super::collect::Sources;
 use super::{Finding, FindingKind};
 use crate::Result;
-use crate::stragglers::{Straggler, StragglerKind};
+use crate::stragglers::{FunctionKey, Straggler, StragglerKind};
 use perf_core::{
     CallPathId, Close, Job, LocationId, Nanos, RegionId, Ticks, TimeRange, Unify, Visitor, replay,
 };
@@ -65,25 +65,28 @@ impl BadCalls<'_> {
         finding.factor = Some(longest.factor);
         finding.own = Some(Nanos(time as i64));
         finding.peers = Some(Nanos((time / longest.factor) as i64));
-        let window = window(sources, *location, longest, job)?;
-        finding.window = window.or(finding.window);
+        if let Some(step) = longest.step {
+            let window = window(sources, *location, longest.function, step, job)?;
+            finding.window = window.or(finding.window);
+        }
         Ok(())
     }
 }
 
-/// Returns the window of a call.
-fn window(
+/// Returns the window of a call of a function by its number on a location.
+pub(super) fn window(
     sources: &Sources<'_>,
     location: LocationId,
-    call: &Straggler,
+    function: FunctionKey,
+    step: u64,
     job: &Job,
 ) -> Result<Option<TimeRange>> {
-    let (Some(step), Some(location)) = (call.step, sources.view.location(location)) else {
+    let Some(location) = sources.view.location(location) else {
         return Ok(None);
     };
     let mut search = Search {
         functions: &Unify::default().representatives(&sources.view.definitions().regions),
-        function: RegionId(call.function),
+        function: RegionId(function),
         before: step,
         stack: Vec::new(),
         found: None,

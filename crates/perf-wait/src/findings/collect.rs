@@ -5,16 +5,20 @@ use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
 use crate::device_collectives::{DeviceCollective, DeviceCollectives};
-use crate::stragglers::{StragglerKind, Stragglers};
+use crate::stragglers::{Straggler, StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
 use perf_core::{
-    CallPathId, Job, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange, TraceView,
+    CallPathId, Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange,
+    TraceView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most call paths whose balance is replayed.
 const MAX_BALANCED: usize = 3;
+
+/// Most ranks whose call of a slow step its window includes.
+const MAX_STEP_WINDOWS: usize = 16;
 
 /// Factor from which a location is slower than its peers.
 const MIN_FACTOR: f64 = 1.01;
@@ -189,7 +193,7 @@ impl Sources<'_> {
     pub(super) fn findings(&self, most: usize, job: &Job) -> Result<(Nanos, Vec<Finding>)> {
         let recorded = self.whatif.recorded()?;
         let mut found = self.delays(recorded, most, job)?;
-        found.extend(self.steps(recorded, most));
+        found.extend(self.steps(recorded, most, job)?);
         found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
         Ok((recorded, found))
@@ -315,7 +319,8 @@ impl Sources<'_> {
                     let threads = times.times.keys().copied();
                     let threads = threads.filter(|it| system.process(*it) == process);
                     let threads: Vec<LocationId> = threads.collect();
-                    finding.saved = self.saved(finding.cost, recorded, || {
+                    let later = finding.cost.saturating_sub(self.start_up(process));
+                    finding.saved = self.saved(later, recorded, || {
                         self.whatif.saved_without(&threads, None, job)
                     })?;
                 }
@@ -422,6 +427,17 @@ impl Sources<'_> {
         })
     }
 
+    /// Returns the time that streams wait for their first work from a process. Every run has such a start-up.
+    fn start_up(&self, process: Option<LocationGroupId>) -> Nanos {
+        let system = &self.activities.definitions().system;
+        let first = self.waits.states().iter().filter(|it| {
+            let cause = it.cause.map(|cause| system.process(cause.location));
+            it.pattern == Pattern::DeviceIdle && it.call.index == 0 && cause == Some(process)
+        });
+        let ticks = first.map(|it| u128::from(it.ticks)).sum();
+        self.activities.clock().total(ticks)
+    }
+
     /// Returns the locations that each location holds up.
     fn held_up(&self) -> BTreeMap<(LocationId, HeldUpBy), HeldUp> {
         let mut found: BTreeMap<(LocationId, HeldUpBy), HeldUp> = BTreeMap::new();
@@ -497,16 +513,31 @@ impl Sources<'_> {
     }
 
     /// Steps that are slow on most locations.
-    fn steps(&self, recorded: Nanos, most: usize) -> Vec<Finding> {
+    fn steps(&self, recorded: Nanos, most: usize, job: &Job) -> Result<Vec<Finding>> {
         let slow = self.stragglers.stragglers.iter();
         let slow = slow.filter(|it| it.kind == StragglerKind::Step);
-        let ranks = i64::try_from(self.ranks().len()).unwrap_or(i64::MAX).max(1);
-        let finding = |it: &crate::stragglers::Straggler| {
-            let saved = Nanos(it.lost.0 / ranks);
-            Some(Finding {
+        let ranks = self.ranks();
+        let count = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
+        let shown = ranks.len().div_ceil(MAX_STEP_WINDOWS).max(1);
+        let shown: Vec<LocationId> = ranks.into_iter().step_by(shown).collect();
+        let finding = |(it, step): (&Straggler, u64)| {
+            let saved = Nanos(it.lost.0 / count);
+            let mut window: Option<TimeRange> = None;
+            if share(saved, recorded) >= self.min_share {
+                for rank in &shown {
+                    let own = bad_calls::window(self, *rank, it.function, step, job)?;
+                    window = match (window, own) {
+                        (Some(all), Some(own)) => {
+                            TimeRange::new(all.start.min(own.start), all.end.max(own.end))
+                        }
+                        (all, own) => all.or(own),
+                    };
+                }
+            }
+            Ok(Finding {
                 kind: FindingKind::SlowStep {
                     function: RegionId(it.function),
-                    step: it.step?,
+                    step,
                 },
                 locations: Vec::new(),
                 own: None,
@@ -517,10 +548,11 @@ impl Sources<'_> {
                 cost: it.lost,
                 held_up: 0,
                 factor: Some(it.factor),
-                window: None,
+                window,
             })
         };
-        slow.filter_map(finding).take(most).collect()
+        let slow = slow.filter_map(|it| Some((it, it.step?)));
+        slow.take(most).map(finding).collect()
     }
 
     /// Time of MPI calls beyond their waiting, without the begin and end of MPI.

@@ -10,7 +10,7 @@
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
 //! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
 //! | late rank | an accelerator arrives last at collective operations | time between its arrivals and those before them |
-//! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads |
+//! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads, at most the time without work after the first launch |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
 //! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
@@ -307,7 +307,7 @@ impl Finding {
                 )
             }
             FindingKind::HostWork { location, path } => format!(
-                "accelerators are without work for {} since the host launches late, most of it after `{}` of {}; a host that takes no time saves at most {saved} ({share:.1} % of the run time)",
+                "accelerators are without work for {} because the host launches late, most of it after `{}` of {}; launches in time after the first one save at most {saved} ({share:.1} % of the run time)",
                 self.cost,
                 name(Some(path)),
                 label(location)
@@ -315,8 +315,12 @@ impl Finding {
             FindingKind::SlowStep { function, step } => {
                 let function = definitions.region_name(function);
                 let times = self.factor.unwrap_or(1.0);
+                let at = self
+                    .window
+                    .and_then(|it| activities.clock().nanos(it.start));
+                let at = at.map_or_else(String::new, |at| format!(" at {at}"));
                 format!(
-                    "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
+                    "call {step} of `{function}`{at} takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Training {
@@ -417,6 +421,20 @@ impl Findings {
 }
 
 impl FindingsPlan {
+    /// Returns the culprits of a training job whose operations are known, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn of_training(
+        &self,
+        training: &TrainingJob,
+        definitions: &Definitions,
+        job: &Job,
+    ) -> Result<Findings> {
+        training::findings(training, definitions, &self.0, job)
+    }
+
     /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
     ///
     /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities`, `waits` and
@@ -436,7 +454,7 @@ impl FindingsPlan {
         job: &Job,
     ) -> Result<Findings> {
         if let Some(training) = TrainingJob::of_trace(view, job)? {
-            return training::findings(&training, view.definitions(), &self.0, job);
+            return self.of_training(&training, view.definitions(), job);
         }
         // The sums of all calls are free again before the graph is built: both are large.
         let stragglers = {

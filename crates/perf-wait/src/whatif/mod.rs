@@ -306,13 +306,7 @@ impl<'a> WhatIf<'a> {
     /// Returns the exclusive time of locations in each call path, in ticks.
     pub(crate) fn path_times(&self, of: &[LocationId], job: &Job) -> Result<Vec<Vec<u64>>> {
         parallel::try_map(of.len(), |number| {
-            let mut times = vec![0; self.timelines.width()];
-            if let Some((first, last)) = self.activities.range() {
-                let timeline = self.timelines.read(of[number], &[], job)?;
-                timeline.add(first, last, &mut times);
-            }
-            times.truncate(self.timelines.paths());
-            Ok(times)
+            self.timelines.path_times(of[number], job)
         })
     }
 
