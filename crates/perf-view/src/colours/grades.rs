@@ -190,7 +190,7 @@ fn ink(on: Colour) -> Colour {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::colour_map::oklab;
+    use super::super::colour_map::oklab;
 
     #[test]
     fn lightness_rises_and_numbers_are_readable() {
