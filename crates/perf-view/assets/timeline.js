@@ -461,7 +461,7 @@ perfkit.view("timeline", (section, data) => {
       return picture;
     };
     list.replaceChildren(...part.legend.map(([name, colour, found]) => {
-      const text = element("span", {}, name + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
+      const text = element("span", { title: name }, perfkit.shortened(name, 72) + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
       return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
     }), remark);
     section.querySelectorAll("details tbody tr").forEach((line, row) => {

@@ -255,9 +255,9 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         })
         .collect();
     let mut order: Vec<usize> = (0..ids.len()).collect();
-    let mut open = vec![0..ids.len()];
-    while let Some(range) = open.pop() {
-        let Some(part) = order.get_mut(range.clone()).filter(|part| part.len() > 2) else {
+    let mut open = Vec::from([(0, ids.len())]);
+    while let Some((start, end)) = open.pop() {
+        let Some(part) = order.get_mut(start..end).filter(|part| part.len() > 2) else {
             continue;
         };
         let along = principal(&shares, part, states.len());
@@ -266,8 +266,8 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         let gap = |at: usize| along[&part[at]] - along[&part[at - 1]];
         let split = (1..part.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)).then(b.cmp(a)));
         if let Some(split) = split {
-            open.push(range.start..range.start + split);
-            open.push(range.start + split..range.end);
+            open.push((start, start + split));
+            open.push((start + split, end));
         }
     }
     order

@@ -64,14 +64,13 @@ pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
     }))
 }
 
-/// Returns the hues of all states that have time, as a remark.
-pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Option<String> {
+/// Returns the hues of all states that have time, each with its kind.
+pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec<String> {
     let states = totals.iter().filter(|(_, time)| *time > 0);
     let classes = states.filter_map(|(state, _)| Some(classes.name(state.class()?)));
     let kinds: BTreeSet<Kind> = classes.map(|name| palette.kind(name)).collect();
     let words = kinds.iter().map(|kind| kind.words());
-    let words: Vec<String> = words.map(|(hue, kind)| format!("{hue} {kind}")).collect();
-    (!words.is_empty()).then(|| format!("hues: {}", words.join(", ")))
+    words.map(|(hue, kind)| format!("{hue}: {kind}")).collect()
 }
 
 /// Returns the entries of the legend: states by time, then one entry for the states of each kind

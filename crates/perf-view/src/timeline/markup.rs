@@ -3,7 +3,7 @@
 use super::legend::Entry;
 use super::picture::busy_share;
 use super::pyramid::Node;
-use crate::{Theme, number, section};
+use crate::{Theme, number, section, shortened};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
@@ -59,8 +59,8 @@ pub(super) fn body(
                                 width="13" height="13" fill=(colour) {}
                         }
                     }
-                    span {
-                        (entry.name)
+                    span title=(entry.name) {
+                        (shortened(&entry.name, NAME))
                         @if let Some((share, nanos)) = entry.time {
                             " " (number::percent(share)) ", " (number::time(nanos))
                         }
@@ -88,6 +88,9 @@ pub(super) fn body(
         (table)
     }
 }
+
+/// Longest name in the legend, in characters. Names of kernels have hundreds.
+const NAME: usize = 72;
 
 /// Maximum number of rows of the text table.
 const TABLE: usize = 64;

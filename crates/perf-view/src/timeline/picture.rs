@@ -150,7 +150,7 @@ impl<'a> Picture<'a> {
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let mut entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
         let hues = legend::hues(&totals, classes, &palette);
-        entries.extend(hues.map(|text| Entry::remark(&text)));
+        entries.extend(hues.iter().map(|text| Entry::remark(text)));
         entries.extend(self.remarks(&paint));
         if layout.every > 1 {
             entries.push(Entry::remark(&format!(

@@ -374,10 +374,11 @@ impl<'a> View<'a> {
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
         let help = Self::help(levels.last().map(|level| level.columns), span);
-        let mut note: Vec<String> = legend::hues(&totals, classes, &palette)
-            .into_iter()
-            .map(|hues| format!("Colours: {hues}; each shade is a function."))
-            .collect();
+        let hues = legend::hues(&totals, classes, &palette).join(", ");
+        let mut note = Vec::new();
+        if !hues.is_empty() {
+            note.push(format!("Colours: {hues}. Each shade is a function."));
+        }
         note.extend(self.note(&nodes, roots));
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
@@ -589,8 +590,8 @@ impl<'a> View<'a> {
         let cut = nodes.iter().filter(|node| node.cut).count();
         if cut > 0 {
             note.push(format!(
-                "{cut} rows have more members than this page can hold and stay folded; group the streams in smaller rows to \
-                 unfold them."
+                "{cut} rows have more members than this page can hold and stay folded; a page of `perfkit serve` \
+                 unfolds them."
             ));
         }
         let missing = self.groups.rows().len().saturating_sub(roots);

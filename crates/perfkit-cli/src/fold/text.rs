@@ -3,7 +3,7 @@
 use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
-use perfkit::core::{Job, Nanos, Table, TimeRange};
+use perfkit::core::{Cell as Entry, Job, Nanos, Table, TimeRange};
 use perfkit::fold::{Cell, ClassId, MessageMatrix, Usage, Value as Shown};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,10 @@ impl View {
         };
         let table = matrix.table();
         let (rows, shown) = (table.rows(), table.rows().min(MOST_PAIRS));
+        let count = |row| match table.cell(row, "messages") {
+            Some(Entry::Unsigned(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+            _ => 0,
+        };
         writeln!(
             out,
             "  messages sent in the window, by row of sender and receiver:"
@@ -90,13 +94,13 @@ impl View {
             let text = |column| table.text_of(row, column);
             writeln!(
                 out,
-                "    {} -> {}: {} of {} in all, mean time {}",
+                "    {} -> {}: {}, {}, mean time {}",
                 shortened(&text("sender"), 32),
                 shortened(&text("receiver"), 32),
-                text("messages"),
+                counted(count(row), "message"),
                 text("bytes"),
                 match text("mean time") {
-                    time if time.is_empty() => "unknown".into(),
+                    time if time == "-" => "unknown".into(),
                     time => time,
                 },
             )?;
