@@ -15,6 +15,8 @@ pub enum Failure {
     Usage(String),
     /// Wrong input; exit code 1.
     Input(String),
+    /// A check of the command found what it searches for, such as a slower region; exit code 3.
+    Found(String),
     /// Failure to write to standard output, for example after `| head`.
     Output(io::Error),
     /// Text of `--help` or `--version`; exit code 0.
@@ -92,7 +94,7 @@ pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
 pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
 
 /// Runs the `main` of a program: prints errors to standard error, with the usage of `command`, and returns the
-/// exit code, 1 for wrong input and 2 for wrong usage.
+/// exit code: 1 for wrong input, 2 for wrong usage, and 3 if a check found what it searches for.
 pub fn main(command: Command, run: Run) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut out = BufWriter::new(io::stdout().lock());
@@ -102,10 +104,9 @@ pub fn main(command: Command, run: Run) -> ExitCode {
     };
     let outcome = match outcome {
         // The text is printed even if another output could not be written.
-        Err(Failure::Input(message)) => out
-            .flush()
-            .map_err(Failure::Output)
-            .and(Err(Failure::Input(message))),
+        Err(failure @ (Failure::Input(_) | Failure::Found(_))) => {
+            out.flush().map_err(Failure::Output).and(Err(failure))
+        }
         other => other.and_then(|()| Ok(out.flush()?)),
     };
     // The rest of the buffer cannot be written after an error.
@@ -117,6 +118,10 @@ pub fn main(command: Command, run: Run) -> ExitCode {
         }
         Err(Failure::Output(error)) => fail(1, &format!("writing the output failed: {error}")),
         Err(Failure::Input(message)) => fail(1, &message),
+        Err(Failure::Found(message)) => {
+            messages::error(&message);
+            ExitCode::from(3)
+        }
         Err(Failure::Usage(message)) if words.is_empty() => {
             messages::error(message.trim_end());
             ExitCode::from(2)

@@ -85,7 +85,10 @@ pub const TRACE: &str = "OTF2 (its anchor, .otf2, or its folder), Paraver (.prv)
 /// Returns a message if the text is not a time.
 pub fn time(text: &str) -> Result<Nanos, String> {
     recording::parse_time(text).map_err(|failure| match failure {
-        Failure::Usage(what) | Failure::Input(what) | Failure::Help(what) => what,
+        Failure::Usage(what)
+        | Failure::Input(what)
+        | Failure::Found(what)
+        | Failure::Help(what) => what,
         Failure::Output(error) => error.to_string(),
     })
 }

@@ -190,8 +190,9 @@ fn best(matrix: &Matrix) -> Vec<f64> {
 
 /// Computes the weighted mean of all votes on each pair. Informative callers that contradict a pair
 /// reduce the mean: the callers before by up to half, and the callers after by up to half again. They
-/// contradict a pair only if both clusters have a better partner, because a call that appears or
-/// vanishes changes the calls around its neighbours.
+/// contradict a pair only if both clusters have a partner with these callers, and one of them a better
+/// partner by the mean of all votes, because a call that appears, vanishes or changes its place
+/// changes the calls around its neighbours.
 fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     let ready: Vec<_> = votes
         .iter()
@@ -223,30 +224,47 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         let vote = votes.iter().find(|vote| vote.evaluator == evaluator);
         vote.map_or(f64::NAN, |vote| vote.matrix.at(i, j))
     };
-    Matrix::from_fn(a.clusters, b.clusters, |i, j| {
-        if a.sizes[i] == 0 || b.sizes[j] == 0 {
+    let is_present = |i: usize, j: usize| a.sizes[i] > 0 && b.sizes[j] > 0;
+    // Many calls have the same name, so the name alone contradicts nothing.
+    let is_coarse_call = |vote: &Vote| is_coarse && vote.evaluator != Evaluator::Within;
+    let plain = Matrix::from_fn(a.clusters, b.clusters, |i, j| {
+        if !is_present(i, j) {
             return f64::NAN;
         }
-        let (mut sum, mut weights, mut doubt) = (0.0, 0.0, 1.0);
+        let (mut sum, mut weights) = (0.0, 0.0);
         for (vote, weight, informative_cells) in &ready {
             let value = vote.matrix.at(i, j);
             if value.is_nan() {
                 continue;
             }
-            let mut weight = *weight;
-            // Many calls have the same name, so the name alone contradicts nothing.
-            let is_call = vote.evaluator != Evaluator::Within;
-            if is_coarse && is_call && informative_cells.is_some() {
-                weight *= COARSE;
-            } else if let Some((rows, columns, best_of_row, best_of_column)) = informative_cells {
-                let informs = (rows[i] + columns[j]) / 2.0;
-                weight *= informs;
-                if best_of_row[i] > BETTER && best_of_column[j] > BETTER {
-                    doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);
-                }
-            }
+            let weight = match informative_cells {
+                Some(_) if is_coarse_call(vote) => weight * COARSE,
+                Some((rows, columns, ..)) => weight * (rows[i] + columns[j]) / 2.0,
+                None => *weight,
+            };
             sum += weight * value;
             weights += weight;
+        }
+        if weights > 0.0 { sum / weights } else { 0.0 }
+    });
+    let (best_there, best_back) = (best(&plain), best(&plain.transposed()));
+    Matrix::from_fn(a.clusters, b.clusters, |i, j| {
+        if !is_present(i, j) {
+            return f64::NAN;
+        }
+        let here = plain.at(i, j);
+        let is_best = here >= best_there[i] && here >= best_back[j];
+        let mut doubt = 1.0;
+        for (vote, _, informative_cells) in &ready {
+            let value = vote.matrix.at(i, j);
+            if let Some((rows, columns, best_of_row, best_of_column)) = informative_cells
+                && !(value.is_nan() || is_best || is_coarse_call(vote))
+                && best_of_row[i] > BETTER
+                && best_of_column[j] > BETTER
+            {
+                let informs = (rows[i] + columns[j]) / 2.0;
+                doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);
+            }
         }
         let calls = [Evaluator::CallersBefore, Evaluator::CallersAfter].map(|of| value(of, i, j));
         let is_changed = calls.iter().any(|value| *value < CONTRADICTION)
@@ -262,11 +280,7 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
             doubt *= ELSEWHERE;
         }
-        if weights > 0.0 {
-            doubt * sum / weights
-        } else {
-            0.0
-        }
+        doubt * here
     })
 }
 

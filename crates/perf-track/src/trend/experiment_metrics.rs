@@ -20,6 +20,8 @@ use crate::{Bursts, ClusterId, Error, Frame, Result};
 pub struct Measured {
     /// Cluster of each burst.
     pub(super) labels: Vec<ClusterId>,
+    /// Thread of each burst; empty if unknown.
+    pub(super) threads: Vec<u32>,
     /// Metrics with their values.
     pub(super) columns: Vec<(Metric, Vec<f64>)>,
 }
@@ -30,8 +32,26 @@ impl Measured {
     pub fn new(labels: &[ClusterId]) -> Self {
         Measured {
             labels: labels.to_vec(),
+            threads: Vec::new(),
             columns: Vec::new(),
         }
+    }
+
+    /// Sets the thread of each burst, by a number that is the same in all experiments. Without it, all bursts
+    /// belong to one thread.
+    ///
+    /// # Errors
+    /// Returns an error if there is not one thread for each burst.
+    pub fn threads(mut self, threads: Vec<u32>) -> Result<Self> {
+        if threads.len() != self.labels.len() {
+            return Err(Error::Length {
+                what: "threads of bursts",
+                expected: self.labels.len(),
+                got: threads.len(),
+            });
+        }
+        self.threads = threads;
+        Ok(self)
     }
 
     /// Adds a metric with its value for each burst; NaN for a burst without the metric.
@@ -95,6 +115,10 @@ impl Measured {
         };
         let mut measured =
             Measured::new(labels).column("duration", "ns", pick(&bursts.durations())?)?;
+        let threads = rows
+            .iter()
+            .filter_map(|&row| bursts.rows().get(row as usize));
+        measured = measured.threads(threads.map(|burst| burst.thread).collect())?;
         for column in bursts
             .columns()
             .iter()

@@ -2,7 +2,8 @@
 //!
 //! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment, and computes
 //! power laws with a prediction for the next experiment ([`PowerLaw`]), the exact factors of a change
-//! of time ([`TimeChange`]), and degradations ([`Flag`]). All results can be converted to tables.
+//! of time ([`TimeChange`]), degradations ([`Flag`]), and regions that became slower between two versions of a
+//! program ([`VersionChange`]). All results can be converted to tables.
 //!
 //! ```
 //! use perf_core::Job;
@@ -49,6 +50,7 @@ mod flags;
 mod summary;
 mod table;
 mod trends;
+mod versions;
 
 pub use change::{Counters, TimeChange};
 pub use experiment_metrics::Measured;
@@ -56,3 +58,4 @@ pub use fit::{PowerLaw, Prediction};
 pub use flags::{Expect, Flag};
 pub use summary::Summary;
 pub use trends::{Metric, Trends};
+pub use versions::{Sample, VersionChange, VersionParams};

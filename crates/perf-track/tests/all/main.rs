@@ -26,3 +26,4 @@ mod track_hold_out;
 mod track_planted;
 mod track_presence;
 mod trend;
+mod versions;

@@ -10,7 +10,8 @@ use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::tracking::{
-    Observation, TrackChecked, Tracking, Windows, regroup_by_position, windows,
+    Callers, Observation, Threshold, TrackChecked, TrackParams, Tracking, Windows,
+    regroup_by_position, windows,
 };
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
@@ -46,6 +47,51 @@ pub struct ClusterOptions {
     /// Confidence below which no trend is reported for a tracked region; `None` for the default of
     /// [`Tracking::params`].
     pub min_confidence: Option<f64>,
+    /// Parameters of the comparison of clusters.
+    pub comparison: Comparison,
+}
+
+/// Parameters of the comparison of clusters of two experiments; `None` for the default of the mode.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// `true` if bursts are classified by distance.
+    pub distance: Option<bool>,
+    /// `true` if callers are compared.
+    pub callers: Option<bool>,
+    /// `true` if numbers of bursts are compared.
+    pub density: Option<bool>,
+    /// `true` if alignments are used.
+    pub sequences: Option<bool>,
+    /// Level of callers, 1 for the innermost; `None` for whole chains.
+    pub caller_level: Option<usize>,
+    /// Links that count in the published mode.
+    pub threshold: Option<Threshold>,
+    /// Smallest SPMD score for which an alignment is used in the published mode.
+    pub min_score: Option<f64>,
+}
+
+impl Comparison {
+    fn set(&self, mut params: TrackParams) -> TrackParams {
+        if let Some(yes) = self.distance {
+            params = params.use_distance(yes);
+        }
+        if let Some(yes) = self.callers {
+            params = params.use_callers(yes);
+        }
+        if let Some(yes) = self.density {
+            params = params.use_density(yes);
+        }
+        if let Some(yes) = self.sequences {
+            params = params.use_sequences(yes);
+        }
+        if let Some(threshold) = self.threshold {
+            params = params.threshold(threshold);
+        }
+        if let Some(score) = self.min_score {
+            params = params.min_score(score);
+        }
+        params
+    }
 }
 
 impl Default for ClusterOptions {
@@ -61,6 +107,7 @@ impl Default for ClusterOptions {
             windows: 1,
             split: true,
             min_confidence: None,
+            comparison: Comparison::default(),
         }
     }
 }
@@ -130,7 +177,7 @@ impl ClusterOptions {
     /// # Errors
     /// Returns [`Failure::Usage`] for a confidence out of range.
     pub fn tracking(&self) -> Result<TrackChecked, Failure> {
-        let mut params = self.mode().track(Tracking::params());
+        let mut params = self.comparison.set(self.mode().track(Tracking::params()));
         if let Some(least) = self.min_confidence {
             params = params.min_confidence(least);
         }
@@ -352,7 +399,11 @@ fn objects(
         let points = scaled.points().map_err(input)?;
         let rows = &clustered.rows;
         let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
-        let one = one.part_of(clustered.recording);
+        let mut one = one.part_of(clustered.recording);
+        if let Some(level) = options.comparison.caller_level {
+            let callers = Callers::level(clustered.frame.bursts(), rows, level).map_err(usage)?;
+            one = one.with_callers(callers, None).map_err(input)?;
+        }
         let one = one.align(clustered.frame.bursts(), rows, &align, &job);
         seen.push(one.map_err(input)?);
     }

@@ -153,7 +153,10 @@ fn distinct(sources: &mut [Source]) {
 /// Returns the message of a failure on one line.
 pub(super) fn text(failure: &Failure) -> String {
     let text = match failure {
-        Failure::Usage(text) | Failure::Input(text) | Failure::Help(text) => text.clone(),
+        Failure::Usage(text)
+        | Failure::Input(text)
+        | Failure::Found(text)
+        | Failure::Help(text) => text.clone(),
         Failure::Output(error) => error.to_string(),
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

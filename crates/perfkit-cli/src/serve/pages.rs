@@ -149,7 +149,10 @@ fn cells(served: &Served, query: &str, job: &Job) -> Answer {
 /// Returns the text of a failure.
 fn text(failure: Failure) -> String {
     match failure {
-        Failure::Usage(text) | Failure::Input(text) | Failure::Help(text) => text,
+        Failure::Usage(text)
+        | Failure::Input(text)
+        | Failure::Found(text)
+        | Failure::Help(text) => text,
         Failure::Output(error) => error.to_string(),
     }
 }

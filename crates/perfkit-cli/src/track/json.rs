@@ -88,6 +88,9 @@ struct Document<'a> {
     time_changes: Option<Table>,
     /// Flagged changes of tracked regions.
     flags: Table,
+    /// Changes between two versions; skipped without the option.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    versions: Option<Table>,
 }
 
 impl Report<'_> {
@@ -138,6 +141,7 @@ impl Report<'_> {
             work: self.counters.as_ref().map(|(work, _)| work.as_str()),
             time_changes: changes.transpose().map_err(input)?,
             flags: trends.flag_table(&self.flags),
+            versions: self.versions.as_ref().map(|of| of.table()),
         })
     }
 }

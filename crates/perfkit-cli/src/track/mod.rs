@@ -2,7 +2,9 @@
 
 mod findings;
 mod json;
+mod method;
 mod text;
+mod versions;
 
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;
@@ -43,6 +45,10 @@ pub struct Options {
     /// Confidence, 0 to 1, below which a tracked region is listed without its trend [default: 0.5]
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     min_confidence: Option<f64>,
+    #[command(flatten)]
+    method: method::MethodArgs,
+    #[command(flatten)]
+    versions: versions::VersionArgs,
     /// Tracked regions to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
@@ -60,11 +66,13 @@ pub struct Options {
 
 impl Options {
     fn clustering(&self) -> Result<ClusterOptions, Failure> {
+        let clustering = self.clustering.read()?;
         Ok(ClusterOptions {
             windows: self.windows,
             split: !self.whole,
             min_confidence: self.min_confidence,
-            ..self.clustering.read()?
+            comparison: self.method.read(clustering.mode())?,
+            ..clustering
         })
     }
 }
@@ -77,6 +85,9 @@ impl Options {
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let clustering = options.clustering()?;
+    let versions = options
+        .versions
+        .read(options.paths.len(), options.windows)?;
     if options.recolour.is_some() {
         different_names(&options.paths)?;
     }
@@ -115,11 +126,16 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     if let Some(folder) = &options.recolour {
         recolour(&series, folder)?;
     }
-    let report = Report::of(&series, &clustering)?;
+    let report = Report {
+        versions: versions.map(|of| of.compare(&series)).transpose()?,
+        ..Report::of(&series, &clustering)?
+    };
     if options.general.json {
-        return output::json(out, &report.json(clustering.mode())?);
+        output::json(out, &report.json(clustering.mode())?)?;
+    } else {
+        report.text(options.top, out)?;
     }
-    report.text(options.top, out)
+    report.versions.map_or(Ok(()), versions::Compared::outcome)
 }
 
 /// Returns the title of pictures and pages.
@@ -223,6 +239,8 @@ struct Report<'s> {
     counters: Option<(String, Counters)>,
     /// Flagged changes of tracked regions.
     flags: Vec<Flag>,
+    /// Changes between two versions; `None` without the option.
+    versions: Option<versions::Compared>,
     /// Confidence below which no trend of a tracked region is reported.
     min_confidence: f64,
 }
@@ -264,6 +282,7 @@ impl<'s> Report<'s> {
             series,
             counters: work,
             flags: flags.map_err(failure::input)?,
+            versions: None,
             min_confidence: clustering.tracking()?.min_confidence(),
         })
     }

@@ -12,8 +12,12 @@ use std::io::Write;
 
 impl Report<'_> {
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        self.growth(out)?;
-        self.words(top, out)?;
+        if self.versions.is_some() {
+            self.version_changes(out)?;
+        } else {
+            self.growth(out)?;
+            self.words(top, out)?;
+        }
         self.frames(out)?;
         self.balance(out)?;
         self.radii(out)?;
@@ -27,6 +31,9 @@ impl Report<'_> {
             return Ok(());
         }
         self.why(top, out)?;
+        if self.versions.is_some() {
+            return Ok(());
+        }
         self.changes(top, out)?;
         self.laws(top, out)?;
         self.worse(top, out)?;

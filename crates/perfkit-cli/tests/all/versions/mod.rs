@@ -5,6 +5,7 @@ mod program;
 use perf_testdata::xorshift::Xorshift;
 use perfkit::track::tracking::{Event, ObjectId};
 use perfkit_cli::command;
+use perfkit_cli::failure::Failure;
 use perfkit_cli::phases::series::{self, ClusterOptions, Series};
 use program::{Phase, Program, Recorded, Run, record, unit};
 use std::collections::BTreeMap;
@@ -392,6 +393,59 @@ fn recoloured_traces_need_different_names() {
     let failed = command::output(["track", "--recolour", &to, &a, &b]).expect_err("one name");
     assert!(format!("{failed:?}").contains("run.prv"), "{failed:?}");
     assert!(!out.exists());
+}
+
+/// A region of a new version that is 5 % slower is found among runs of both versions, and no other.
+#[test]
+fn slower_regions_are_found() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("versions-slower");
+    let old = Program::new(4, 8);
+    let mut new = old.clone();
+    new.body[2].ipc /= 1.05;
+    let runs = |program: &Program, name: &str, first: u64| -> Vec<String> {
+        let run = |seed: u64| {
+            let usual = Run {
+                tasks: 8,
+                iterations: 15,
+                callers: true,
+                names: true,
+                rotate: 0,
+                seed,
+            };
+            let path = record(program, usual, &folder, &format!("{name}{seed}")).path;
+            path.display().to_string()
+        };
+        (first..first + 3).map(run).collect()
+    };
+    let (old, new) = (
+        [runs(&old, "old", 1), runs(&old, "old", 4)],
+        runs(&new, "new", 7),
+    );
+    let track = |words: &[&str], runs: [&Vec<String>; 2]| {
+        let runs = runs.into_iter().flatten().map(String::as_str);
+        let words: Vec<&str> = words.iter().copied().chain(runs).collect();
+        command::output([&["track"], words.as_slice()].concat())
+    };
+    let failed = track(&["--versions"], [&old[0], &new]).expect_err("one is slower");
+    assert!(
+        matches!(&failed, Failure::Found(text) if text == "1 region became slower"),
+        "{failed:?}"
+    );
+    let same = track(&["--versions=3"], [&old[0], &old[1]]).expect("equal versions");
+    assert!(
+        same.starts_with("no region became slower\ntested: "),
+        "{same}"
+    );
+    assert!(track(&["--versions", "--tolerance", "20"], [&old[0], &new]).is_ok());
+    for words in [
+        ["--versions=6", "--whole"],
+        ["--versions", "--windows=2"],
+        ["--threshold=10", "--whole"],
+        ["--tolerance=3", "--whole"],
+    ] {
+        let failed = track(&words, [&old[0], &new]).expect_err("wrong usage");
+        assert!(matches!(failed, Failure::Usage(_)), "{words:?} {failed:?}");
+    }
 }
 
 #[test]
