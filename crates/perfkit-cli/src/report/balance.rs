@@ -1,7 +1,7 @@
 //! Findings of the report about the distribution of time: classes of regions, load imbalance, and call paths.
 
 use super::Part;
-use super::exclusive_times::{Class, PathTime, Times};
+use super::exclusive_times::{Class, PathTime, RUNNING, Times};
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
 use super::spread::{Spread, names, plural};
@@ -305,13 +305,17 @@ impl Balance<'_> {
                 .duration
                 .unwrap_or_else(|| times.total / times.threads.max(1) as f64);
             let spread = match (least, most) {
-                (Some(least), Some(most)) if least != most => format!(
-                    ", from {} on {} to {} on {}",
-                    percent(values[least] / per),
-                    times.members[least].label(),
-                    percent(values[most] / per),
-                    times.members[most].label()
-                ),
+                (Some(least), Some(most))
+                    if percent(values[least] / per) != percent(values[most] / per) =>
+                {
+                    format!(
+                        ", from {} on {} to {} on {}",
+                        percent(values[least] / per),
+                        times.members[least].label(),
+                        percent(values[most] / per),
+                        times.members[most].label()
+                    )
+                }
                 _ => String::new(),
             };
             let top = times.paths.iter().find(|path| path.class == class);
@@ -543,9 +547,12 @@ impl Balance<'_> {
         // The paths are in descending order of time, so that the first of a function is its largest.
         let paths = times.paths.iter();
         for path in paths.filter(|path| is_computing(path) || !computes) {
-            let found = functions
-                .entry(path.region.as_str())
-                .or_insert((0.0, 0, path));
+            // The state of a computing thread is no function.
+            let name = match path.region.as_str() {
+                RUNNING => path.name.as_str(),
+                region => region,
+            };
+            let found = functions.entry(name).or_insert((0.0, 0, path));
             found.0 += path.sum;
             found.1 += 1;
         }

@@ -435,7 +435,8 @@ fn members(profile: &Profile, cpus: &[LocationId]) -> Members {
                     Some(group) => {
                         let stated = group.properties.get("rank");
                         let stated = stated.and_then(|rank| rank.parse().ok());
-                        none(group.name.clone(), stated.or_else(|| number(&group.name)))
+                        let rank = stated.or_else(|| number(&group.name));
+                        none(group.name.clone(), rank.or_else(|| task(&group.name)))
                     }
                     None => none(name, None),
                 });
@@ -459,6 +460,12 @@ fn members(profile: &Profile, cpus: &[LocationId]) -> Members {
         _ => "thread",
     };
     (members, of, noun)
+}
+
+/// Returns the rank of a task of the only application of a Paraver trace, which counts tasks from 1.
+fn task(name: &str) -> Option<u64> {
+    let number: u64 = name.strip_prefix("TASK 1.")?.parse().ok()?;
+    number.checked_sub(1)
 }
 
 /// Returns the number in a name that contains exactly one number.
@@ -515,6 +522,8 @@ mod tests {
         assert_eq!(number("MPI Rank 12"), Some(12));
         assert_eq!(number("P#3"), Some(3));
         assert_eq!(number("node 1, rank 2"), None);
+        assert_eq!(task("TASK 1.1"), Some(0));
+        assert_eq!(task("TASK 2.1"), None);
         assert_eq!(number("main"), None);
     }
 }

@@ -95,6 +95,11 @@ impl Kind {
         )
     }
 
+    /// Returns `true` if the finding states a problem of the program.
+    pub fn is_problem(self) -> bool {
+        self != Kind::Loss && !self.is_description() && !self.is_about_recording()
+    }
+
     /// Returns `true` if the finding is about the recording. It limits the accuracy of other findings.
     pub fn is_about_recording(self) -> bool {
         matches!(self, Kind::ClockViolation | Kind::Repairs)
@@ -319,7 +324,7 @@ pub(super) fn percent(share: f64) -> String {
 
 /// Formats a time in nanoseconds. The digits of long times are grouped.
 pub(super) fn time(nanos: f64) -> String {
-    if (1e12..1e18).contains(&nanos) {
+    if (1e12..9.3e18).contains(&nanos) {
         return format!("{} s", grouped((nanos / 1e9).round() as u64));
     }
     Nanos(nanos.round() as i64).to_string()

@@ -21,13 +21,13 @@ impl Report {
         match self
             .findings
             .iter()
-            .filter(|finding| !finding.kind.is_description())
+            .filter(|finding| finding.kind.is_problem())
             .count()
         {
             0 => writeln!(out, "\nfindings: no problem was found")?,
             _ => writeln!(
                 out,
-                "\nfindings, by the share of the time that they concern; descriptions last"
+                "\nfindings: problems by the share of the time that they concern, then those about the recording, then descriptions"
             )?,
         }
         for finding in &self.findings {
@@ -167,7 +167,9 @@ impl Report {
             .text("files", files);
         let words = match items.iter().len() {
             0 => "No problem was found.",
-            _ => "Problems by share of the time, then descriptions of the run.",
+            _ => {
+                "Problems by share of the time, then findings about the recording, then descriptions of the run."
+            }
         };
         let findings = Section::items("findings", "Findings", words, &items).tall_half();
         let mut sections = vec![findings];

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::phases::series::{self, ClusterOptions, Series};
 use crate::pictures;
 use crate::recording::Recording;
-use crate::table::counted;
+use crate::table::{counted, grouped};
 use crate::track;
 use perfkit::track::ClusterId;
 use std::path::Path;
@@ -22,6 +22,8 @@ const MAX_PHASES: usize = 4;
 const MIN_REGION_SHARE: f64 = 0.02;
 /// Smallest factor by which a metric must become worse to be a finding.
 const MIN_FACTOR: f64 = 1.1;
+/// Largest number of bursts that a report clusters. The time of clustering grows faster than their number.
+const MAX_BURSTS: u64 = 300_000;
 /// Denominator of all shares.
 const CPU_TIME: &str = "CPU time of all bursts";
 
@@ -31,6 +33,13 @@ const CPU_TIME: &str = "CPU time of all bursts";
 /// Returns [`Failure`] if the trace has no bursts, or they cannot be clustered.
 pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     let mut part = Part::default();
+    if let Some(calls) = too_large(&source.opened()) {
+        part.skip(
+            "phases",
+            &format!("{calls}; run {}", source.command(&["cluster"], &[])),
+        );
+        return Ok(part);
+    }
     let series = series::track_opened(&source.opened(), &ClusterOptions::default())?;
     let (Some(frame), Some(tracked)) = (series.frames.first(), series.tracking.frames.first())
     else {
@@ -118,6 +127,19 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     Ok(part)
 }
 
+/// Describes the size of recordings with too many bursts for a report.
+fn too_large(opened: &[(&Path, &Recording)]) -> Option<String> {
+    // Each burst lies between two events.
+    let mut most = opened
+        .iter()
+        .map(|(_, recording)| recording.trace.len() as u64 / 2);
+    let bursts = most.find(|bursts| *bursts > MAX_BURSTS)?;
+    Some(format!(
+        "up to {} CPU bursts take long to cluster and are not clustered here",
+        grouped(bursts)
+    ))
+}
+
 /// Returns findings about the changes of the phases through several traces of one program.
 ///
 /// # Errors
@@ -128,6 +150,10 @@ pub(super) fn tracked(
     command: &str,
 ) -> Result<Part, Failure> {
     let mut part = Part::default();
+    if let Some(calls) = too_large(opened) {
+        part.skip("phases from run to run", &format!("{calls}; run {command}"));
+        return Ok(part);
+    }
     let options = ClusterOptions::default();
     let series = series::track_opened(opened, &options)?;
     let mut worse = Vec::new();

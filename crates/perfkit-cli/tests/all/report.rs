@@ -227,14 +227,11 @@ fn threads_of_a_static_schedule_are_imbalanced() {
         return;
     };
     let object = json(&[&file.display().to_string()], "report-threads.html");
-    let first = &findings(&object)[0];
-    assert_eq!(first["kind"], "uneven_call_path");
-    assert_eq!(
-        first["place"]["call_path"],
-        "mandelbrot._omp_fn.0 > Running"
-    );
-    let imbalance = &findings(&object)[1];
+    let imbalance = &findings(&object)[0];
     assert_eq!(imbalance["kind"], "load_imbalance");
+    let path = &findings(&object)[1];
+    assert_eq!(path["kind"], "uneven_call_path");
+    assert_eq!(path["place"]["call_path"], "mandelbrot._omp_fn.0 > Running");
     let ratio = imbalance["figure"]["value"].as_f64().unwrap();
     assert!((3.0..3.2).contains(&ratio), "{ratio}");
 }

@@ -179,15 +179,11 @@ impl Detected {
         for change in drift.map_or(&[][..], |drift| drift.changes()) {
             of.entry(change.function).or_default().push(*change);
         }
-        let calls = |id: FunctionId| {
-            let mut functions = self.functions.iter();
-            let found = functions.find(|(function, ..)| *function == id.0);
-            found.map_or(0, |(_, _, loss)| loss.calls)
-        };
         of.into_iter()
             .map(|(id, mut changes)| {
                 changes.sort_by_key(|change| change.step);
-                (self.report.calls.function_name(id), changes, calls(id))
+                let calls = self.report.losses.function(id).calls;
+                (self.report.calls.function_name(id), changes, calls)
             })
             .collect()
     }
