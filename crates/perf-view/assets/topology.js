@@ -4,13 +4,46 @@ perfkit.view("topology", (section, data) => {
   const find = (name) => section.querySelector(name);
   const axes = data.axes.map(([name, len, block, all]) => ({ name, len, block, all, low: 0, high: len - 1, role: "mean" }));
   const unpack = ([low, high, text]) => ({ low, high, bytes: perfkit.bytes(text) });
-  const grids = data.grids.map((grid) => ({ ...grid, kinds: grid.kinds.map(unpack) }));
+  // Exact values, if the page correlates them: 24 bits a cell.
+  const held = data.fields ? perfkit.bytes(data.fields.held) : null;
+  const exact = (data.fields?.values ?? []).map(([low, high, text]) => {
+    const bytes = perfkit.bytes(text), step = (high - low) / 16777215;
+    return Float64Array.from({ length: bytes.length / 3 }, (_, at) => low + step * (bytes[3 * at] + 256 * bytes[3 * at + 1] + 65536 * bytes[3 * at + 2]));
+  });
+  const coloured = (values) => {
+    let [low, high] = [Infinity, -Infinity];
+    values.forEach((value, at) => {
+      if (!held[at]) return;
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    });
+    const step = high > low ? 254 / (high - low) : 0;
+    return { low, high, bytes: Uint8Array.from(values, (value, at) => (held[at] ? 1 + Math.round(step * (value - low)) : 0)) };
+  };
+  const grids = data.grids.map((grid, at) => ({ ...grid, kinds: exact[at] ? [coloured(exact[at])] : grid.kinds.map(unpack) }));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
-  const state = { map: 0, kind: 0, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
+  const state = { map: 0, kind: 0, left: 0, filtered: false, weights: null, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
   // The list of a choice of axes: a bit an axis, the views, and the weights.
   const listOf = (mask) => data.lists.find(([own]) => own === mask);
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
+  // With exact values, lists are computed for any reference and any weights.
+  const MOST_LISTED = 12;
+  const correlator = exact.length ? perfkit.correlator(axes.map((axis) => axis.len), exact, data.fields.tolerance) : null;
+  const kin = new Set((data.fields?.kin ?? []).flatMap((others, one) => others.map((other) => one + "," + other)));
+  const areKin = (one, other) => kin.has(Math.min(one, other) + "," + Math.max(one, other));
+  state.weights = listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
+  let computed = null;
+  const compute = () => {
+    const begin = performance.now();
+    const found = correlator.rank(state.left, state.weights).filter(({ view }) => !areKin(state.left, view));
+    const top = found.slice(0, MOST_LISTED).filter(({ r }) => r !== 0);
+    computed = [state.mask, top.map(({ view, r, shift, unshifted }) => [view, r, shift, unshifted]), state.weights];
+    section.dataset.computed = JSON.stringify(top.map(({ view, r, shift }) => [grids[view].name, r, shift]));
+    section.dataset.took = Math.round(performance.now() - begin);
+    if (top.length) state.right = top[0].view;
+  };
+  const current = () => computed ?? listOf(state.mask);
   // A grid with a single long axis lies across the pane.
   if (axes.filter((axis) => axis.len > 1).length < 2) state.yaw = 0;
   // Views begin with the same callers and differ at their ends.
@@ -159,9 +192,15 @@ perfkit.view("topology", (section, data) => {
       ![[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]].every(([a, b, c]) => inside(cells.get([x + a, y + b, z + c].join()))));
   };
 
+  // A grid as recorded, or filtered by the weights of the axes.
+  const shown = (view) => {
+    if (!state.filtered || !correlator) return grids[view];
+    const { name, unit } = grids[view];
+    return { name: "filtered: " + name, unit, kinds: [coloured(correlator.filtered(view, state.weights))] };
+  };
   const fill = () => {
     const all = panes.map((pane, at) => {
-      pane.grid = grids[at ? state.right : 0];
+      pane.grid = shown(at ? state.right : state.left);
       pane.view = reduced(pane.grid);
       return ends(pane.view);
     });
@@ -273,15 +312,22 @@ perfkit.view("topology", (section, data) => {
     section.dataset.picked = cube.place.join();
   };
 
-  const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map });
+  // The values of the selected cube, after the grids have changed.
+  const redescribe = () => {
+    const cube = state.picked && panes[0].view.cells.get(state.picked.join());
+    if (cube) describe(panes[0], cube);
+  };
+
+  const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map, ...(computed ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
   const rows = () => {
-    const list = listOf(state.mask);
+    const list = current();
     section.dataset.mask = state.mask;
+    section.dataset.reference = state.left;
     // An axis can be switched where that choice has a list; its weight stands beside its name.
     boxes.forEach(({ box, label, axis }, at) => {
       const weight = list ? list[2][at] : 0;
       box.checked = Boolean((state.mask >> at) & 1);
-      box.disabled = !listOf(state.mask ^ (1 << at));
+      box.disabled = !correlator && !listOf(state.mask ^ (1 << at));
       label.title = box.disabled ? "The page has no list for this choice of axes; write another page with --axes." : "";
       label.lastChild.textContent = axis.name + (weight > 0 && weight < 1 ? ` × ${weight}` : "");
     });
@@ -295,17 +341,34 @@ perfkit.view("topology", (section, data) => {
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)));
     }));
     section.dataset.found = list ? list[1].length : 0;
+    if (!correlator) return;
+    find(".reference").value = state.left;
+    sliders.forEach(({ slider, text }, at) => {
+      slider.value = state.weights[at];
+      text.textContent = state.weights[at].toFixed(2);
+    });
+  };
+  // Another reference, or other weights: the list is computed again.
+  const change = () => {
+    state.mask = state.weights.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0);
+    compute();
+    rows();
+    waves();
+    fill();
+    redescribe();
+    link();
   };
 
   const waves = () => {
     const canvas = find(".waves");
     const plane = data.spectra[Number(find(".pair").value) || 0];
-    find(".spectrum").hidden = !plane;
-    if (!plane) return;
+    // The planes are those of the first reference.
+    find(".spectrum").hidden = !plane || state.left !== 0;
+    if (!plane || state.left !== 0) return;
     const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
     const side = Math.min(260, Math.max(120, canvas.parentElement.clientWidth));
     const [context] = perfkit.fit(canvas, side, side);
-    const table = waveTable, weights = listOf(state.mask)?.[2], f = (axis) => weights ? weights[axis] : 1;
+    const table = waveTable, weights = current()?.[2], f = (axis) => weights ? weights[axis] : 1;
     const weight = (row, column) => {
       const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
       return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;
@@ -371,6 +434,11 @@ perfkit.view("topology", (section, data) => {
   const boxes = axes.map((axis, at) => {
     const box = element("input", { type: "checkbox" });
     box.addEventListener("change", () => {
+      if (correlator) {
+        state.weights[at] = state.weights[at] > 0 ? 0 : 1;
+        change();
+        return;
+      }
       state.mask ^= 1 << at;
       const list = listOf(state.mask);
       if (list && list[1].length) state.right = list[1][0][0];
@@ -382,6 +450,38 @@ perfkit.view("topology", (section, data) => {
     return { box, axis, label: element("label", {}, box, element("span", {})) };
   });
   find(".filter").append(...boxes.map(({ label }) => label));
+  // A slider for the weight of each axis along which something can vary.
+  const sliders = !correlator ? [] : axes.map((axis, at) => {
+    const slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Weight of " + axis.name });
+    const text = element("output", {});
+    slider.addEventListener("input", () => {
+      state.weights[at] = Number(slider.value);
+      change();
+    });
+    if (axis.len > 1) boxes[at].label.after(slider, text);
+    return { slider, text };
+  });
+  if (correlator) {
+    const byMetric = new Map();
+    grids.forEach(({ name }, view) => {
+      const cut = name.lastIndexOf(", "), metric = name.slice(cut + 2);
+      if (!byMetric.has(metric)) byMetric.set(metric, []);
+      byMetric.get(metric).push(element("option", { value: view, title: name }, perfkit.shortened(name.slice(0, cut), 56, LEAF)));
+    });
+    find(".reference").append(...[...byMetric].map(([label, all]) => element("optgroup", { label }, ...all)));
+    find(".reference").addEventListener("change", (event) => { state.left = Number(event.target.value); change(); });
+    find(".swap").addEventListener("click", () => { state.left = state.right; change(); });
+    find(".filtered").addEventListener("change", (event) => { state.filtered = event.target.checked; fill(); redescribe(); });
+    const reference = grids.findIndex(({ name }) => name === asked.get("reference"));
+    const weights = (asked.get("weights") ?? "").split(",").map(Number);
+    if (weights.length === axes.length && weights.every((weight) => weight >= 0 && weight <= 1)) state.weights = weights;
+    if (reference >= 0) {
+      state.left = reference;
+      state.mask = state.weights.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0);
+      compute();
+      if (named >= 0) state.right = named;
+    }
+  }
   find(".map").addEventListener("change", (event) => { state.map = Number(event.target.value); fill(); link(); });
   find(".kind").addEventListener("change", (event) => { state.kind = Number(event.target.value); fill(); });
   find(".pair").addEventListener("change", waves);

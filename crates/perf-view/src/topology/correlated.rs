@@ -1,6 +1,7 @@
 //! [`View::correlated`]: page section with lists of correlated views from spectra, one list for
 //! each choice of axes.
 
+use super::fields::{self, Explored};
 use super::view::{Found, View, mask};
 use crate::{Error, Result, Unit};
 use perf_core::Job;
@@ -134,7 +135,73 @@ impl View {
             view.list(f, found)?;
             job.advance("rank", 1, choices.len() as u64);
         }
+        view.views = vec![reference; added.len() + 1];
+        for (from, at) in added {
+            if let Some(slot) = view.views.get_mut(at) {
+                *slot = from;
+            }
+        }
         Ok(view.chosen(f))
+    }
+
+    /// Adds the other views of the spectra, so that the page can take any view as reference and any
+    /// weights of the axes, and computes the list itself. Constant views and repeated ones are
+    /// skipped. The page then also draws filtered fields.
+    ///
+    /// Values have 24 bits, so correlations equal those of [`Spectra::correlate`] to 1e-6. Views
+    /// beyond 4.5 MB are skipped, and a note names their number. Pages of grids with merged cells
+    /// are not changed. `kin` returns `true` for two views of the spectra of which one contains the
+    /// other; the page hides them from the list of each other. `tolerance` is that of
+    /// [`RankParams::tolerance`].
+    ///
+    /// # Errors
+    ///
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    /// - Returns the errors of `grid`.
+    pub fn explored<T: Real>(
+        mut self,
+        spectra: &Spectra<T>,
+        grid: impl Fn(usize) -> Result<(String, Grid, Unit)>,
+        kin: impl Fn(usize, usize) -> bool,
+        tolerance: f64,
+        job: &Job,
+    ) -> Result<Self> {
+        let cells = spectra.plan().len();
+        let capacity = fields::capacity(cells);
+        if self.is_coarser() || self.views.len() > capacity {
+            return Ok(self);
+        }
+        let views = spectra.views().iter().enumerate();
+        let others = views.filter(|(at, view)| {
+            let is_useful = !view.is_skipped() && !view.is_constant() && view.same_as.is_none();
+            is_useful && !self.views.contains(at)
+        });
+        let others: Vec<usize> = others.map(|(at, _)| at).collect();
+        let all = self.views.len() + others.len();
+        for at in others.into_iter().take(capacity - self.views.len()) {
+            job.check()?;
+            let (name, values, unit) = grid(at)?;
+            self.add(name, values, unit)?;
+            self.views.push(at);
+        }
+        let mut pairs = Vec::new();
+        for (one, first) in self.views.iter().enumerate() {
+            job.check()?;
+            let others = self.views.iter().enumerate().skip(one + 1);
+            let related = others.filter(|(_, second)| kin(*first, **second));
+            pairs.extend(related.map(|(other, _)| (one, other)));
+        }
+        self.explored = Some(Explored {
+            kin: pairs,
+            tolerance,
+        });
+        let held = self.views.len();
+        Ok(match held < all {
+            true => self.note(format!(
+                "the page holds {held} of {all} different views, as many as fit; `perfkit correlate` compares all"
+            )),
+            false => self,
+        })
     }
 }
 

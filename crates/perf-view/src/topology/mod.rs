@@ -11,6 +11,7 @@
 #[cfg(feature = "spectral")]
 mod correlated;
 mod cubes;
+mod fields;
 mod merged_cells;
 mod spectrum;
 mod view;

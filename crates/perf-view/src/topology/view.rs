@@ -2,6 +2,7 @@
 //! views.
 
 use super::cubes::{self, Picture};
+use super::fields::{Explored, Fields};
 use super::merged_cells::{Coarse, MOST_CUBES, range};
 use super::spectrum::{self, Plane};
 use crate::encoding::base64;
@@ -61,6 +62,14 @@ pub struct View {
     most: usize,
     maps: Vec<ColourMap>,
     chosen: Option<u32>,
+    /// Number in the spectra of each grid of a ranking.
+    #[cfg_attr(
+        not(feature = "spectral"),
+        allow(dead_code, reason = "only spectra have views to explore")
+    )]
+    pub(super) views: Vec<usize>,
+    /// `Some` if the page computes correlations of its grids.
+    pub(super) explored: Option<Explored>,
 }
 
 /// Correlated views for one set of axis weights.
@@ -83,7 +92,10 @@ struct Shown {
     grid: Grid,
 }
 
-const SCRIPT: &str = include_str!("../../assets/topology.js");
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/correlator.js"),
+    include_str!("../../assets/topology.js")
+);
 const STYLE: &str = include_str!("../../assets/topology.css");
 
 impl View {
@@ -98,6 +110,8 @@ impl View {
             notes: Vec::new(),
             names: Vec::new(),
             chosen: None,
+            views: Vec::new(),
+            explored: None,
             heading: "Topology".into(),
             id: "topology".into(),
             most: MOST_CUBES,
@@ -226,7 +240,8 @@ impl View {
         for shown in &self.grids {
             job.check()?;
             let coarse = Coarse::of(&shown.grid, self.most);
-            grids.push(GridData::of(shown, &coarse));
+            let is_exact = self.explored.is_some() && !coarse.is_coarser();
+            grids.push(GridData::of(shown, (!is_exact).then_some(&coarse)));
             first.get_or_insert(coarse);
             job.advance("cubes", 1, self.grids.len() as u64);
         }
@@ -246,6 +261,7 @@ impl View {
             waves: map_data(&[ColourMap::BlueYellow]),
             coarser: coarse.is_coarser(),
             spectra: spectrum::planes(&coarse).iter().map(plane_data).collect(),
+            fields: self.fields(&coarse),
         })?;
         let body = self.body(&coarse)?;
         Ok(Section::new(
@@ -256,6 +272,22 @@ impl View {
             data,
             SCRIPT,
             STYLE,
+        ))
+    }
+
+    /// Returns `true` if the page merges cells.
+    #[cfg(feature = "spectral")]
+    pub(super) fn is_coarser(&self) -> bool {
+        let first = self.grids.first();
+        first.is_some_and(|shown| Coarse::of(&shown.grid, self.most).is_coarser())
+    }
+
+    /// Returns the values of the grids if the page correlates them.
+    fn fields(&self, coarse: &Coarse) -> Option<Fields> {
+        let explored = self.explored.as_ref().filter(|_| !coarse.is_coarser())?;
+        Some(Fields::of(
+            self.grids.iter().map(|shown| &shown.grid),
+            explored,
         ))
     }
 
@@ -311,7 +343,10 @@ impl View {
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
-            "Cubes show values as recorded, without a filter.".to_string(),
+            match self.explored.is_some() && !coarse.is_coarser() {
+                true => "Cubes show values as recorded; filtered fields are deviations from the mean.".to_string(),
+                false => "Cubes show values as recorded, without a filter.".to_string(),
+            },
             "In the spectrum, lighter is stronger and frequency 0 is in the middle. The line marks where the filter \
              passes half; filtered frequencies are dimmed."
                 .to_string(),
@@ -339,6 +374,13 @@ impl View {
             div.stage {
                 div.found {
                     h3 { "Correlated views" }
+                    @if self.explored.is_some() && !coarse.is_coarser() {
+                        div.explore.tools role="group" aria-label="Reference" {
+                            label { "Reference " select.reference {} }
+                            button.swap type="button" { "Selected view as reference" }
+                            label { input.filtered type="checkbox"; "Draw filtered fields" }
+                        }
+                    }
                     div.filter role="group" aria-label="Axes of the correlation, with their weights" {}
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
@@ -435,6 +477,9 @@ struct Data<'a> {
     coarser: bool,
     /// Axes, lengths and values of each plane.
     spectra: Vec<([usize; 2], [usize; 2], String)>,
+    /// Values of the grids, if the page correlates them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Fields>,
 }
 
 #[derive(Serialize)]
@@ -446,11 +491,12 @@ struct GridData<'a> {
 }
 
 impl<'a> GridData<'a> {
-    fn of(shown: &'a Shown, coarse: &Coarse) -> Self {
-        let kinds = if coarse.is_coarser() {
-            vec![&coarse.mean, &coarse.max, &coarse.spread]
-        } else {
-            vec![&coarse.mean]
+    /// Describes a grid; without `coarse`, its values are among the fields.
+    fn of(shown: &'a Shown, coarse: Option<&Coarse>) -> Self {
+        let kinds = match coarse {
+            None => Vec::new(),
+            Some(coarse) if coarse.is_coarser() => vec![&coarse.mean, &coarse.max, &coarse.spread],
+            Some(coarse) => vec![&coarse.mean],
         };
         GridData {
             name: &shown.name,
