@@ -216,29 +216,22 @@ impl Trends {
             "versions",
             "Change of each tracked region between versions.",
         )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            changes.iter().map(|it| it.object.0),
-        ))
-        .with(Column::floats(
+        .unsigned("tracked region", "", changes.iter().map(|it| it.object.0))
+        .floats(
             "share of the time",
             "%",
             changes.iter().map(|it| 100.0 * it.share),
-        ))
+        )
         .with(floats("factor", &|it| Some(it.factor)))
         .with(floats("factor low", &|it| Some(it.interval?.0)))
         .with(floats("factor high", &|it| Some(it.interval?.1)))
         .with(floats("probability", &|it| it.probability))
         .with(floats("detectable factor", &|it| it.detectable))
-        .with(Column::text("samples", samples))
+        .text("samples", samples)
         .with(counts("old samples", 0))
         .with(counts("new samples", 1))
         .with(floats("factor of bursts", &|it| Some(it.bursts)))
-        .with(Column::flags(
-            "slower",
-            changes.iter().map(|it| it.is_slower),
-        ))
+        .flags("slower", changes.iter().map(|it| it.is_slower))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::phases::experiments::usage;
 use crate::phases::series::Series;
 use crate::table::{self, counted};
 use clap::Args;
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use perfkit::track::trend::{Sample, Trends, VersionChange, VersionParams};
 use std::io::Write;
 
@@ -221,28 +221,14 @@ impl Report<'_> {
             "versions",
             "Change of each tracked region between versions.",
         )
-        .with(Column::unsigned("region", "", all().map(|it| it.object.0)))
-        .with(Column::floats(
-            "time",
-            "%",
-            all().map(|it| 100.0 * it.share),
-        ))
-        .with(Column::text("factor", all().map(|it| fixed(it.factor))))
-        .with(Column::text(
-            "95 % interval",
-            all().map(|it| range(it.interval)),
-        ))
-        .with(Column::floats(
-            "probability",
-            "",
-            all().map(|it| it.probability),
-        ))
-        .with(Column::text(
-            "detectable from",
-            all().map(|it| it.detectable.map(fixed)),
-        ))
-        .with(Column::floats("bursts", "", all().map(|it| it.bursts)))
-        .with(Column::text("", judged));
+        .unsigned("region", "", all().map(|it| it.object.0))
+        .floats("time", "%", all().map(|it| 100.0 * it.share))
+        .text("factor", all().map(|it| fixed(it.factor)))
+        .text("95 % interval", all().map(|it| range(it.interval)))
+        .floats("probability", "", all().map(|it| it.probability))
+        .text("detectable from", all().map(|it| it.detectable.map(fixed)))
+        .floats("bursts", "", all().map(|it| it.bursts))
+        .text("", judged);
         table::print(out, &table, 60)?;
         writeln!(out)?;
         Ok(())
