@@ -94,7 +94,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let series = series::track(&options.paths, &clustering)?;
     if series.frames.len() == 1 {
         messages::say(
-            "note: one frame has nothing to be tracked to: name several recordings, or --windows N",
+            "note: one experiment has nothing to be tracked to: name several recordings, or --windows N",
         );
     }
     let failed = |path: &PathBuf| {

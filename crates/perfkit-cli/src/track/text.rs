@@ -26,7 +26,7 @@ impl Report<'_> {
         if self.series.frames.len() < 2 {
             writeln!(
                 out,
-                "\none frame: there is nothing to track it to; give more recordings, or --windows N"
+                "\none experiment: there is nothing to track it to; give more recordings, or --windows N"
             )?;
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Report<'_> {
         };
         writeln!(
             out,
-            "\nradius of a neighbourhood, as found for each frame{one}"
+            "\nradius of a neighbourhood, as found for each experiment{one}"
         )?;
         for (name, choice) in found {
             writeln!(out, "  {name}: {}", radius::sentence(choice))?;

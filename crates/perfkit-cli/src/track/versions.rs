@@ -57,7 +57,7 @@ impl VersionArgs {
                 "--versions: windows of one run are not runs; leave out --windows".into(),
             );
         }
-        if old.is_none() && recordings % 2 != 0 {
+        if old.is_none() && !recordings.is_multiple_of(2) {
             return usage(format!(
                 "--versions: {} cannot be halved; --versions=N names the number of the old version",
                 counted(recordings, "recording")
