@@ -183,9 +183,10 @@ impl Sum<'_> {
             .map(|(time, cause)| format!("{} {}", words(*cause), percent(time / idle)))
             .collect();
         let unknown = self.sum(|device| device.idle(Cause::Unknown));
-        let causes = match unknown >= UNKNOWN_CAUSE * idle {
-            true => "The causes are unknown, because launches are not recorded".into(),
-            false => format!("Causes, as shares of the idle time: {}", causes.join(", ")),
+        let causes = if unknown >= UNKNOWN_CAUSE * idle {
+            "The causes are unknown, because launches are not recorded".into()
+        } else {
+            format!("Causes, as shares of the idle time: {}", causes.join(", "))
         };
         let worst = self.devices.iter().max_by(|one, other| {
             let share = |device: &Device| device.all_idle() as f64 / device.utilisation.span as f64;
@@ -241,9 +242,10 @@ impl Sum<'_> {
             format!("{} {}", words(cause), time(self.nanos(range.len() as f64)))
         });
         let causes: Vec<_> = causes.collect();
-        let causes = match gap.parts().all(|(cause, _)| cause == Cause::Unknown) {
-            true => String::new(),
-            false => format!(": {}", causes.join(", ")),
+        let causes = if gap.parts().all(|(cause, _)| cause == Cause::Unknown) {
+            String::new()
+        } else {
+            format!(": {}", causes.join(", "))
         };
         let share = gap.range.len() as f64 / self.span;
         let sentence = format!(

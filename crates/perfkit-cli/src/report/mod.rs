@@ -170,9 +170,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             let Remark {
                 recording, text, ..
             } = remark;
-            match text.contains(recording.as_str()) {
-                true => text.clone(),
-                false => format!("{recording}: {text}"),
+            if text.contains(recording.as_str()) {
+                text.clone()
+            } else {
+                format!("{recording}: {text}")
             }
         });
         return Err(Failure::Input(reasons.collect::<Vec<_>>().join("\n")));
