@@ -3,7 +3,7 @@
 use crate::{Error, Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
 use perf_core::{Job, LocationKind, TimeRange, parallel};
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// Order of rows that belong to one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +24,9 @@ pub enum RowOrder {
 
 /// Number of rotations of the power iteration. Rows that are still mixed after them hardly differ.
 const ROTATIONS: usize = 24;
+/// Bound on the number of parts that contain a row, on average. Parts that are not split any more
+/// stay sorted along the last axis.
+const MOST_VISITS: usize = 64;
 
 impl Groups {
     /// Sorts the rows, and the members of each group, by their states in `window`.
@@ -255,19 +258,25 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         })
         .collect();
     let mut order: Vec<usize> = (0..ids.len()).collect();
-    let mut open = Vec::from([(0, ids.len())]);
-    while let Some((start, end)) = open.pop() {
+    let mut open = VecDeque::from([(0, ids.len())]);
+    let mut left = MOST_VISITS.saturating_mul(ids.len());
+    while let Some((start, end)) = open.pop_front() {
         let Some(part) = order.get_mut(start..end).filter(|part| part.len() > 2) else {
             continue;
         };
+        // Rows without clear groups split off one by one.
+        left = left.saturating_sub(part.len());
+        if left == 0 {
+            break;
+        }
         let along = principal(&shares, part, states.len());
         let Some(along) = along else { continue };
         part.sort_by(|a, b| along[a].total_cmp(&along[b]).then(a.cmp(b)));
         let gap = |at: usize| along[&part[at]] - along[&part[at - 1]];
         let split = (1..part.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)).then(b.cmp(a)));
         if let Some(split) = split {
-            open.push((start, start + split));
-            open.push((start + split, end));
+            open.push_back((start, start + split));
+            open.push_back((start + split, end));
         }
     }
     order

@@ -76,9 +76,7 @@ impl View<'_> {
             return None;
         }
         // A transition takes at least two bytes.
-        if self.transitions_within(budget / 2).is_none() {
-            return None;
-        }
+        self.transitions_within(budget / 2)?;
         let states = totals.iter().filter_map(|(state, _)| state.class());
         let mut numbered = Numbered {
             classes: Vec::new(),

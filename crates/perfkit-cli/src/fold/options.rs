@@ -202,17 +202,19 @@ impl Options {
     /// Returns the parameters of the fold without an operation.
     pub(crate) fn params(&self) -> FoldParams {
         let params = self.rules.params().columns(self.columns);
-        match self.exact {
-            true => params.selection(Selection::Exact),
-            false => params,
+        if self.exact {
+            params.selection(Selection::Exact)
+        } else {
+            params
         }
     }
 
     /// Returns the parameters of the page, or `None` if they are the default.
     pub(crate) fn page_rules(&self) -> Option<FoldParams> {
-        match self.exact {
-            true => Some(self.params()),
-            false => self.rules.changed(),
+        if self.exact {
+            Some(self.params())
+        } else {
+            self.rules.changed()
         }
     }
 
