@@ -2,7 +2,7 @@
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{
-    bursts, cluster, convert, correlate, detect, fold, inspect, new_crate, report, track,
+    bursts, cluster, convert, correlate, detect, fold, inspect, new_crate, profile, report, track,
     utilisation, wait,
 };
 use clap::{CommandFactory, Parser, Subcommand};
@@ -38,6 +38,7 @@ enum Command {
     Detect(detect::Options),
     Utilisation(utilisation::Options),
     Convert(convert::Options),
+    Profile(profile::Options),
     #[cfg(feature = "serve")]
     Serve(crate::serve::Options),
     #[cfg(feature = "live")]
@@ -65,6 +66,7 @@ impl Cli {
             Command::Detect(options) => detect::run(&options, out),
             Command::Utilisation(options) => utilisation::run(&options, out),
             Command::Convert(options) => convert::run(&options, out),
+            Command::Profile(options) => profile::run(&options, out),
             #[cfg(feature = "serve")]
             Command::Serve(options) => crate::serve::run(&options, out),
             #[cfg(feature = "live")]

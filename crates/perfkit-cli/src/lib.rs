@@ -27,6 +27,7 @@ pub mod options;
 pub mod output;
 pub mod phases;
 pub mod pictures;
+pub mod profile;
 pub mod progress;
 pub mod recording;
 pub mod report;

@@ -8,6 +8,7 @@ mod list;
 mod options;
 mod pictures;
 mod relations;
+mod scales;
 mod views;
 
 pub use options::Options;
@@ -37,7 +38,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         .chain(&options.write_topology)
         .chain(options.files.all())
     {
-        failure::spare(&options.file, written)?;
+        for read in std::iter::once(&options.file).chain(&options.more) {
+            failure::spare(read, written)?;
+        }
+    }
+    if !options.more.is_empty() {
+        return scales::run(options, out);
     }
     let opened = recording::profile(&options.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
@@ -137,8 +143,15 @@ pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
     ])
 }
 
-/// Finds a call path by its number or by the names of its regions.
-fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
+/// Finds the call path of an option by its number or by the names of its regions.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if there is no such call path, or several end in the names.
+pub(crate) fn call_path(
+    profile: &Profile,
+    text: &str,
+    option: &str,
+) -> Result<CallPathId, Failure> {
     let count = profile.calls().paths().len();
     let ids = || (0..count).filter_map(CallPathId::from_index);
     let name = |at| profile.calls().name(at, profile.regions());
@@ -150,7 +163,7 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
                 Some(last) => format!("numbers go from 0 to {last}"),
                 None => "the profile has none".into(),
             };
-            Failure::Input(format!("--path {number}: no such call path; {what}"))
+            Failure::Input(format!("{option} {number}: no such call path; {what}"))
         });
     }
     let same: Vec<_> = ids().filter(|path| name(*path) == text).take(3).collect();
@@ -162,7 +175,7 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
             let others: Vec<_> = others.iter().map(|path| path.0.to_string()).collect();
             let (first, others) = (path.0, others.join(", "));
             messages::say(&format!(
-                "note: --path {text} is call path {first}, and {others} is of that name too"
+                "note: {option} {text} is call path {first}, and {others} is of that name too"
             ));
             return Ok(*path);
         }
@@ -212,5 +225,5 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         0 => "no such call path".into(),
         count => format!("{count} call paths end in it"),
     };
-    Err(Failure::Input(format!("--path {text}: {what}; {hint}")))
+    Err(Failure::Input(format!("{option} {text}: {what}; {hint}")))
 }

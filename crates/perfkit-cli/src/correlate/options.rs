@@ -21,6 +21,9 @@ pub struct Options {
         "Profile (.cubex, .cube, a TAU folder, .ppk), or recording with events, whose calls make a profile: {TRACE}"
     ))]
     pub(crate) file: PathBuf,
+    /// Further profiles, such as runs of other sizes: with --path, a table of each correlation over all profiles
+    #[arg(value_name = "MORE", requires = "path")]
+    pub(crate) more: Vec<PathBuf>,
     /// Call path to compare with, written with ` > `, or its number [default: all pairs of views are compared without
     /// shift, and those that correlate beyond chance are printed as sentences]
     #[arg(long, value_name = "PATH")]

@@ -4,7 +4,7 @@
 //! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.
 
 mod by_rank;
-mod profile;
+pub(crate) mod profile;
 mod severities;
 mod severity_table;
 pub mod trace;

@@ -409,7 +409,7 @@ impl<'a> ProfileSummary<'a> {
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the metric does not exist.
-pub(super) fn selected(
+pub(crate) fn selected(
     profile: &Profile,
     (metric, scope): (Option<&str>, Option<Scope>),
 ) -> Result<(Option<MetricId>, Scope), Failure> {

@@ -87,7 +87,8 @@ pub struct Combined {
     pub moved: Vec<Vec<CallPathId>>,
 }
 
-/// Subtracts the second profile from the first one. Differences of unsigned metrics are signed.
+/// Subtracts the second profile from the first one. Differences of unsigned metrics are signed; they
+/// saturate at the limits of 64 bits, which wrapped hardware counters exceed.
 ///
 /// # Errors
 /// Returns [`Error::TooMany`] if the united trees exceed the range of ids, and

@@ -77,7 +77,7 @@ impl List {
         let Some(path) = &options.path else {
             return Err(Failure::Usage("--path selects the reference".into()));
         };
-        let reference = call_path(profile, path)?;
+        let reference = call_path(profile, path, "--path")?;
         let Views {
             profile,
             topology,
@@ -225,6 +225,16 @@ impl List {
         ))
     }
 
+    /// Returns the relative difference within which magnitudes of r count as equal.
+    pub(super) fn tolerance(&self) -> f64 {
+        self.params.tolerance()
+    }
+
+    /// Returns `true` if one view contains the other and kin are hidden.
+    pub(super) fn are_kin(&self, one: usize, other: usize) -> bool {
+        !self.shows_kin && self.kin.are_kin(one, other)
+    }
+
     /// Returns `true` if a view is kin of the reference: one contains the other, or they are equal.
     fn is_kin(&self, found: &Match) -> bool {
         let views = self.spectra.views();
@@ -256,6 +266,13 @@ impl List {
         shown.take(top).collect()
     }
 
+    /// Returns all views in their order, and `true` for those that are listed.
+    pub(super) fn with_kin(&self) -> impl Iterator<Item = (bool, &Match)> {
+        let listed: BTreeSet<usize> = self.listed_positions(&self.matches).into_iter().collect();
+        let matches = self.matches.iter().enumerate();
+        matches.map(move |(at, found)| (listed.contains(&at), found))
+    }
+
     /// Returns the view that correlates best.
     pub(super) fn best(&self) -> Option<&Match> {
         self.shown(1).first().map(|(_, found)| *found)
@@ -263,7 +280,7 @@ impl List {
 
     /// Returns `true` if the order is by the largest R, as in the paper, instead of the largest
     /// |R|.
-    fn is_paper(&self) -> bool {
+    pub(super) fn is_paper(&self) -> bool {
         self.params.score() == Score::Paper
     }
 

@@ -1,0 +1,205 @@
+//! Subcommand `profile`: profiles that are computed from other profiles.
+
+mod options;
+mod summary;
+
+pub use options::Options;
+
+use crate::correlate::call_path;
+use crate::failure::{self, Failure, Outcome, input};
+use crate::findings;
+use crate::inspect::severity_table;
+use crate::messages;
+use crate::output;
+use crate::progress::Bar;
+use crate::recording;
+use options::{Operation, Output};
+use perfkit::core::algebra::{self, Combined};
+use perfkit::core::{Job, Profile};
+use perfkit::formats::cube;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use summary::{Operand, Summary};
+
+/// Largest size of a specification in bytes.
+const MAX_SPECIFICATION: u64 = 1 << 20;
+
+/// Computes a profile, prints its summary, and writes it on request.
+///
+/// # Errors
+/// Returns [`Failure::Usage`] if an output would replace an input or the specification has no rule,
+/// and [`Failure::Input`] if a profile cannot be read or a call path does not exist.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    match &options.operation {
+        Operation::Diff(two) => {
+            let files = [two.file.clone(), two.subtrahend.clone()];
+            let apply = |profiles: &[Profile], job: &Job| match profiles {
+                [one, other] => algebra::difference(one, other, job),
+                _ => algebra::mean(profiles, job),
+            };
+            several(("diff", two.collapse), &files, apply, &two.output, out)
+        }
+        Operation::Mean(many) => {
+            let kind = ("mean", many.collapse);
+            several(kind, &many.files, algebra::mean, &many.output, out)
+        }
+        Operation::Merge(many) => {
+            let kind = ("merge", many.collapse);
+            several(kind, &many.files, algebra::merge, &many.output, out)
+        }
+        Operation::Min(many) => {
+            let kind = ("min", many.collapse);
+            several(kind, &many.files, algebra::minimum, &many.output, out)
+        }
+        Operation::Max(many) => {
+            let kind = ("max", many.collapse);
+            several(kind, &many.files, algebra::maximum, &many.output, out)
+        }
+        Operation::Cut(cut) => {
+            let paths = |profile: &Profile, names: &[String], option: &str| {
+                let path = |name: &String| call_path(profile, name, option);
+                names.iter().map(path).collect::<Result<Vec<_>, _>>()
+            };
+            let apply = |profile: &Profile, job: &Job| {
+                let roots = paths(profile, &cut.root, "--root")?;
+                let pruned = paths(profile, &cut.prune, "--prune")?;
+                algebra::cut(profile, &roots, &pruned, job).map_err(input)
+            };
+            single("cut", &[&cut.file], apply, &cut.output, out)
+        }
+        Operation::Remap(remap) => {
+            let apply = |profile: &Profile, job: &Job| {
+                let rules = specification(&remap.spec)?;
+                for (name, pattern) in &rules {
+                    let mut regions = profile.regions().iter();
+                    if !regions.any(|region| perfkit::core::fits(pattern, &region.name)) {
+                        messages::say(&format!("note: `{name} = {pattern}` matches no region"));
+                    }
+                }
+                algebra::rename(profile, &rules, job).map_err(input)
+            };
+            let files = [remap.file.as_path(), remap.spec.as_path()];
+            single("remap", &files, apply, &remap.output, out)
+        }
+    }
+}
+
+/// Computes a profile from several ones.
+fn several(
+    (name, is_collapsed): (&'static str, bool),
+    files: &[PathBuf],
+    apply: impl Fn(&[Profile], &Job) -> perfkit::core::Result<Combined>,
+    output: &Output,
+    out: &mut dyn Write,
+) -> Outcome {
+    prepare(output, files.iter().map(PathBuf::as_path))?;
+    let mut profiles = Vec::new();
+    for file in files {
+        let opened = recording::profile(file)?;
+        findings::tell(&opened.diagnostics, &opened.counts);
+        let profile = opened.profile;
+        profiles.push(match is_collapsed {
+            true => algebra::collapse(&profile).map_err(input)?,
+            false => profile,
+        });
+    }
+    let combined = apply(&profiles, &Bar::job()).map_err(input)?;
+    let operands = files.iter().zip(&profiles).zip(&combined.moved);
+    let operands = operands
+        .map(|((file, profile), moved)| Operand::new(file, profile, moved))
+        .collect();
+    let summary = Summary::of(name, &combined.profile, Some(&combined), operands, output)?;
+    finish(&combined.profile, &summary, output, out)
+}
+
+/// Computes a profile from one profile, which is the first of `files`.
+fn single(
+    name: &'static str,
+    files: &[&Path],
+    apply: impl Fn(&Profile, &Job) -> Result<Profile, Failure>,
+    output: &Output,
+    out: &mut dyn Write,
+) -> Outcome {
+    prepare(output, files.iter().copied())?;
+    let Some(file) = files.first() else {
+        return Ok(());
+    };
+    let opened = recording::profile(file)?;
+    findings::tell(&opened.diagnostics, &opened.counts);
+    let profile = apply(&opened.profile, &Bar::job())?;
+    let operand = Operand::new(file, &opened.profile, &[]);
+    let summary = Summary::of(name, &profile, None, vec![operand], output)?;
+    finish(&profile, &summary, output, out)
+}
+
+/// Applies the general options, and checks that no output replaces an input.
+fn prepare<'a>(output: &Output, files: impl Iterator<Item = &'a Path> + Clone) -> Outcome {
+    output.general.apply()?;
+    for written in output.output.iter().chain(&output.csv) {
+        for read in files.clone() {
+            failure::spare(read, written)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the requested files and the summary.
+fn finish(
+    profile: &Profile,
+    summary: &Summary<'_>,
+    output: &Output,
+    out: &mut dyn Write,
+) -> Outcome {
+    if let Some(path) = &output.output {
+        output::whole(path, |to| {
+            let options = cube::WriteOptions::new();
+            let lost = cube::write(profile, to, &options, &Bar::job()).map_err(input)?;
+            findings::tell(&lost, &Default::default());
+            Ok(())
+        })?;
+    }
+    let table = || severity_table(profile, profile.regions());
+    output::csv(output.csv.as_ref(), table)?;
+    if output.general.json {
+        output::json(out, &summary.json(output.top))
+    } else {
+        summary.text(output.top, out)
+    }
+}
+
+/// Reads the rules of a specification.
+fn specification(path: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let failed = |what: String| Failure::Input(format!("--spec {}: {what}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    if size.len() > MAX_SPECIFICATION {
+        return Err(failed(format!(
+            "{} bytes: the limit is {MAX_SPECIFICATION}",
+            size.len()
+        )));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let mut rules = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let rule = text.split_once('=');
+        let rule = rule.map(|(name, pattern)| (name.trim(), pattern.trim()));
+        match rule {
+            Some((name, pattern)) if !name.is_empty() && !pattern.is_empty() => {
+                rules.push((name.to_owned(), pattern.to_owned()));
+            }
+            _ => {
+                return Err(failed(format!(
+                    "line {line}: expected `NEW NAME = PATTERN`, such as `MPI = MPI_*`, got `{text}`"
+                )));
+            }
+        }
+    }
+    if rules.is_empty() {
+        let what = "no rule; expected lines such as `MPI = MPI_*`";
+        return Err(failed(what.into()));
+    }
+    Ok(rules)
+}
