@@ -3,6 +3,7 @@
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::LOOK;
 use crate::detect::{Losses, Place};
+use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
 use crate::{
@@ -40,6 +41,8 @@ pub struct Monitor {
     judgements: Vec<Judgement>,
     /// Time lost by anomalies.
     losses: Losses,
+    /// New modes, slow ranks and slow phases.
+    lasting: Lasting,
     /// Anomalies per step of each rank.
     ranks: Ranks,
     /// Longest calls that were not judged.
@@ -142,6 +145,7 @@ impl Monitor {
             detector,
             judgements: Vec::new(),
             losses: Losses::default(),
+            lasting: Lasting::default(),
             ranks: Ranks::default(),
             unjudged: Unjudged::default(),
             steps: None,
@@ -180,6 +184,21 @@ impl Monitor {
         self.detector.set_threshold(nobody, None)?;
         self.rules.push((pattern.into(), Some(threshold)));
         Ok(self)
+    }
+
+    /// Accepts [new modes](crate::lost_time::NewMode) of functions whose name matches a pattern as
+    /// normal, for a reason that results state. Default: a mode is normal once it has half of all calls
+    /// of its function.
+    pub fn accept(mut self, pattern: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.lasting.accept(pattern.into(), reason.into());
+        self
+    }
+
+    /// Sets the number of steps that are [compared as one](crate::lost_time::Peers::grouped) to find slow
+    /// ranks and phases. Must be set before the first step. Default: 1.
+    pub fn compare_steps(mut self, steps: u64) -> Self {
+        self.lasting.group(steps);
+        self
     }
 
     /// Records anomalies with their context. Default: only counts are kept.
@@ -294,6 +313,11 @@ impl Monitor {
         &self.losses
     }
 
+    /// Returns the new modes, slow ranks and slow phases so far.
+    pub fn lasting(&self) -> &Lasting {
+        &self.lasting
+    }
+
     /// Returns the anomalies per step of each rank so far.
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
@@ -401,6 +425,7 @@ impl Monitor {
             calls: self.calls,
             detector: self.detector,
             losses: self.losses,
+            lasting: self.lasting,
             ranks: self.ranks,
             drift: self.drift,
             store,
@@ -473,7 +498,12 @@ impl Monitor {
                 let paths = calls.iter().map(|call| call.path);
                 self.losses.add(place, samples, judgements, paths);
             }
+            let judgements = self.judgements.get(rows.clone()).unwrap_or_default();
+            let rank = (key.program, key.rank);
+            self.lasting
+                .add(&self.calls, rank, rows.clone(), judgements);
         }
+        self.lasting.end(&self.calls, is_step);
         self.job.check()?;
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);
