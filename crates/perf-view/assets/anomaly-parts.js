@@ -67,7 +67,7 @@ const perfkitAnomaly = (() => {
       const key = row(one.rank) * columns + column(one.step);
       if (!shown.has(key)) shown.set(key, one);
     }
-    const most = cells.length ? cells[0].lost : 1, least = Math.max(most / 1e4, cells.length ? cells[cells.length - 1].lost : 1, 1);
+    const most = cells.length ? cells[0].lost : 1, least = Math.max(most / 1e3, 1);
     const wide = inside[2] / columns, high = inside[3] / rows;
     const place = (one) => [inside[0] + column(one.step) * wide, inside[1] + row(one.rank) * high];
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
