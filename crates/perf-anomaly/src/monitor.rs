@@ -1,11 +1,13 @@
 //! [`Monitor`]: event sink that converts events to calls, judges them and collects all results.
 
+mod shared;
+
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::LOOK;
 use crate::detect::{Losses, Place};
 use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
-use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
+use crate::server::{Client, Exchange, Ranks, StepStats};
 use crate::{
     Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Tail,
     Unfinished, Unjudged,
@@ -13,7 +15,7 @@ use crate::{
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
 };
-use std::ops::Range;
+use shared::Shared;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -73,57 +75,6 @@ pub struct Monitor {
     job: Job,
     /// First error of the store or server.
     error: Option<Error>,
-}
-
-/// Object-safe interface of a client with any exchange.
-trait Shared: std::fmt::Debug + Send {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced>;
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]);
-    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>>;
-    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()>;
-    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()>;
-    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool>;
-    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
-}
-
-impl<E: Exchange> Shared for Client<E> {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced> {
-        Client::step(self, calls, judged, own)
-    }
-
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
-        Client::count(self, calls, judged);
-    }
-
-    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
-        Client::merged_rows(self, calls)
-    }
-
-    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()> {
-        Client::catch_up(self, calls, own)
-    }
-
-    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()> {
-        Client::learn_apart(self, own, is_over)
-    }
-
-    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool> {
-        Client::receive(self, calls, own)
-    }
-
-    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
-        Client::finish(self, calls, own)
-    }
 }
 
 /// Number of steps for which statistics are kept for each rank.
