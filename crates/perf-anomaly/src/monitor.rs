@@ -1,10 +1,13 @@
 //! [`Monitor`]: event sink that converts events to calls, judges them and collects all results.
 
+mod shared;
+
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::LOOK;
 use crate::detect::{Losses, Place};
+use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
-use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
+use crate::server::{Client, Exchange, Ranks, StepStats};
 use crate::{
     Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Tail,
     Unfinished, Unjudged,
@@ -12,7 +15,7 @@ use crate::{
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
 };
-use std::ops::Range;
+use shared::Shared;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -40,6 +43,8 @@ pub struct Monitor {
     judgements: Vec<Judgement>,
     /// Time lost by anomalies.
     losses: Losses,
+    /// New modes, slow ranks and slow phases.
+    lasting: Lasting,
     /// Anomalies per step of each rank.
     ranks: Ranks,
     /// Longest calls that were not judged.
@@ -72,57 +77,6 @@ pub struct Monitor {
     error: Option<Error>,
 }
 
-/// Object-safe interface of a client with any exchange.
-trait Shared: std::fmt::Debug + Send {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced>;
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]);
-    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>>;
-    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()>;
-    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()>;
-    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool>;
-    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
-}
-
-impl<E: Exchange> Shared for Client<E> {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced> {
-        Client::step(self, calls, judged, own)
-    }
-
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
-        Client::count(self, calls, judged);
-    }
-
-    fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
-        Client::merged_rows(self, calls)
-    }
-
-    fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()> {
-        Client::catch_up(self, calls, own)
-    }
-
-    fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()> {
-        Client::learn_apart(self, own, is_over)
-    }
-
-    fn receive(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<bool> {
-        Client::receive(self, calls, own)
-    }
-
-    fn finish(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
-        Client::finish(self, calls, own)
-    }
-}
-
 /// Number of steps for which statistics are kept for each rank.
 const HISTORY: usize = 128;
 
@@ -142,6 +96,7 @@ impl Monitor {
             detector,
             judgements: Vec::new(),
             losses: Losses::default(),
+            lasting: Lasting::default(),
             ranks: Ranks::default(),
             unjudged: Unjudged::default(),
             steps: None,
@@ -180,6 +135,21 @@ impl Monitor {
         self.detector.set_threshold(nobody, None)?;
         self.rules.push((pattern.into(), Some(threshold)));
         Ok(self)
+    }
+
+    /// Accepts [new modes](crate::lost_time::NewMode) of functions whose name matches a pattern as
+    /// normal, for a reason that results state. Default: a mode is normal once it has half of all calls
+    /// of its function.
+    pub fn accept(mut self, pattern: impl Into<String>, reason: impl Into<String>) -> Self {
+        self.lasting.accept(pattern.into(), reason.into());
+        self
+    }
+
+    /// Sets the number of steps that are [compared as one](crate::lost_time::Peers::grouped) to find slow
+    /// ranks and phases. Must be set before the first step. Default: 1.
+    pub fn compare_steps(mut self, steps: u64) -> Self {
+        self.lasting.group(steps);
+        self
     }
 
     /// Records anomalies with their context. Default: only counts are kept.
@@ -294,6 +264,11 @@ impl Monitor {
         &self.losses
     }
 
+    /// Returns the new modes, slow ranks and slow phases so far.
+    pub fn lasting(&self) -> &Lasting {
+        &self.lasting
+    }
+
     /// Returns the anomalies per step of each rank so far.
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
@@ -401,6 +376,7 @@ impl Monitor {
             calls: self.calls,
             detector: self.detector,
             losses: self.losses,
+            lasting: self.lasting,
             ranks: self.ranks,
             drift: self.drift,
             store,
@@ -473,7 +449,12 @@ impl Monitor {
                 let paths = calls.iter().map(|call| call.path);
                 self.losses.add(place, samples, judgements, paths);
             }
+            let judgements = self.judgements.get(rows.clone()).unwrap_or_default();
+            let rank = (key.program, key.rank);
+            self.lasting
+                .add(&self.calls, rank, rows.clone(), judgements);
         }
+        self.lasting.end(&self.calls, is_step);
         self.job.check()?;
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);

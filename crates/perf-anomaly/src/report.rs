@@ -3,6 +3,7 @@
 
 use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};
+use crate::lost_time::{Lasting, LostTime};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
 use crate::server::Ranks;
 use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
@@ -34,6 +35,8 @@ pub struct Report {
     pub detector: Box<dyn Detector>,
     /// Time lost by function, path, rank and step.
     pub losses: Losses,
+    /// New modes, slow ranks and slow phases.
+    pub lasting: Lasting,
     /// Anomalies per step of each rank.
     pub ranks: Ranks,
     /// Longest call of each function that was not judged.
@@ -78,6 +81,11 @@ impl From<Unfinished> for Error {
 }
 
 impl Report {
+    /// Returns the time lost by single calls, new modes, slow ranks and slow phases.
+    pub fn lost_time(&self) -> LostTime {
+        self.lasting.lost_time(&self.losses)
+    }
+
     /// [Judges again](crate::provenance::prune) the recorded calls with the final model, and
     /// updates losses, ranks and the reduction. Anomalies that were not recorded keep their
     /// judgements. The budget of the recorder applies to the remaining records. Returns `None`

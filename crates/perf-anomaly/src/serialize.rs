@@ -2,6 +2,7 @@
 //! JSON keys.
 
 use crate::calls::CallFlags;
+use crate::lost_time::NewMode;
 use crate::provenance::Reduction;
 use crate::server::{RankSummary, Ranking, Ranks};
 use crate::{Change, Drift, FunctionId, Functions, Loss, Losses, Report};
@@ -90,9 +91,15 @@ impl Serialize for Report {
         let changes: Option<&[Change]> = self.drift.as_ref().map(Drift::changes);
         let reduction: Option<&Reduction> = self.store.as_ref().map(|(_, reduction)| reduction);
         let losses: &Losses = &self.losses;
-        let mut report = to.serialize_struct("Report", 7)?;
+        let mut report = to.serialize_struct("Report", 11)?;
         report.serialize_field("detector", self.detector.name())?;
         report.serialize_field("losses", losses)?;
+        let (modes, peers) = (self.lasting.modes(), self.lasting.peers());
+        let modes: Vec<&NewMode> = modes.all().collect();
+        report.serialize_field("lost_time", &self.lost_time())?;
+        report.serialize_field("new_modes", &modes)?;
+        report.serialize_field("slow_ranks", &peers.slow_ranks())?;
+        report.serialize_field("slow_phases", &peers.slow_phases())?;
         report.serialize_field("ranks", &self.ranks)?;
         report.serialize_field("changes", &changes)?;
         report.serialize_field("health", &self.calls.health())?;

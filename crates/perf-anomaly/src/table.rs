@@ -1,6 +1,7 @@
 //! Conversion of judgements, losses, changes, models and reports to tables.
 
 use crate::calls::{Calls, StreamHealth};
+use crate::lost_time::{NewMode, SlowPhase, SlowRank};
 use crate::server::{RankSummary, Ranking};
 use crate::{
     Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report, UnjudgedCall,
@@ -437,6 +438,8 @@ impl Report {
     /// * `ranks by anomalies` of [`RankSummary::table`], in descending order of the total;
     /// * `models` of [`facts_table`](crate::facts_table), for the functions in descending order of
     ///   time lost;
+    /// * `slow ranks` of [`SlowRank::table`], `slow phases` of [`SlowPhase::table`] and `new modes` of
+    ///   [`NewMode::table`];
     /// * `changes` of [`Change::table`], if the report has a drift;
     /// * `reduction` of [`Reduction::table`](crate::provenance::Reduction::table), if there was a recorder;
     /// * `health` of [`StreamHealth::table`].
@@ -452,7 +455,8 @@ impl Report {
     /// }
     /// let tables = watch.into_sink().finish()?.tables();
     /// let names: Vec<&str> = tables.iter().map(|table| table.name()).collect();
-    /// assert_eq!(names, ["functions", "call paths", "ranks", "steps", "ranks by anomalies", "models", "health"]);
+    /// assert_eq!(names, ["functions", "call paths", "ranks", "steps", "ranks by anomalies", "models", "slow ranks",
+    ///     "slow phases", "new modes", "health"]);
     /// assert_eq!(tables[5].text_of(0, "fact"), "calls");
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
@@ -469,6 +473,13 @@ impl Report {
             .iter()
             .map(|(name, facts)| (name.as_str(), facts.as_slice()));
         tables.push(facts_table(named));
+        let (peers, modes) = (self.lasting.peers(), self.lasting.modes());
+        tables.push(SlowRank::table(&peers.slow_ranks(), &self.calls));
+        tables.push(SlowPhase::table(&peers.slow_phases(), &self.calls));
+        tables.push(NewMode::table(
+            &modes.all().collect::<Vec<_>>(),
+            &self.calls,
+        ));
         if let Some(drift) = &self.drift {
             tables.push(Change::table(drift.changes(), &self.calls));
         }

@@ -33,6 +33,70 @@ const perfkitAnomaly = (() => {
       ...(between > 0 ? [element("span", { class: "gap" }, count(between) + " more ranks")] : []), ...tail.map((at) => bar(at, true)));
   };
 
+  // Time lost by rank and step, in abnormal calls and on slow ranks.
+  const lostCells = (data) => {
+    const cells = new Map();
+    const add = (rank, step, found, lost) => {
+      const key = rank + " " + step, one = cells.get(key) || { rank, step, found: 0, lost: 0 };
+      one.found += found;
+      one.lost += lost;
+      cells.set(key, one);
+    };
+    for (const [rank, list] of data.steps) for (const [step, found, lost] of list) if (lost > 0) add(rank, step, found, lost);
+    for (const [rank, first, last, lost] of data.slow || []) {
+      // Long runs have groups of steps; few of them are enough for a picture.
+      const parts = Math.min(64, last - first + 1);
+      for (let at = 0; at < parts; at++) add(rank, first + Math.floor(((last - first + 1) * at) / parts), 0, lost / parts);
+    }
+    return [...cells.values()].sort((a, b) => b.lost - a.lost || a.rank - b.rank || a.step - b.step);
+  };
+
+  // Heat map of the time lost by rank and step. Ranks and steps that share a pixel show the most of one. Returns what is at a place.
+  const heat = (canvas, width, data, { chosen, step, cells }) => {
+    const ranks = data.ranks.length, height = Math.round(Math.min(420, Math.max(150, ABOVE + BELOW + 14 * ranks)));
+    const [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    let [first, last] = [Infinity, -Infinity];
+    for (const [, list] of data.steps) for (const [at] of list) [first, last] = [Math.min(first, at), Math.max(last, at)];
+    for (const one of cells) [first, last] = [Math.min(first, one.step), Math.max(last, one.step)];
+    if (first > last) [first, last] = [0, 0];
+    const rows = Math.max(1, Math.min(ranks, Math.floor(inside[3]))), columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2)));
+    const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1)), row = (rank) => Math.floor((rank * rows) / Math.max(1, ranks));
+    const shown = new Map();
+    // The worst cells come first.
+    for (const one of cells) {
+      const key = row(one.rank) * columns + column(one.step);
+      if (!shown.has(key)) shown.set(key, one);
+    }
+    const most = cells.length ? cells[0].lost : 1, least = Math.max(most / 1e3, 1);
+    const wide = inside[2] / columns, high = inside[3] / rows;
+    const place = (one) => [inside[0] + column(one.step) * wide, inside[1] + row(one.rank) * high];
+    const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
+    const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
+    for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
+    const words = cells.length ? `Time lost by rank and step: at most ${time(most)}, logarithmic` : "Time lost by rank and step: none";
+    chart(context, inside, { x: x.ticks, y: labels, xName: "step", yName: "rank", title: words });
+    context.fillStyle = perfkit.variable("alarm");
+    for (const one of shown.values()) {
+      const share = most > least ? Math.log(Math.max(1, one.lost / least)) / Math.log(most / least) : 1;
+      context.globalAlpha = 0.12 + 0.88 * share;
+      const [px, py] = place(one);
+      context.fillRect(px, py, Math.max(1, wide - (wide > 4 ? 1 : 0)), Math.max(1, high - (high > 4 ? 1 : 0)));
+    }
+    context.globalAlpha = 1;
+    const marked = chosen === null ? (step === null ? cells[0] : null) : cells.find((one) => one.rank === chosen && (step === null || one.step === step));
+    if (marked) {
+      const [px, py] = place(marked);
+      context.strokeStyle = perfkit.variable("ink");
+      context.lineWidth = 2;
+      context.strokeRect(px - 1, py - 1, Math.max(4, wide) + 1, Math.max(4, high) + 1);
+    }
+    canvas.setAttribute("aria-label", words + (cells.length ? `; the worst is step ${cells[0].step} of ${data.ranks[cells[0].rank].name}` : ""));
+    return (px, py) => {
+      if (px < inside[0] || py < inside[1] || px >= inside[0] + inside[2] || py >= inside[1] + inside[3]) return null;
+      return shown.get(Math.floor((py - inside[1]) / high) * columns + Math.floor((px - inside[0]) / wide)) || null;
+    };
+  };
+
   // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
   const steps = (canvas, width, data, { by, top, chosen, step }) => {
     const height = Math.min(320, Math.max(260, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
@@ -244,5 +308,5 @@ const perfkitAnomaly = (() => {
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };
 
-  return { ranked, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
+  return { ranked, heat, lostCells, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
 })();

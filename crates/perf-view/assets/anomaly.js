@@ -10,15 +10,17 @@ perfkit.view("anomaly", (section, data) => {
     by: within(whole("by"), data.statistics) || 0, rank: within(whole("rank"), data.ranks), step: whole("step"),
     function: within(whole("function"), data.functions), call: within(whole("call"), data.calls), x: 0, y: 1, focus: null,
   };
-  // The worst call is selected at first.
-  if (state.rank === null && state.step === null && state.function === null && state.call === null) {
-    const worst = data.calls.findIndex((call) => call.is !== "normal");
-    if (worst >= 0) state.call = worst;
-  }
   const nameOf = (call) => data.names[call.call[0]];
   const of = (call) => data.ranks.findIndex((rank) => rank.program === call.program && rank.rank === call.rank);
   const places = new Map(data.calls.map((call) => [call, of(call)]));
   const here = (call) => (state.rank === null || places.get(call) === state.rank) && (state.step === null || call.step === state.step);
+  const cells = parts.lostCells(data), heatBox = find(".heat");
+  // The worst call of the worst rank and step is selected at first.
+  if (state.rank === null && state.step === null && state.function === null && state.call === null) {
+    const abnormal = data.calls.filter((call) => call.is !== "normal");
+    const worst = abnormal.find((call) => cells.length && places.get(call) === cells[0].rank && call.step === cells[0].step) || abnormal[0];
+    if (worst) state.call = data.calls.indexOf(worst);
+  }
   const model = (call) => (state.function === null ? true : data.names[call.model] === data.functions[state.function].name);
 
   data.statistics.forEach(([name], at) => byBox.append(element("option", { value: at }, name)));
@@ -32,8 +34,9 @@ perfkit.view("anomaly", (section, data) => {
     const columns = getComputedStyle(find(name)).gridTemplateColumns.split(" ");
     return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])) || 0);
   };
-  let points = [], marks = [], stackPlaces = [];
+  let points = [], marks = [], stackPlaces = [], cellAt = () => null;
   const overview = () => {
+    cellAt = parts.heat(heatBox, Math.max(260, Math.floor(find(".tools").getBoundingClientRect().width)), data, { chosen: state.rank, step: state.step, cells });
     const top = Number(topBox.value);
     parts.ranking(ranksBox, data, { by: state.by, top, lowest: lowest.checked, chosen: state.rank }, (at) => {
       go({ rank: at === state.rank ? null : at, step: null });
@@ -136,6 +139,16 @@ perfkit.view("anomaly", (section, data) => {
   };
   const sayStep = (one) => { status.textContent = `${data.ranks[one.rank].name}, step ${one.step}: ${count(one.found)} abnormal calls, ${time(one.lost)} lost.`; };
   const sayCall = (one) => { status.textContent = `${nameOf(one)} on rank ${one.rank}, step ${one.step}: ${one.is}, ${time(one.time)}${one.expected === null ? "" : ", expected " + time(one.expected)}, score ${one.score.toFixed(1)}.`; };
+  const cellOf = (event) => {
+    const bounds = heatBox.getBoundingClientRect();
+    return cellAt(event.clientX - bounds.left, event.clientY - bounds.top);
+  };
+  heatBox.addEventListener("pointermove", (event) => { const one = cellOf(event); if (one) sayStep(one); });
+  heatBox.addEventListener("click", (event) => {
+    const one = cellOf(event);
+    if (one) go({ rank: one.rank, step: one.step });
+  });
+  heatBox.addEventListener("pointerleave", tell);
   stepsBox.addEventListener("pointermove", (event) => { const one = nearest(stepsBox, points, event); if (one) sayStep(one); });
   stepsBox.addEventListener("click", (event) => {
     const one = nearest(stepsBox, points, event);
@@ -167,6 +180,7 @@ perfkit.view("anomaly", (section, data) => {
     });
   };
   const ordered = () => points.filter((one) => state.rank === null || one.rank === state.rank).sort((a, b) => a.step - b.step || a.rank - b.rank);
+  keys(heatBox, () => cells, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));
 

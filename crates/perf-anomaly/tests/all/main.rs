@@ -14,6 +14,7 @@ mod damage;
 mod drift;
 mod experience;
 mod laws;
+mod lost_time;
 mod monitor;
 mod naive;
 mod oracle;

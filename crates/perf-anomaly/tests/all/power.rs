@@ -73,7 +73,7 @@ fn gamma(random: &mut Random) -> f64 {
 
 /// Shapes; planted calls of the heavy ones, and of gamma distributed times, have a probability of
 /// 1e-7.
-const SHAPES: [Shape; 17] = [
+const SHAPES: [Shape; 18] = [
     ("normal, 10 %", deviations(1e6, 1e5), |s| {
         1e6 + 1e5 * s.random.normal()
     }),
@@ -85,6 +85,10 @@ const SHAPES: [Shape; 17] = [
     }),
     ("two modes", deviations(2e6, 4e4), |s| {
         [1e6, 2e6][s.random.below(2) as usize] * (1.0 + 0.02 * s.random.normal())
+    }),
+    ("two modes, 1 in 20", Planted::At(2e7), |s| {
+        let usual = if s.random.below(20) == 0 { 8e6 } else { 1e6 };
+        usual * (1.0 + 0.02 * s.random.normal())
     }),
     ("constant, 10 to 6 ticks", deviations(1e5, 1e3), |_| 1e5),
     ("lognormal, 0.3", Planted::At(1e6 * 4.755), |s| {

@@ -19,6 +19,7 @@ impl Anomalies {
     /// | `ranks` | program, rank, name, numbers of calls, of calls too slow, of these beyond experience and of calls too fast, and one value for each statistic |
     /// | `others` | number of ranks that are only in `rest` |
     /// | `steps` | index in `ranks` of each rank that is shown individually, and its steps: step number, anomalies, time lost |
+    /// | `slow` | time that slow ranks lost: index in `ranks`, first and last step, time lost |
     /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
     /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, and the distribution of run times |
     /// | `names` | function names, to which calls refer by index |
@@ -71,6 +72,7 @@ impl Anomalies {
             ranks: self.ranks.iter().map(RankData::of).collect(),
             others: self.counts.others,
             steps: steps.collect(),
+            slow: &self.slow,
             rest: rest.collect(),
             origin: origin.to_string(),
             calls,
@@ -95,6 +97,7 @@ pub(super) struct Data<'a> {
     ranks: Vec<RankData>,
     others: usize,
     steps: Vec<(usize, Vec<Step>)>,
+    slow: &'a [(usize, u64, u64, i64)],
     rest: Vec<Rest>,
     origin: String,
     calls: Vec<RecordData<'a>>,

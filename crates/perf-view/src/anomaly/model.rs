@@ -4,6 +4,7 @@ use super::counts::Counts;
 use super::distribution::Distribution;
 use crate::{Palette, Result};
 use perf_anomaly::calls::Calls;
+use perf_anomaly::lost_time::Lasting;
 use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
@@ -45,6 +46,10 @@ pub struct Anomalies {
     pub(super) unjudged: Vec<(String, UnjudgedCall)>,
     /// Number of anomalies without a record.
     pub(super) unrecorded: u64,
+    /// Time that slow ranks lost: index of the rank, first and last step, and nanoseconds.
+    pub(super) slow: Vec<(usize, u64, u64, i64)>,
+    /// Sentences about lost time, the most important first.
+    pub(super) causes: Vec<String>,
 }
 
 /// A function with anomalies.
@@ -88,6 +93,7 @@ impl Anomalies {
             .with_ranks(&report.ranks)
             .with_functions(&report.calls, &report.losses, &*report.detector)
             .with_unjudged(&report.calls, &report.unjudged)
+            .with_lasting(&report.lasting)
             .with_records(records))
     }
 
@@ -127,6 +133,24 @@ impl Anomalies {
         let longest = unjudged.longest(UNJUDGED).into_iter();
         let named = longest.map(|call| (calls.function_name(call.function), call));
         self.unjudged = named.collect();
+        self
+    }
+
+    /// Sets the time that slow ranks lost by step. Ranks must have been set.
+    pub fn with_lasting(mut self, lasting: &Lasting) -> Self {
+        let found = lasting.peers().slow_steps().into_iter();
+        let found = found.filter_map(|(rank, (first, last), lost)| {
+            let key = |one: &RankSummary| (one.program, one.rank);
+            let at = self.ranks.binary_search_by_key(&rank, key).ok()?;
+            Some((at, first, last, lost.0))
+        });
+        self.slow = found.collect();
+        self
+    }
+
+    /// Sets sentences about lost time, which a page shows first.
+    pub fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
+        self.causes = causes.into_iter().collect();
         self
     }
 

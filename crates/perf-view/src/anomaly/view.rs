@@ -106,6 +106,10 @@ impl<'a> View<'a> {
         ];
         html! {
             p.words { (words.strip_prefix(&self.heading).map_or(words.as_str(), |rest| rest.trim_start_matches(": "))) "." }
+            @if !self.found.causes.is_empty() {
+                ol.causes { @for cause in &self.found.causes { li dir="auto" { (cause) } } }
+            }
+            canvas.heat tabindex="0" role="img" aria-describedby=(keys) aria-label="Time lost by rank and step" {}
             div.tools role="group" aria-label="Ranking" {
                 label { "Rank by " select.by {} }
                 label { "Show " select.top {

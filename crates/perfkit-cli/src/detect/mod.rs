@@ -26,7 +26,7 @@ use perfkit::formats::streams::{Follow, Streams};
 use perfkit::view::Section;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 pub(crate) use report::Detected;
-use report::{Shown, changed};
+use report::{Printed, Shown, changed};
 use server::Server;
 use source::Source;
 use std::ffi::OsString;
@@ -115,6 +115,9 @@ fn shown(options: &Options, draws: bool) -> Shown {
     }
 }
 
+/// Number of steps, each a hundredth of a recording, in which ranks are compared.
+const COMPARED_STEPS: u64 = 5;
+
 /// Number of worst calls that [`judge`] keeps.
 const JUDGED_CALLS: &str = "50";
 
@@ -187,6 +190,9 @@ fn monitor(options: &Options) -> Result<Monitor, Failure> {
     for pattern in &options.ignore {
         monitor = monitor.ignore(pattern);
     }
+    for (pattern, reason) in &options.accept {
+        monitor = monitor.accept(pattern, reason);
+    }
     for (pattern, threshold) in &options.thresholds {
         let with = monitor.threshold(pattern, *threshold);
         monitor = with.map_err(usage)?;
@@ -238,6 +244,7 @@ fn watch_text(
     if let Some(origin) = options.origin {
         streams = streams.origin(origin);
     }
+    let mut printed = Printed::default();
     loop {
         let next = streams
             .next_step(&mut monitor, &Job::default())
@@ -250,7 +257,7 @@ fn watch_text(
                 "--period and --origin are of no use: the streams say their steps".into(),
             ));
         }
-        if !step(options, &mut monitor, out)? {
+        if !step(options, &mut monitor, &mut printed, out)? {
             break;
         }
     }
@@ -269,6 +276,7 @@ fn watch_adios(
         None => Adios::open(&options.files, &read),
     };
     let mut files = files.map_err(input)?;
+    let mut printed = Printed::default();
     loop {
         let next = files
             .next_step(&mut monitor, &Job::default())
@@ -276,7 +284,7 @@ fn watch_adios(
         if !next.map_err(findings::explain(files.diagnostics()))? {
             break;
         }
-        if !step(options, &mut monitor, out)? {
+        if !step(options, &mut monitor, &mut printed, out)? {
             break;
         }
     }
@@ -307,11 +315,15 @@ fn replay_opened(
     let view = recording.trace.view();
     let mut replay = match options.period {
         Some(period) => Replay::new(view, period),
-        None => Replay::in_steps(view, 100),
+        None => {
+            monitor = monitor.compare_steps(COMPARED_STEPS);
+            Replay::in_steps(view, 100)
+        }
     };
     if let Some(pace) = options.pace {
         replay = replay.pace(pace);
     }
+    let mut printed = Printed::default();
     let job = Bar::job();
     let explain = findings::explain(&recording.diagnostics);
     while replay
@@ -320,7 +332,7 @@ fn replay_opened(
         .map_err(&explain)?
     {
         job.advance("replaying", 1, replay.steps());
-        if !step(options, &mut monitor, out)? {
+        if !step(options, &mut monitor, &mut printed, out)? {
             break;
         }
     }
@@ -329,7 +341,12 @@ fn replay_opened(
 
 /// Prints the worst anomalies and the changed functions of a step if the stream is followed.
 /// Returns `false` if the analysis has to stop because of an error.
-fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result<bool, Failure> {
+fn step(
+    options: &Options,
+    monitor: &mut Monitor,
+    printed: &mut Printed,
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
     // A store error loses records, which are counted, but does not stop the analysis.
     let goes_on = |error: &anomaly::Error| matches!(error, anomaly::Error::Store { .. });
     if monitor.error().is_some_and(|error| !goes_on(error)) {
@@ -386,6 +403,9 @@ fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result
         let program = calls.function_program(change.function).unwrap_or_default();
         let (step, of) = (batch.step(), of(program));
         writeln!(out, "step {step}{of}: {}", changed(calls, change))?;
+    }
+    for news in printed.news(monitor.lasting(), calls, many) {
+        writeln!(out, "step {}: {news}", batch.step())?;
     }
     out.flush()?;
     Ok(true)

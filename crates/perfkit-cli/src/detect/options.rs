@@ -50,6 +50,9 @@ pub struct Options {
     /// deviations (sstd), fraction of the range of scores (hbos, copod); repeatable
     #[arg(long = "threshold", value_name = "GLOB=X", value_parser = threshold)]
     pub(crate) thresholds: Vec<(String, f64)>,
+    /// Accept new modes of functions whose names match as normal, for a reason; repeatable
+    #[arg(long, value_name = "GLOB=REASON", value_parser = reason)]
+    pub(crate) accept: Vec<(String, String)>,
     /// Length of a step, above 0 [default: 1s for streams without steps, a hundredth of a recording]
     #[arg(long, value_name = "T", value_parser = positive_time, allow_negative_numbers = true)]
     pub(crate) period: Option<Nanos>,
@@ -143,6 +146,13 @@ fn threshold(text: &str) -> Result<(String, f64), String> {
     let rule = text.rsplit_once('=');
     let rule = rule.and_then(|(glob, x)| Some((glob.to_string(), x.parse().ok()?)));
     rule.ok_or_else(|| "expected GLOB=X, where X is a number".into())
+}
+
+fn reason(text: &str) -> Result<(String, String), String> {
+    let rule = text.split_once('=');
+    let rule = rule.filter(|(glob, reason)| !glob.is_empty() && !reason.trim().is_empty());
+    let rule = rule.map(|(glob, reason)| (glob.to_string(), reason.trim().to_string()));
+    rule.ok_or_else(|| "expected GLOB=REASON".into())
 }
 
 /// Converts an error about parameters to a usage error, because all parameters come from the

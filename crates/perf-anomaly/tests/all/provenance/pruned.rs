@@ -13,7 +13,7 @@ fn the_final_model_has_the_last_word() {
         // At first all take 100 us. Then 300 us: abnormal, until it is known to be usual. One is
         // slow by any measure.
         for at in 0..4000_i64 {
-            let usual = if at < 400 || at % 3 != 0 {
+            let usual = if at < 1900 || at % 3 != 0 {
                 100_000
             } else {
                 300_000
@@ -116,7 +116,7 @@ fn all_figures_are_those_after() {
         let mut programs = streams.map(|stream| Program { stream, at: 0 });
         for at in 0..4000_i64 {
             for (rank, program) in programs.iter_mut().enumerate() {
-                let usual = if at < 400 || at % 3 != 0 {
+                let usual = if at < 1900 || at % 3 != 0 {
                     100_000
                 } else {
                     300_000
@@ -172,12 +172,12 @@ fn shifted(store: Box<dyn Store>, recorder: RecorderParams) -> perf_anomaly::Rep
     let stream = monitor.stream(key(0, 0));
     let mut program = Program { stream, at: 0 };
     for at in 0..4000_i64 {
-        let usual = if at < 400 || at % 3 != 0 {
+        let usual = if at < 1900 || at % 3 != 0 {
             100_000
         } else {
             300_000
         };
-        let slow = if at == 405 { 40 } else { 1 };
+        let slow = if at == 1905 { 40 } else { 1 };
         program.call(&mut monitor, "solve", slow * (usual + at * 37 % 3000));
         if at % 100 == 99 {
             monitor.end_step(at as u64 / 100);
@@ -192,7 +192,7 @@ fn surrounding_calls_are_marked_by_their_new_judgements() {
         let mut report = shifted(store, Recorder::params());
         let marked = |store: &mut dyn Store| {
             let all = records(store, Kind::Anomaly);
-            let one = all.into_iter().find(|one| one.call.number == 405);
+            let one = all.into_iter().find(|one| one.call.number == 1905);
             let one = one.expect("it is slow");
             let around = one.before.iter().chain(&one.after);
             (

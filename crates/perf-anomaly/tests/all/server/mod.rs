@@ -380,7 +380,10 @@ fn delta() -> Delta {
         calls.end_step(step);
     }
     let mut judgements = Vec::new();
-    detector.learn(&[calls.batch().samples(), calls.batch().samples()].concat());
+    let [usual @ .., _] = calls.batch().samples() else {
+        panic!("a batch has calls")
+    };
+    detector.learn(&[usual, usual].concat());
     detector
         .detect(calls.batch().samples(), &mut judgements, &Job::default())
         .expect("not cancelled");

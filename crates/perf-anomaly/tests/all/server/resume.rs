@@ -30,7 +30,7 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
     let mut at = begin + number as i64 * 1_000_000_000 + i64::from(rank);
     for call in 0..60 {
         let mut length = 50_000 + random.below(2_000) as i64;
-        if call == 30 && number % 5 == 3 {
+        if call == 30 && number % 8 == 3 {
             length *= 40;
         }
         let region = if call % 3 == 0 { pack } else { solve };

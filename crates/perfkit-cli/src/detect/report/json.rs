@@ -4,6 +4,7 @@ use super::Detected;
 use super::comparison::Compared;
 use crate::findings::{self, Found};
 use perfkit::anomaly::Change;
+use perfkit::anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
 use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::RankSummary;
 use perfkit::core::{Nanos, Table};
@@ -36,6 +37,14 @@ struct Document<'a, C> {
     not_enough_data: u64,
     /// Time lost in abnormal calls.
     time_lost_ns: Nanos,
+    /// Time lost by cause.
+    lost_time: LostTime,
+    /// Ranks that are slower than their peers.
+    slow_ranks: Table,
+    /// Functions that are slower in some steps.
+    slow_phases: Table,
+    /// Slow run times that repeat.
+    new_modes: Table,
     /// Losses by function.
     by_function: Table,
     /// Anomalies by rank.
@@ -84,6 +93,7 @@ impl Detected {
         };
         let [by_function, paths, _, steps] = self.report.losses.tables(calls);
         let drift = self.report.drift.as_ref();
+        let lasting = &self.report.lasting;
         Document {
             method: self.shown.method,
             events: calls.health().events(),
@@ -95,6 +105,10 @@ impl Detected {
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
             time_lost_ns: total.time,
+            lost_time: self.report.lost_time(),
+            slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
+            slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),
+            new_modes: NewMode::table(&lasting.modes().all().collect::<Vec<_>>(), calls),
             by_function,
             by_rank: RankSummary::table(&self.ranks),
             by_path: abnormal(paths).head(MAX_PATHS),

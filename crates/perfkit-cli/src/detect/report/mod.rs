@@ -2,6 +2,7 @@
 
 mod comparison;
 mod json;
+mod lasting;
 mod not_judged;
 mod places;
 mod records;
@@ -10,6 +11,7 @@ mod text;
 use crate::failure::{Failure, Outcome, input};
 use crate::table::shortened;
 use comparison::Compared;
+pub(crate) use lasting::Printed;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
@@ -81,6 +83,17 @@ pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
     format!("{name} {how} from {from} to {to} at step {}", change.step)
 }
 
+/// Largest number of causes of lost time on a page.
+const PAGE_CAUSES: usize = 20;
+
+/// Returns `true` if there are several programs.
+fn has_programs(report: &Report) -> bool {
+    let streams = report.calls.streams().iter();
+    let mut programs = streams.filter_map(|id| Some(report.calls.stream_key(*id)?.program));
+    let first = programs.next();
+    programs.any(|program| Some(program) != first)
+}
+
 impl Detected {
     /// Ends the stream, reads the worst anomalies from the store, and judges them again if `prune`
     /// is set.
@@ -105,7 +118,9 @@ impl Detected {
             None
         };
         let drawn = if shown.draws && failed.is_none() {
-            Some(Anomalies::of(&mut report).map_err(crate::pictures::failed)?)
+            let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
+            let causes = lasting::sentences(&report, has_programs(&report), PAGE_CAUSES);
+            Some(found.with_causes(causes))
         } else {
             None
         };
@@ -128,13 +143,10 @@ impl Detected {
             (program, report.calls.function_name(id), loss)
         };
         let functions: Vec<_> = functions.map(row).collect();
-        let streams = report.calls.streams().iter();
-        let programs = streams.filter_map(|id| Some(report.calls.stream_key(*id)?.program));
-        let programs: std::collections::BTreeSet<u32> = programs.collect();
         Ok(Detected {
             ranks: report.ranks.ranked(shown.ranking),
             functions,
-            many: programs.len() > 1,
+            many: has_programs(&report),
             worst,
             reduction,
             pruned,

@@ -15,6 +15,7 @@ impl Detected {
     /// # Errors
     /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        self.lasting(out)?;
         let total = self.report.losses.total();
         let health = self.report.calls.health();
         let files: Vec<_> = self
@@ -36,7 +37,7 @@ impl Detected {
         )?;
         writeln!(
             out,
-            "  {} too slow{}, {} lost; {} too fast; not enough data on {} calls",
+            "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls",
             grouped(total.too_slow),
             match total.beyond_experience {
                 0 => String::new(),

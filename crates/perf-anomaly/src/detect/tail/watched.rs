@@ -1,0 +1,319 @@
+//! [`Watched`]: run times of one function, its modes, and the judgement of its calls.
+
+use super::extrapolation::Extrapolation;
+use super::fit::{Wanted, extrapolate, fit, overlaps};
+use super::mixture::Room;
+use super::mode::{Mode, middle};
+use super::params::TailChecked;
+use super::sketch::{Sketch, edge};
+use crate::detect::rules::TOO_FEW;
+use crate::{Judgement, Label};
+use perf_core::Nanos;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Reusable buffers for fits.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rooms {
+    /// Occupied buckets.
+    filled: Vec<(usize, u64)>,
+    /// Buffers of mixtures.
+    mixture: Room,
+}
+
+/// Sketch of a function, and the modes derived from it.
+#[derive(Clone, Debug)]
+pub(super) struct Watched {
+    /// Modes; empty if there is not enough data.
+    pub(super) modes: Vec<Mode>,
+    /// Parameters of the last fit.
+    wanted: Wanted,
+    /// Run times.
+    pub(super) sketch: Sketch,
+    /// Values of the last calls that were judged.
+    recent: [u64; RECENT],
+    /// Index of the oldest of them.
+    next: usize,
+    /// Boundaries between overlapping modes.
+    pub(super) cuts: Vec<usize>,
+    /// Number of calls from which the last mixture was computed; 0 if there was none.
+    pub(super) mixed: u64,
+    /// Number of views adopted since the last mixture.
+    pub(super) age: u32,
+    /// Number of calls at which the modes are fitted again.
+    pub(super) refit_at: u64,
+    /// Resolution in nanoseconds.
+    resolution: u64,
+}
+
+/// Fewest calls from which a mixture is computed.
+const MIXED: u64 = 64;
+/// Largest number of additional calls before the next mixture, which is otherwise computed at twice
+/// the number of calls.
+const MIXED_MORE: u64 = 8192;
+/// Number of views after which a mixture is fitted again regardless of the number of calls.
+pub(super) const MIXED_VIEWS: u32 = 16;
+
+/// Number of calls with which an abnormal call is compared.
+const RECENT: usize = 64;
+/// Number of the last of them that show a change.
+const LAST: usize = 4;
+/// Fewest recent calls of a mode from which a spread is computed.
+const LEAST_RECENT: usize = 16;
+/// Largest ratio of the distance of a call from the median to that of the second-farthest one of
+/// the last calls, at which both belong to a change.
+const ALIKE: f64 = 1.25;
+/// Largest ratio of times that are about the same.
+const SIMILAR: f64 = 1.3;
+/// Share of the calls that may be a mode if they take about the same time.
+const KNOWN_SHARE: f64 = 0.01;
+/// Distance of the quartiles of normal times in deviations.
+const QUARTILES: f64 = 1.349;
+/// Number of deviations that are added to the bound of normal times for the recent calls.
+const SPARE: f64 = 0.2;
+/// Distance of the median of the recent calls from that of their mode, in deviations, from which on
+/// the function has changed.
+const MOVED: f64 = 0.4;
+/// Multiple of the longest calls of a mode above which a call is beyond experience if it is
+/// abnormal, and not labelled normal otherwise.
+const FARTHEST: f64 = 10.0;
+/// Multiple of the longest calls of a mode above which a call is abnormal even if few calls do not
+/// exclude a tail that long. A Pareto tail with exponent 1 reaches it with a probability of
+/// `0.001 / n` after `n` calls.
+const UNSEEN: f64 = 1000.0;
+
+impl Watched {
+    pub(super) fn new(sketch: Sketch, params: &TailChecked) -> Self {
+        Watched {
+            modes: Vec::new(),
+            wanted: params.wanted(None, 0),
+            sketch,
+            recent: [0; RECENT],
+            next: 0,
+            cuts: Vec::new(),
+            mixed: 0,
+            age: 0,
+            refit_at: params.minimum(),
+            resolution: params.resolution().0 as u64,
+        }
+    }
+
+    #[inline]
+    pub(super) fn judge(&self, value: u64) -> Judgement {
+        let at = self.modes.partition_point(|mode| mode.until < value);
+        let Some(mode) = self.modes.get(at) else {
+            return self.warm_up(value);
+        };
+        let (label, score) = if value > mode.seen || value < mode.low {
+            self.look(at, mode, value)
+        } else {
+            (Label::Normal, mode.score(value))
+        };
+        Judgement {
+            label,
+            score,
+            expected: Some(self.time(mode.center)),
+        }
+    }
+
+    /// Judges a call outside of the range of the calls of a mode.
+    #[cold]
+    fn look(&self, at: usize, mode: &Mode, value: u64) -> (Label, f64) {
+        if value < mode.low {
+            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+            let is_below = below.is_some_and(|below| {
+                let tail = self.tail(at - 1, below);
+                tail.probability(value as f64) >= below.probability
+            });
+            let label = if is_below {
+                Label::Normal
+            } else {
+                Label::TooFast
+            };
+            return (label, mode.score(value));
+        }
+        let normal = mode.score(value).min(-mode.probability.log10());
+        let times = value as f64 / mode.longest as f64;
+        if mode.tail.get().is_none() && times <= FARTHEST && mode.is_common(value) {
+            return (Label::Normal, normal);
+        }
+        let probability = self.tail(at, mode).probability(value as f64);
+        let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
+        let label = if is_above {
+            Label::Normal
+        } else if probability < mode.probability || times > UNSEEN {
+            if times > FARTHEST {
+                Label::BeyondExperience
+            } else {
+                Label::TooSlow
+            }
+        } else if times > FARTHEST {
+            Label::NotEnoughData
+        } else {
+            Label::Normal
+        };
+        let score = match label {
+            // Independent of the fits that were needed before.
+            Label::Normal => normal,
+            _ => -probability.max(f64::MIN_POSITIVE).log10(),
+        };
+        (label, score)
+    }
+
+    /// Returns `true` if an abnormal call is no exception among the last calls of its mode: two of
+    /// them are nearly as far from the median, or it is within their spread. The function has then
+    /// changed, or its calls depend on each other. A call beyond experience always is an exception.
+    #[cold]
+    pub(super) fn lasts(&self, value: u64, judgement: &Judgement) -> bool {
+        let median = judgement.expected.map_or(0.0, |time| time.0 as f64) + self.resolution as f64;
+        let log = |value: u64| (value.max(1) as f64).ln();
+        let distance = |value: u64| match judgement.label {
+            Label::TooSlow => value as f64 - median,
+            Label::TooFast => median.ln() - log(value),
+            _ => f64::NAN,
+        };
+        let own = distance(value);
+        let at = self.modes.partition_point(|mode| mode.until < value);
+        let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+        let from = below.map_or(0, |below| below.until);
+        let until = self.modes.get(at).map_or(u64::MAX, |mode| mode.until);
+        let last = (1..=LAST).map(|back| self.recent[(self.next + RECENT - back) % RECENT]);
+        let is_alike =
+            |recent: &u64| *recent > from && *recent <= until && ALIKE * distance(*recent) >= own;
+        if last.filter(is_alike).count() >= 2 || self.is_known(value, judgement.label) {
+            return true;
+        }
+        let mut near = self.recent;
+        near.sort_unstable();
+        let first = near.partition_point(|recent| *recent <= from);
+        let end = near.partition_point(|recent| *recent <= until);
+        let near = near.get(first..end).unwrap_or_default();
+        if own.is_nan() || near.len() < LEAST_RECENT {
+            return false;
+        }
+        // Quartiles, because some of the calls may be anomalies.
+        let quartile = |quarters| distance(near[near.len() * quarters / 4]);
+        let deviation = (quartile(3) - quartile(1)).abs() / QUARTILES;
+        let bound = SPARE - Normal::standard().inverse_cdf(self.wanted.probability);
+        // The spread of few calls is uncertain. Unless their median has moved, its lower bound
+        // decides, which is about one deviation lower.
+        let least = if quartile(2).abs() > MOVED * deviation {
+            1.0
+        } else {
+            1.0 - 1.0 / (near.len() as f64).sqrt()
+        };
+        own - quartile(2) < bound * least * deviation
+    }
+
+    /// Returns `true` if 1 % of all calls are abnormal in the same way and took about the same time, so
+    /// that they may be a mode of the function that has not enough calls yet.
+    fn is_known(&self, value: u64, label: Label) -> bool {
+        let at = self.modes.partition_point(|mode| mode.until < value);
+        let Some(mode) = self.modes.get(at) else {
+            return false;
+        };
+        let value = value as f64;
+        let (mut from, mut until) = (value / SIMILAR, value * SIMILAR);
+        match label {
+            Label::TooFast => until = until.min(mode.low as f64),
+            _ => from = from.max(self.highest(at, mode) as f64),
+        }
+        let range = self.sketch.filled();
+        let calls = range.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
+        let calls: u64 = calls.map(|(_, calls)| calls).sum();
+        calls as f64 >= KNOWN_SHARE * self.sketch.count() as f64 && calls > 0
+    }
+
+    #[inline]
+    pub(super) fn remember(&mut self, value: u64) {
+        self.recent[self.next] = value;
+        self.next = (self.next + 1) % RECENT;
+    }
+
+    /// Judges one of the first calls of a function, which are too few for a fit.
+    ///
+    /// Let `x` be the longest of `n` calls, and `S` the survival function of the run times. If `x
+    /// S(x)` does not increase beyond `x`, the tail is at most a Pareto tail with exponent 1, the
+    /// limit of tails with a finite mean. The mean of `S(x)` is `1 / (n + 1)`, so that a new call
+    /// exceeds `c x` with a probability of at most `1 / ((n + 1) c)`.
+    #[cold]
+    fn warm_up(&self, value: u64) -> Judgement {
+        let calls = self.sketch.count();
+        let probability = self.longest() / value as f64 / (calls + 1) as f64;
+        if calls == 0 || probability >= self.wanted.probability {
+            return TOO_FEW;
+        }
+        Judgement {
+            label: Label::BeyondExperience,
+            score: -probability.log10(),
+            expected: self.sketch.quantile(0.5),
+        }
+    }
+
+    /// Returns the upper edge of the bucket of the longest call; 0 without calls.
+    fn longest(&self) -> f64 {
+        let last = self.sketch.filled().next_back();
+        last.map_or(0.0, |(bucket, _)| edge(bucket + 1))
+    }
+
+    /// Returns the slow tail of a mode.
+    fn tail<'a>(&'a self, at: usize, mode: &'a Mode) -> &'a Extrapolation {
+        mode.tail.get_or_init(|| {
+            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+            let from = below.map_or(0, |below| below.until);
+            let range = (from, mode.until);
+            Box::new(extrapolate(&self.sketch, &self.wanted, range))
+        })
+    }
+
+    /// Returns the highest normal value of a mode.
+    pub(super) fn highest(&self, at: usize, mode: &Mode) -> u64 {
+        // The conversion saturates.
+        let bound = self.tail(at, mode).bound(mode.probability) as u64;
+        let known = (FARTHEST * mode.longest as f64) as u64;
+        bound.min(known).max(mode.seen).min(mode.until)
+    }
+
+    pub(super) fn time(&self, value: u64) -> Nanos {
+        let time = value.saturating_sub(self.resolution);
+        Nanos(i64::try_from(time).unwrap_or(i64::MAX))
+    }
+
+    #[cold]
+    pub(super) fn refit(
+        &mut self,
+        params: &TailChecked,
+        per_million: Option<f64>,
+        tick: u64,
+        room: &mut Rooms,
+    ) {
+        while self.sketch.count() >= params.memory() {
+            self.sketch.halve();
+            self.mixed = 0;
+        }
+        let wanted = params.wanted(per_million, tick);
+        self.wanted = wanted;
+        let calls = self.sketch.count();
+        if calls < params.minimum() {
+            self.modes.clear();
+            self.refit_at = params.minimum();
+            return;
+        }
+        let more = self.mixed.min(MIXED_MORE);
+        if calls >= MIXED.max(self.mixed + more)
+            || calls < self.mixed / 2
+            || self.age >= MIXED_VIEWS
+        {
+            let Rooms { filled, mixture } = &mut *room;
+            overlaps(&self.sketch, &wanted, filled, mixture, &mut self.cuts);
+            (self.mixed, self.age) = (calls, 0);
+        }
+        let modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
+        let earlier = std::mem::replace(&mut self.modes, modes);
+        if earlier.len() == self.modes.len() {
+            for (mode, earlier) in self.modes.iter_mut().zip(earlier) {
+                mode.keep(earlier);
+            }
+        }
+        self.refit_at = (calls + (calls / 16).clamp(8, 1024)).min(params.memory());
+    }
+}

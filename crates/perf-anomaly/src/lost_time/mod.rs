@@ -1,0 +1,168 @@
+//! Time lost by more than single calls: new modes, slow ranks and slow phases.
+//!
+//! A [detector](crate::Detector) finds single calls that are abnormal for their function. Most time
+//! is lost in other ways, in which no call is abnormal:
+//!
+//! | lost by | type | compared with |
+//! |---|---|---|
+//! | single calls | [`Losses`](crate::Losses) | the other calls of the function |
+//! | a slow run time that repeats | [`NewMode`] | the expected run time when it appeared |
+//! | a slow rank | [`SlowRank`] | the median rank in the same step |
+//! | a slow phase of a function | [`SlowPhase`] | other steps |
+//!
+//! [`LostTime`] adds the four up. No call counts twice: abnormal calls and calls of new modes are not
+//! part of the means of ranks and steps, and a rank is compared with the median rank of the same
+//! step, whether or not the step is slow.
+
+mod modes;
+mod peers;
+mod spells;
+mod table;
+
+pub use modes::{Accepted, NewMode, NewModes};
+pub use peers::{Peers, SlowPhase, SlowRank};
+
+use crate::calls::Calls;
+use crate::{FunctionId, Judgement, Losses};
+use perf_core::{Nanos, fits};
+use std::ops::Range;
+
+/// Time lost in a run, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct LostTime {
+    /// Exclusive time of all calls.
+    pub of: Nanos,
+    /// Time lost by single abnormal calls, without those in new modes.
+    pub calls: Nanos,
+    /// Time lost by new modes.
+    pub modes: Nanos,
+    /// Time lost by slow ranks.
+    pub ranks: Nanos,
+    /// Time lost by slow phases.
+    pub phases: Nanos,
+}
+
+impl LostTime {
+    /// Returns the sum of all causes.
+    pub fn total(&self) -> Nanos {
+        let all = [self.calls, self.modes, self.ranks, self.phases];
+        Nanos(all.iter().fold(0, |sum, one| sum.saturating_add(one.0)))
+    }
+
+    /// Returns the share of all time that was lost; `None` without calls.
+    pub fn share(&self) -> Option<f64> {
+        (self.of.0 > 0).then(|| self.total().0 as f64 / self.of.0 as f64)
+    }
+}
+
+/// New modes, slow ranks and slow phases of the calls of a [`Monitor`](crate::Monitor).
+#[derive(Clone, Debug, Default)]
+pub struct Lasting {
+    /// New modes.
+    modes: NewModes,
+    /// Comparison of ranks and steps.
+    peers: Peers,
+    /// Exclusive time of all calls, in nanoseconds.
+    time: i64,
+    /// `true` for the functions that are compared; they are those known so far.
+    compared: Vec<bool>,
+    /// Patterns of functions whose new modes are normal, with reasons.
+    rules: Vec<(String, String)>,
+    /// Number of modes to which the rules were applied.
+    ruled: usize,
+}
+
+impl Lasting {
+    /// Returns the new modes.
+    pub fn modes(&self) -> &NewModes {
+        &self.modes
+    }
+
+    /// Returns the comparison of ranks and steps.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Returns the time lost by cause; `losses` are those of the same calls.
+    pub fn lost_time(&self, losses: &Losses) -> LostTime {
+        let sum = |times: &mut dyn Iterator<Item = Nanos>| {
+            Nanos(times.fold(0, |sum, time| sum.saturating_add(time.0)))
+        };
+        let alarmed = sum(&mut self.modes.found().map(|mode| mode.alarmed));
+        LostTime {
+            of: Nanos(self.time),
+            calls: Nanos(losses.total().time.0.saturating_sub(alarmed.0).max(0)),
+            modes: sum(&mut self.modes.found().map(|mode| mode.lost)),
+            ranks: sum(&mut self.peers.slow_ranks().iter().map(|slow| slow.lost)),
+            phases: sum(&mut self.peers.slow_phases().iter().map(|slow| slow.lost)),
+        }
+    }
+
+    /// Sets the number of steps in which ranks are compared.
+    pub(crate) fn group(&mut self, steps: u64) {
+        self.peers = std::mem::take(&mut self.peers).grouped(steps);
+    }
+
+    /// Accepts the new modes of functions whose name matches a pattern as normal, for a reason.
+    pub(crate) fn accept(&mut self, pattern: String, reason: String) {
+        self.rules.push((pattern, reason));
+    }
+
+    /// Adds rows of the last batch, which belong to one stream, with their judgements.
+    pub(crate) fn add(
+        &mut self,
+        calls: &Calls,
+        rank: (u32, u32),
+        rows: Range<usize>,
+        judgements: &[Judgement],
+    ) {
+        let batch = calls.batch();
+        let step = batch.step();
+        let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+        for call in batch.calls().get(rows).unwrap_or_default() {
+            self.time = self.time.saturating_add(call.exclusive.0.max(0));
+        }
+        for at in self.compared.len()..calls.function_count() {
+            let region = calls.function_region(FunctionId(at as u32));
+            let name = region.and_then(|region| calls.region_name(region));
+            self.compared
+                .push(name.is_some_and(|(_, name)| !waits(name)));
+        }
+        let in_modes = self.modes.add(rank, step, samples, judgements);
+        let compared = &self.compared;
+        let takes_part =
+            |function: FunctionId| compared.get(function.0 as usize).copied() == Some(true);
+        self.peers
+            .add(rank, step, (samples, judgements), &in_modes, takes_part);
+    }
+
+    /// Ends a part of a step, or the step.
+    pub(crate) fn end(&mut self, calls: &Calls, is_step: bool) {
+        let known = self.modes.all().count();
+        let new: Vec<_> = self.modes.all().skip(self.ruled).collect();
+        let mut accepted = Vec::new();
+        for mode in new {
+            let name = calls.function_name(mode.function);
+            let mut rules = self.rules.iter();
+            let rule = rules.find(|(pattern, _)| fits(pattern, &name));
+            accepted.extend(rule.map(|(_, reason)| (mode.function, reason.clone())));
+        }
+        for (function, reason) in accepted {
+            self.modes.accept(function, &reason);
+        }
+        self.ruled = known;
+        if is_step {
+            self.peers.end_step(calls.batch().step());
+        }
+    }
+}
+
+/// Returns `true` for functions in which a rank waits for others, so that they take longer on fast
+/// ranks.
+fn waits(name: &str) -> bool {
+    ["MPI_*", "PMPI_*", "mpi_*_", "*omp*barrier*", "FLUSH"]
+        .iter()
+        .any(|pattern| fits(pattern, name))
+}

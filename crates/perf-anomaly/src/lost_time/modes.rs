@@ -1,0 +1,443 @@
+//! [`NewModes`]: slow run times that repeat.
+
+use crate::detect::Functions;
+use crate::{FunctionId, Judgement, Label, Sample};
+use perf_core::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Fewest slow calls of a mode.
+const CALLS: u64 = 8;
+/// Ratio of the calls of a mode to those beside it.
+const DEPTH: u64 = 3;
+/// Number of bins of a new mode: widths of 30 and 14 %.
+const WIDTHS: [usize; 2] = [6, 3];
+/// Largest number of bins of a mode: a factor of 2.
+const MOST_BINS: usize = 16;
+/// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
+/// the step, and no mode.
+const ALL: f64 = 0.8;
+/// Fewest calls of a function on a rank in a step for that.
+const SEVERAL: u64 = 4;
+/// Share of all calls of a function from which a mode is normal.
+const USUAL_SHARE: f64 = 0.5;
+/// Largest number of new modes that are kept.
+const MODES: usize = 1024;
+/// Largest number of ranks that are counted for a mode.
+const RANKS: usize = 1 << 16;
+/// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
+const FRACTION: u32 = 4;
+
+/// Reason for which a mode is normal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum Accepted {
+    /// It has half of the calls of its function since this step.
+    UsualSince(u64),
+    /// A rule of the user accepts it for this reason.
+    Rule(String),
+}
+
+/// Slow run time that repeats, and that the function did not have at first.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct NewMode {
+    /// Function.
+    pub function: FunctionId,
+    /// Shortest run time of the mode, within 6 %.
+    pub from: Nanos,
+    /// Longest run time of the mode, within 6 %.
+    pub to: Nanos,
+    /// Expected run time when the mode appeared.
+    pub usual: Nanos,
+    /// Step of its first call.
+    pub first: u64,
+    /// Step of its last call.
+    pub last: u64,
+    /// Number of calls.
+    pub calls: u64,
+    /// Sum of their run times.
+    pub time: Nanos,
+    /// Number of the calls that are alarms by themselves.
+    pub alarms: u64,
+    /// Time lost: run time minus the expected one, summed over the calls until the mode is accepted.
+    pub lost: Nanos,
+    /// Part of the time lost in calls that are alarms by themselves.
+    pub alarmed: Nanos,
+    /// Number of ranks with such calls.
+    pub ranks: usize,
+    /// Reason for which the mode is normal; `None` for a mode that loses time.
+    pub accepted: Option<Accepted>,
+}
+
+impl NewMode {
+    /// Returns the factor between the mean run time and the usual one.
+    pub fn factor(&self) -> f64 {
+        let mean = self.time.0 as f64 / self.calls.max(1) as f64;
+        mean / (self.usual.0.max(1) as f64)
+    }
+}
+
+/// Mode and the ranks on which it occurred.
+#[derive(Clone, Debug)]
+struct Event {
+    mode: NewMode,
+    /// Bins of its run times.
+    bins: (usize, usize),
+    /// Ranks by program and number.
+    ranks: BTreeSet<(u32, u32)>,
+}
+
+/// Slow calls in a bin.
+#[derive(Clone, Debug, Default)]
+struct Slow {
+    calls: u64,
+    time: i64,
+    lost: i64,
+    alarms: u64,
+    alarmed: i64,
+    usual: i64,
+    steps: Option<(u64, u64)>,
+    ranks: BTreeSet<(u32, u32)>,
+}
+
+/// Run times of a function.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    /// Number of all calls by bin, from the bin `start` on.
+    bins: Vec<u64>,
+    /// First bin.
+    start: usize,
+    /// Number of all calls.
+    calls: u64,
+    /// Slow calls outside of known modes, by bin.
+    slow: BTreeMap<usize, Slow>,
+    /// Indices of its modes.
+    modes: Vec<usize>,
+    /// Calls of the current batch, and those of them that are slow or in a mode.
+    batch: (u64, u64),
+}
+
+/// Detection of new modes: slow run times that repeat.
+///
+/// A detector learns a run time that repeats, so that later calls of this run time are normal to it.
+/// This type keeps count of them. A mode is new if at least eight slow calls have about the same run
+/// time, and beyond eight they are three times as many as the calls to either side. All later calls of
+/// this run time count, alarms or not, with the time that they lose against the expected time before.
+///
+/// A mode becomes normal by a [rule](Self::accept), or once it has half of all calls of its function.
+/// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
+///
+/// ```
+/// use perf_anomaly::lost_time::NewModes;
+/// use perf_anomaly::{FunctionId, Judgement, Label, Sample};
+/// use perf_core::Nanos;
+/// let mut modes = NewModes::default();
+/// for step in 0..20 {
+///     for rank in 0..8 {
+///         let (mut samples, mut judgements) = (Vec::new(), Vec::new());
+///         for at in 0..50 {
+///             // From step 3 on, two calls take twice as long.
+///             let is_slow = step >= 3 && at < 2;
+///             let runtime = if is_slow { 20_000_000 } else { 10_000_000 };
+///             samples.push(Sample { function: FunctionId(0), runtime: Nanos(runtime), first: false });
+///             let mut judgement = Judgement::default();
+///             judgement.expected = Some(Nanos(10_000_000));
+///             // The detector accepts the new run time at the end of step 3.
+///             if is_slow && step == 3 {
+///                 judgement.label = Label::TooSlow;
+///             }
+///             judgements.push(judgement);
+///         }
+///         modes.add((0, rank), step, &samples, &judgements);
+///     }
+/// }
+/// let mode = modes.found().next().expect("a mode");
+/// assert_eq!((mode.calls, mode.ranks, mode.first), (2 * 8 * 17, 8, 3));
+/// assert_eq!((mode.factor(), mode.lost), (2.0, Nanos(2_720_000_000)));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct NewModes {
+    /// Run times of each function.
+    functions: Functions<Times>,
+    /// Modes in the order in which they were found.
+    events: Vec<Event>,
+    /// Number of modes that were not kept.
+    dropped: u64,
+}
+
+/// Returns the bin of a run time.
+#[inline]
+fn bin(time: i64) -> usize {
+    ((time.max(1) as f64).to_bits() >> (52 - FRACTION)) as usize
+}
+
+/// Returns the lower edge of a bin.
+fn edge(bin: usize) -> i64 {
+    f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
+}
+
+/// Returns `true` for a call that takes longer than expected, whether or not it is reported.
+fn is_slow(sample: &Sample, judgement: &Judgement) -> bool {
+    let is_longer = judgement.expected.is_some_and(|time| sample.runtime > time);
+    match judgement.label {
+        Label::TooSlow | Label::BeyondExperience => true,
+        // Abnormal, but similar to recent calls.
+        Label::NotEnoughData => is_longer,
+        _ => false,
+    }
+}
+
+impl Times {
+    #[inline]
+    fn count(&mut self, bin: usize) {
+        self.calls += 1;
+        let at = bin.wrapping_sub(self.start);
+        match self.bins.get_mut(at) {
+            Some(count) => *count += 1,
+            None => self.extend(bin),
+        }
+    }
+
+    #[cold]
+    fn extend(&mut self, bin: usize) {
+        if self.bins.is_empty() {
+            self.start = bin;
+        }
+        let more = self.start.saturating_sub(bin);
+        self.bins.splice(0..0, std::iter::repeat_n(0, more));
+        self.start -= more;
+        let at = bin - self.start;
+        if self.bins.len() <= at {
+            self.bins.resize(at + 1, 0);
+        }
+        self.bins[at] += 1;
+    }
+
+    /// Returns the number of calls in a range of bins.
+    fn between(&self, from: usize, until: usize) -> u64 {
+        let range = from.saturating_sub(self.start)..until.saturating_sub(self.start);
+        let end = range.end.min(self.bins.len());
+        let bins = self.bins.get(range.start.min(end)..end);
+        bins.unwrap_or_default().iter().sum()
+    }
+
+    /// Returns the bins of a new mode that includes a bin: the widest range that stands out, and the
+    /// one with the most slow calls among ranges of equal width.
+    fn mode(&self, bin: usize) -> Option<(usize, usize)> {
+        WIDTHS.into_iter().find_map(|width| {
+            let slow = |from: usize| -> u64 {
+                let slow = self.slow.range(from..from + width);
+                slow.map(|(_, slow)| slow.calls).sum()
+            };
+            let starts = (bin + 1).saturating_sub(width)..=bin;
+            let (calls_slow, from) = starts.map(|from| (slow(from), from)).max()?;
+            let until = from + width;
+            let calls = self.between(from, until);
+            let beside = self
+                .between(from.saturating_sub(width), from)
+                .max(self.between(until, until + width));
+            // Most of them are slow calls, and not the tail of normal ones.
+            let is_mode =
+                calls_slow >= CALLS && 2 * calls_slow >= calls && calls >= CALLS + DEPTH * beside;
+            is_mode.then_some((from, until))
+        })
+    }
+}
+
+impl NewModes {
+    /// Adds the calls of a rank in a step, with one judgement for each. Returns the indices of the calls
+    /// in modes that lose time, in ascending order.
+    pub fn add(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        samples: &[Sample],
+        judgements: &[Judgement],
+    ) -> Vec<usize> {
+        let (mut candidates, mut counted) = (Vec::new(), Vec::new());
+        for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
+            if sample.first || judgement.label == Label::Ignored {
+                continue;
+            }
+            let times = self.functions.entry(sample.function, Times::default);
+            let bin = bin(sample.runtime.0);
+            times.count(bin);
+            times.batch.0 += 1;
+            let mut modes = times.modes.iter().copied();
+            let mode = modes.find(|mode| self.events[*mode].includes(bin, times));
+            if mode.is_some() || is_slow(sample, judgement) {
+                times.batch.1 += 1;
+                candidates.push((at, bin, mode));
+            }
+        }
+        for (at, bin, mode) in candidates {
+            let (sample, judgement) = (&samples[at], &judgements[at]);
+            let times = self.functions.entry(sample.function, Times::default);
+            let (calls, slow) = times.batch;
+            if calls >= SEVERAL && slow as f64 >= ALL * calls as f64 {
+                continue;
+            }
+            let all = times.calls;
+            match mode {
+                Some(mode) => {
+                    if self.events[mode].add(rank, step, all, sample, judgement) {
+                        counted.push(at);
+                    }
+                }
+                None => self.add_slow(rank, step, bin, sample, judgement),
+            }
+        }
+        for sample in samples {
+            if let Some(times) = self.functions.get_mut(sample.function) {
+                times.batch = (0, 0);
+            }
+        }
+        counted
+    }
+
+    fn add_slow(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        bin: usize,
+        sample: &Sample,
+        judgement: &Judgement,
+    ) {
+        let times = self.functions.entry(sample.function, Times::default);
+        let slow = times.slow.entry(bin).or_default();
+        let usual = judgement.expected.map_or(0, |time| time.0);
+        let lost = sample.runtime.0.saturating_sub(usual).max(0);
+        slow.calls += 1;
+        slow.time = slow.time.saturating_add(sample.runtime.0);
+        slow.lost = slow.lost.saturating_add(lost);
+        slow.alarms += u64::from(judgement.label.is_slow());
+        slow.alarmed = slow.alarmed.saturating_add(judgement.severity(sample).0);
+        slow.usual = usual;
+        let (first, last) = slow.steps.unwrap_or((step, step));
+        slow.steps = Some((first.min(step), last.max(step)));
+        if slow.ranks.len() < RANKS {
+            slow.ranks.insert(rank);
+        }
+        let Some((from, until)) = times.mode(bin) else {
+            return;
+        };
+        let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();
+        let mut all = Slow::default();
+        for slow in bins.iter().filter_map(|bin| times.slow.remove(bin)) {
+            all.calls += slow.calls;
+            all.time = all.time.saturating_add(slow.time);
+            all.lost = all.lost.saturating_add(slow.lost);
+            all.alarms += slow.alarms;
+            all.alarmed = all.alarmed.saturating_add(slow.alarmed);
+            all.usual = all.usual.max(slow.usual);
+            let (first, last) = slow.steps.unwrap_or((step, step));
+            let (known, until) = all.steps.unwrap_or((first, last));
+            all.steps = Some((known.min(first), until.max(last)));
+            all.ranks.extend(slow.ranks);
+        }
+        if self.events.len() >= MODES {
+            self.dropped += 1;
+            return;
+        }
+        times.modes.push(self.events.len());
+        let (first, last) = all.steps.unwrap_or((step, step));
+        self.events.push(Event {
+            mode: NewMode {
+                function: sample.function,
+                from: Nanos(edge(from)),
+                to: Nanos(edge(until)),
+                usual: Nanos(all.usual),
+                first,
+                last,
+                calls: all.calls,
+                time: Nanos(all.time),
+                alarms: all.alarms,
+                lost: Nanos(all.lost),
+                alarmed: Nanos(all.alarmed),
+                ranks: all.ranks.len(),
+                accepted: None,
+            },
+            bins: (from, until),
+            ranks: all.ranks,
+        });
+    }
+
+    /// Returns the modes that lose time, in the order in which they were found.
+    pub fn found(&self) -> impl Iterator<Item = &NewMode> {
+        self.all().filter(|mode| mode.accepted.is_none())
+    }
+
+    /// Returns all modes, including those that were accepted as normal.
+    pub fn all(&self) -> impl Iterator<Item = &NewMode> {
+        self.events.iter().map(|event| &event.mode)
+    }
+
+    /// Accepts all present modes of a function as normal, for a reason.
+    pub fn accept(&mut self, function: FunctionId, reason: &str) {
+        let own = self.events.iter_mut().map(|event| &mut event.mode);
+        for mode in own.filter(|mode| mode.function == function && mode.accepted.is_none()) {
+            mode.accepted = Some(Accepted::Rule(reason.into()));
+        }
+    }
+
+    /// Returns the number of modes that were found but not kept, beyond 1,024.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl Event {
+    /// Returns `true` for a run time of the mode. The mode extends to the next bin while the number of
+    /// calls falls.
+    #[inline]
+    fn includes(&mut self, bin: usize, times: &Times) -> bool {
+        let (from, until) = &mut self.bins;
+        if (*from..*until).contains(&bin) {
+            return true;
+        }
+        let is_below = bin + 1 == *from;
+        if !(is_below || bin == *until) || *until - *from >= MOST_BINS {
+            return false;
+        }
+        let edge = if is_below { *from } else { *until - 1 };
+        if times.between(bin, bin + 1) > times.between(edge, edge + 1) {
+            return false;
+        }
+        *from = (*from).min(bin);
+        *until = (*until).max(bin + 1);
+        (self.mode.from, self.mode.to) = (Nanos(self::edge(*from)), Nanos(self::edge(*until)));
+        true
+    }
+
+    /// Adds a call. Returns `false` if the mode is accepted as normal.
+    fn add(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        calls: u64,
+        sample: &Sample,
+        judgement: &Judgement,
+    ) -> bool {
+        let mode = &mut self.mode;
+        mode.calls += 1;
+        mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
+        (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
+        if mode.accepted.is_none() {
+            let lost = sample.runtime.0.saturating_sub(mode.usual.0).max(0);
+            mode.lost.0 = mode.lost.0.saturating_add(lost);
+            mode.alarms += u64::from(judgement.label.is_slow());
+            let alarmed = judgement.severity(sample).0;
+            mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
+            if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
+                mode.accepted = Some(Accepted::UsualSince(step));
+            }
+        }
+        if self.ranks.len() < RANKS {
+            self.ranks.insert(rank);
+        }
+        mode.ranks = self.ranks.len();
+        mode.accepted.is_none()
+    }
+}

@@ -1,0 +1,531 @@
+//! [`Peers`]: ranks and phases that are slower than their peers.
+
+use super::spells::{Bounds, Entry, Series, deviation, median, spells};
+use crate::{FunctionId, Judgement, Label, Sample};
+use perf_core::{Merge, Nanos};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Number of steps before the last one whose calls may still arrive.
+const OPEN: u64 = 8;
+/// Fewest ranks of which one can be slow.
+const RANKS: usize = 3;
+/// Fewest steps outside of a slow phase.
+const STEPS: usize = 3;
+/// Smallest relative excess of a slow rank.
+const SLOW_RANK: f64 = 0.03;
+/// Smallest relative excess of a slow phase.
+const SLOW_PHASE: f64 = 0.05;
+/// Smallest distance of a slow rank from its peers, in standard errors.
+const RANK_SCORE: f64 = 5.0;
+/// Smallest distance of a slow phase from other steps, in standard errors.
+const PHASE_SCORE: f64 = 6.0;
+/// Standard deviation between steps in log time that is always assumed.
+const NOISE: f64 = 0.005;
+/// Standard deviation between steps in log time above which steps do different work.
+const DIFFERENT_WORK: f64 = 0.4;
+
+/// Rank that is slower than its peers in consecutive steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowRank {
+    /// Program.
+    pub program: u32,
+    /// Rank in the program.
+    pub rank: u32,
+    /// First slow step.
+    pub first: u64,
+    /// Last slow step.
+    pub last: u64,
+    /// `true` if the rank is still slow in its last step.
+    pub lasts: bool,
+    /// Factor by which its calls take longer than those of the median rank.
+    pub factor: f64,
+    /// Time lost.
+    pub lost: Nanos,
+    /// Distance from the peers in standard errors.
+    pub score: f64,
+    /// Function with the most time lost on this rank.
+    pub function: FunctionId,
+}
+
+/// Function that is slower on most ranks in consecutive steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowPhase {
+    /// Function.
+    pub function: FunctionId,
+    /// First slow step.
+    pub first: u64,
+    /// Last slow step.
+    pub last: u64,
+    /// `true` if the function is still slow in its last step.
+    pub lasts: bool,
+    /// Factor by which the calls take longer than in other steps.
+    pub factor: f64,
+    /// Time lost, on all ranks.
+    pub lost: Nanos,
+    /// Distance from other steps in standard errors.
+    pub score: f64,
+}
+
+/// Calls of a function on a rank in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cell {
+    /// Number of calls.
+    calls: u64,
+    /// Sum of run times in nanoseconds.
+    time: u64,
+    /// Sum of squares.
+    squares: u128,
+}
+
+impl Cell {
+    #[inline]
+    fn add(&mut self, time: u64) {
+        self.calls += 1;
+        self.time = self.time.saturating_add(time);
+        let square = u128::from(time) * u128::from(time);
+        self.squares = self.squares.saturating_add(square);
+    }
+
+    fn mean(&self) -> f64 {
+        self.time as f64 / self.calls.max(1) as f64
+    }
+
+    /// Returns the variance of the sum of run times.
+    fn variance(&self) -> f64 {
+        let calls = self.calls.max(1) as f64;
+        let about = self.squares as f64 - self.time as f64 * self.mean();
+        about.max(0.0) * calls / (calls - 1.0).max(1.0)
+    }
+}
+
+impl Merge for Cell {
+    fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.time = self.time.saturating_add(other.time);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+}
+
+/// Cells of a step by function and rank.
+type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
+
+/// Decomposition of the time of functions by rank and step.
+///
+/// The mean run time of a function on a rank in a step is compared with its peers: the median of the
+/// ranks in the same step, and that median in other steps.
+///
+/// ```text
+/// log(mean of function f on rank r in step s) = typical(f) + step(f, s) + rank(r, s) + rest
+/// ```
+///
+/// * A [slow rank](SlowRank) takes longer than the median rank, over all functions, in consecutive
+///   steps. Its calls are compared with at least two other ranks.
+///   More than half of the ranks that call a function must do so in a step.
+/// * A [slow phase](SlowPhase) of a function is a range of consecutive steps in which its median
+///   over ranks is above that of other steps.
+///
+/// Abnormal calls, first calls, and calls of MPI are not part of the means. Calls of MPI take longer
+/// where a rank waits for a slow one.
+///
+/// The calls of a step may arrive until the eighth later step. Their [`Merge`]d sums do not depend
+/// on the order. Memory is bounded for each rank and for each function: of more than 512 steps,
+/// neighbours are added up.
+///
+/// ```
+/// use perf_anomaly::lost_time::Peers;
+/// use perf_anomaly::{FunctionId, Judgement, Sample};
+/// use perf_core::Nanos;
+/// let mut peers = Peers::default();
+/// for step in 0..2 {
+///     for rank in 0..8 {
+///         let slow = if rank == 5 { 13 } else { 10 };
+///         let call = |at| Sample {
+///             function: FunctionId(0),
+///             runtime: Nanos(slow * (100_000 + at * 37 % 1000)),
+///             first: false,
+///         };
+///         let calls: Vec<Sample> = (0..100).map(call).collect();
+///         peers.add((0, rank), step, (&calls, &[Judgement::default(); 100]), &[], |_| true);
+///     }
+///     peers.end_step(step);
+/// }
+/// let [slow] = peers.slow_ranks()[..] else { panic!("one slow rank") };
+/// assert_eq!((slow.rank, slow.first, slow.lasts), (5, 0, true));
+/// assert!((slow.factor - 1.3).abs() < 0.001);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    /// Steps whose calls may still arrive.
+    open: BTreeMap<u64, Step>,
+    /// Step before which all steps are closed.
+    closed: u64,
+    /// Times compared with the median rank, by program and rank.
+    ranks: BTreeMap<(u32, u32), RankTimes>,
+    /// Median times by function.
+    functions: BTreeMap<FunctionId, FunctionTimes>,
+    /// Number of steps that are compared as one; 0 is 1.
+    group: u64,
+    /// Number of calls that arrived after their step was closed.
+    late: u64,
+}
+
+/// Times of a rank.
+#[derive(Clone, Debug, Default)]
+struct RankTimes {
+    /// Times by step.
+    series: Series,
+    /// Time lost by function, in nanoseconds.
+    functions: BTreeMap<FunctionId, f64>,
+}
+
+/// Times of a function.
+#[derive(Clone, Debug, Default)]
+struct FunctionTimes {
+    /// Times by step.
+    series: Series,
+    /// Ranks that called it, by program and number.
+    ranks: BTreeSet<(u32, u32)>,
+}
+
+impl Peers {
+    /// Sets the number of steps that are compared as one, default 1. Use it if most functions have less
+    /// than a few calls on a rank in a step.
+    pub fn grouped(mut self, steps: u64) -> Self {
+        self.group = steps;
+        self
+    }
+
+    /// Adds calls of a rank, given by program and number, in a step. Normal calls of the functions for
+    /// which `takes_part` returns `true` are compared, without those at the indices `skipped`, which
+    /// are in ascending order.
+    pub fn add(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        (samples, judgements): (&[Sample], &[Judgement]),
+        skipped: &[usize],
+        takes_part: impl Fn(FunctionId) -> bool,
+    ) {
+        let step = step / self.group.max(1);
+        let mut skipped = skipped.iter().peekable();
+        let mut cells: BTreeMap<FunctionId, Cell> = BTreeMap::new();
+        let mut last = (FunctionId(u32::MAX), Cell::default());
+        for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
+            let time = u64::try_from(sample.runtime.0).unwrap_or_default();
+            if skipped.next_if(|skip| **skip == at).is_some()
+                || sample.first
+                || judgement.label == Label::Ignored
+                || judgement.label.is_anomaly()
+            {
+                continue;
+            }
+            if last.0 != sample.function {
+                cells.entry(last.0).or_default().merge(&last.1);
+                last = (sample.function, Cell::default());
+            }
+            last.1.add(time);
+        }
+        cells.entry(last.0).or_default().merge(&last.1);
+        cells.retain(|function, cell| cell.calls > 0 && takes_part(*function));
+        if step < self.closed {
+            self.late += cells.values().map(|cell| cell.calls).sum::<u64>();
+            return;
+        }
+        let open = self.open.entry(step).or_default();
+        for (function, cell) in cells {
+            open.entry((function, rank)).or_default().merge(&cell);
+        }
+    }
+
+    /// Ends a step. Calls of steps that are eight steps older are closed.
+    pub fn end_step(&mut self, step: u64) {
+        let step = step / self.group.max(1);
+        while let Some(first) = self.open.first_entry() {
+            if first.key().saturating_add(OPEN) > step {
+                break;
+            }
+            let (number, cells) = first.remove_entry();
+            self.close(number, &cells);
+            self.closed = number.saturating_add(1);
+        }
+    }
+
+    /// Adds a complete step to the series of ranks and functions.
+    fn close(&mut self, step: u64, cells: &Step) {
+        let group = self.group.max(1);
+        let first = step.saturating_mul(group);
+        let last = first.saturating_add(group - 1);
+        let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
+        let cells: Vec<_> = cells.iter().collect();
+        for own in cells.chunk_by(|one, other| one.0.0 == other.0.0) {
+            let Some(((function, _), _)) = own.first() else {
+                continue;
+            };
+            let mut means: Vec<f64> = own.iter().map(|(_, cell)| cell.mean()).collect();
+            let typical = median(&mut means).max(1.0);
+            let calls: u64 = own.iter().map(|(_, cell)| cell.calls).sum();
+            let variance: f64 = own.iter().map(|(_, cell)| cell.variance()).sum();
+            let times = self.functions.entry(*function).or_default();
+            times.ranks.extend(own.iter().map(|((_, rank), _)| *rank));
+            // The median of few ranks depends on which they are.
+            if 2 * own.len() <= times.ranks.len() {
+                continue;
+            }
+            times.series.push(Entry {
+                first,
+                last,
+                // Times are per call until they are compared with other steps.
+                expected: calls as f64,
+                lost: typical * calls as f64,
+                variance,
+            });
+            if own.len() < RANKS {
+                continue;
+            }
+            for ((_, rank), cell) in own {
+                let expected = typical * cell.calls as f64;
+                let lost = cell.time as f64 - expected;
+                let entry = ranks.entry(*rank).or_default();
+                (entry.first, entry.last) = (first, last);
+                entry.expected += expected;
+                entry.lost += lost;
+                entry.variance += cell.variance();
+                let times = self.ranks.entry(*rank).or_default();
+                *times.functions.entry(*function).or_default() += lost;
+            }
+        }
+        for (rank, entry) in ranks {
+            self.ranks.entry(rank).or_default().series.push(entry);
+        }
+    }
+
+    /// Returns the series of the open steps, for results before the end of a run.
+    fn of_open_steps(&self) -> Self {
+        let known = |(function, times): (&FunctionId, &FunctionTimes)| {
+            let ranks = times.ranks.clone();
+            let series = Series::default();
+            (*function, FunctionTimes { series, ranks })
+        };
+        let mut open = Peers {
+            functions: self.functions.iter().map(known).collect(),
+            group: self.group,
+            ..Peers::default()
+        };
+        for (step, cells) in &self.open {
+            open.close(*step, cells);
+        }
+        open
+    }
+
+    /// Returns the slow ranks, the one with the most time lost first.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.slow().into_iter().map(|(slow, _)| slow).collect()
+    }
+
+    /// Returns the time that slow ranks lost by step: program and rank, first and last step, and time.
+    /// The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<((u32, u32), (u64, u64), Nanos)> {
+        let all = self.slow().into_iter().flat_map(|(slow, entries)| {
+            let rank = (slow.program, slow.rank);
+            let step = move |one: Entry| (rank, (one.first, one.last), Nanos(one.lost as i64));
+            entries.into_iter().map(step)
+        });
+        all.filter(|(.., lost)| lost.0 > 0).collect()
+    }
+
+    /// Returns the slow ranks with their entries.
+    fn slow(&self) -> Vec<(SlowRank, Vec<Entry>)> {
+        let open = self.of_open_steps();
+        let mut found = Vec::new();
+        let keys = self.ranks.keys().chain(open.ranks.keys());
+        let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
+        let keys: Vec<_> = keys.into_iter().collect();
+        for program in keys.chunk_by(|one, other| one.0 == other.0) {
+            let ranks: Vec<_> = program
+                .iter()
+                .map(|key| {
+                    (
+                        *key,
+                        entries(&self.ranks, &open.ranks, key, |one| &one.series),
+                    )
+                })
+                .collect();
+            let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
+            let typical: Vec<f64> = ranks
+                .iter()
+                .map(|(_, entries)| median(&mut logs(entries)))
+                .collect();
+            let rests = ranks.iter().zip(&typical);
+            let rests = rests.flat_map(|((_, entries), middle)| {
+                logs(entries).into_iter().map(move |log| log - middle)
+            });
+            let bounds = Bounds {
+                least: SLOW_RANK.ln_1p(),
+                score: RANK_SCORE,
+                noise: deviation(rests).max(NOISE),
+                spread: deviation(typical.iter().copied()),
+            };
+            for (key, entries) in &ranks {
+                let spells = spells(entries, &bounds);
+                if spells.is_empty() {
+                    continue;
+                }
+                let function = self.worst_function(&open, key);
+                found.extend(spells.into_iter().map(|spell| {
+                    let slow = SlowRank {
+                        program: key.0,
+                        rank: key.1,
+                        first: spell.sum.first,
+                        last: spell.sum.last,
+                        lasts: spell.lasts,
+                        factor: spell.sum.log().exp(),
+                        lost: Nanos(spell.sum.lost as i64),
+                        score: spell.score,
+                        function,
+                    };
+                    (slow, entries[spell.from..spell.until].to_vec())
+                }));
+            }
+        }
+        found.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        found
+    }
+
+    /// Returns the function with the most time lost on a rank.
+    fn worst_function(&self, open: &Self, rank: &(u32, u32)) -> FunctionId {
+        let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
+        for times in [self.ranks.get(rank), open.ranks.get(rank)]
+            .into_iter()
+            .flatten()
+        {
+            for (function, time) in &times.functions {
+                *lost.entry(*function).or_default() += time;
+            }
+        }
+        let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        worst.map_or(FunctionId(0), |(function, _)| *function)
+    }
+
+    /// Returns the slow phases, the one with the most time lost first.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        let open = self.of_open_steps();
+        let keys = self.functions.keys().chain(open.functions.keys());
+        let keys: BTreeSet<FunctionId> = keys.copied().collect();
+        let mut found = Vec::new();
+        for function in keys {
+            let entries = entries(&self.functions, &open.functions, &function, |one| {
+                &one.series
+            });
+            phases(function, &entries, &mut found);
+        }
+        found.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        found
+    }
+
+    /// Returns the number of calls that arrived more than eight steps late, and were not compared.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+}
+
+/// Returns the entries of a series of closed steps, and then those of open steps.
+fn entries<K: Ord, T>(
+    closed: &BTreeMap<K, T>,
+    open: &BTreeMap<K, T>,
+    key: &K,
+    series: impl Fn(&T) -> &Series,
+) -> Vec<Entry> {
+    let both = [closed.get(key), open.get(key)].into_iter().flatten();
+    both.flat_map(|one| series(one).entries())
+        .copied()
+        .collect()
+}
+
+/// Adds the slow phases of a function. Entries hold the number of calls as the expected time, and
+/// the time of the median rank as the lost one.
+fn phases(function: FunctionId, entries: &[Entry], found: &mut Vec<SlowPhase>) {
+    if entries.len() < STEPS + 1 {
+        return;
+    }
+    let mean = |entry: &Entry| entry.lost / entry.expected;
+    let logs: Vec<f64> = entries.iter().map(|entry| mean(entry).ln()).collect();
+    let steps = logs.windows(2).map(|pair| pair[1] - pair[0]);
+    let between = deviation(steps) / std::f64::consts::SQRT_2;
+    let mut errors: Vec<f64> = entries
+        .iter()
+        .map(|entry| entry.variance.sqrt() / entry.lost.max(1.0))
+        .collect();
+    // The error of a median is a quarter larger than that of a mean.
+    let noise = between.max(1.25 * median(&mut errors)).max(NOISE);
+    if noise > DIFFERENT_WORK {
+        return;
+    }
+    let mut sorted = logs.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let low = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
+    let compared = |usual: f64| -> Vec<Entry> {
+        let typical = usual.exp();
+        let of = |entry: &Entry| Entry {
+            expected: typical * entry.expected,
+            lost: entry.lost - typical * entry.expected,
+            variance: 0.0,
+            ..*entry
+        };
+        entries.iter().map(of).collect()
+    };
+    let bounds = Bounds {
+        least: SLOW_PHASE.ln_1p(),
+        score: PHASE_SCORE,
+        noise,
+        spread: 0.0,
+    };
+    let slow = spells(&compared(low), &bounds);
+    let is_slow = |at: usize| slow.iter().any(|one| (one.from..one.until).contains(&at));
+    let rest = logs.iter().enumerate().filter(|(at, _)| !is_slow(*at));
+    let mut rest: Vec<f64> = rest.map(|(_, log)| *log).collect();
+    if rest.len() < STEPS {
+        return;
+    }
+    let outside = rest.len() as f64;
+    let entries = compared(median(&mut rest));
+    for spell in slow {
+        let part = &entries[spell.from..spell.until];
+        let expected: f64 = part.iter().map(|one| one.expected).sum();
+        let lost: f64 = part.iter().map(|one| one.lost).sum();
+        let log = (lost / expected).ln_1p();
+        let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
+        if log >= bounds.least && log / error >= bounds.score {
+            found.push(SlowPhase {
+                function,
+                first: spell.sum.first,
+                last: spell.sum.last,
+                lasts: spell.lasts,
+                factor: log.exp(),
+                lost: Nanos(lost as i64),
+                score: log / error,
+            });
+        }
+    }
+}
+
+/// Adds the calls of open steps. Steps that are closed in one of the two cannot be compared with the
+/// ranks of the other.
+impl Merge for Peers {
+    fn merge(&mut self, other: &Self) {
+        self.late += other.late;
+        for (step, cells) in &other.open {
+            if *step < self.closed {
+                self.late += cells.values().map(|cell| cell.calls).sum::<u64>();
+                continue;
+            }
+            let open = self.open.entry(*step).or_default();
+            for (key, cell) in cells {
+                open.entry(*key).or_default().merge(cell);
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! [`Series`]: values by step in bounded memory, and the [`Spell`]s in which they are too high.
+
+/// Largest number of entries of a series.
+const ENTRIES: usize = 512;
+/// Largest number of spells of a series.
+const SPELLS: usize = 8;
+
+/// Sums over one or several consecutive steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Entry {
+    /// First step.
+    pub(super) first: u64,
+    /// Last step.
+    pub(super) last: u64,
+    /// Expected time in nanoseconds.
+    pub(super) expected: f64,
+    /// Time minus the expected time, in nanoseconds; negative if it was shorter.
+    pub(super) lost: f64,
+    /// Variance of the time.
+    pub(super) variance: f64,
+}
+
+impl Entry {
+    /// Returns the logarithm of the factor by which the time is longer than expected.
+    pub(super) fn log(&self) -> f64 {
+        (self.lost / self.expected).max(-0.999_999).ln_1p()
+    }
+
+    /// Returns the squared standard error of [`log`](Self::log).
+    fn error(&self) -> f64 {
+        let time = self.expected + self.lost;
+        self.variance / (time * time).max(1.0)
+    }
+
+    fn add(&mut self, other: &Entry) {
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.expected += other.expected;
+        self.lost += other.lost;
+        self.variance += other.variance;
+    }
+}
+
+/// Entries in ascending order of step. When there are more than 512, neighbours are added up, so that
+/// memory does not grow with the number of steps and no time is forgotten.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series {
+    /// Entries.
+    entries: Vec<Entry>,
+    /// Number of steps of an entry as a power of two.
+    level: u32,
+}
+
+impl Series {
+    pub(super) fn push(&mut self, entry: Entry) {
+        match self.entries.last_mut() {
+            Some(last) if last.first >> self.level == entry.first >> self.level => last.add(&entry),
+            _ => self.entries.push(entry),
+        }
+        while self.entries.len() > ENTRIES && self.level < 63 {
+            self.level += 1;
+            let level = self.level;
+            self.entries.dedup_by(|right, left| {
+                let is_same = left.first >> level == right.first >> level;
+                if is_same {
+                    left.add(right);
+                }
+                is_same
+            });
+        }
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
+/// Consecutive entries of a series that are higher than the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spell {
+    /// Sums over the entries.
+    pub(super) sum: Entry,
+    /// Index of the first entry.
+    pub(super) from: usize,
+    /// Index after the last entry.
+    pub(super) until: usize,
+    /// `true` if the spell includes the last entry.
+    pub(super) lasts: bool,
+    /// Distance from 0 in standard errors.
+    pub(super) score: f64,
+}
+
+/// Bounds for [`spells`], in log time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Smallest mean.
+    pub(super) least: f64,
+    /// Smallest score.
+    pub(super) score: f64,
+    /// Standard deviation between steps.
+    pub(super) noise: f64,
+    /// Standard deviation that does not become smaller with more steps.
+    pub(super) spread: f64,
+}
+
+/// Returns the consecutive entries with the largest sums of logarithms above half of the smallest
+/// mean and 1.5 deviations, if their mean is significant.
+pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
+    let mut found = Vec::new();
+    let mut parts = vec![(0, entries.len())];
+    while let Some((start, end)) = parts.pop() {
+        if found.len() == SPELLS {
+            break;
+        }
+        let part = entries.get(start..end).unwrap_or_default();
+        let offset = (0.5 * bounds.least).max(1.5 * bounds.noise);
+        let Some((from, until)) = highest(part.iter().map(|one| one.log() - offset)) else {
+            continue;
+        };
+        let (from, until) = trimmed(entries, (start + from, start + until));
+        let sum = sum(&entries[from..until]);
+        let steps = (until - from) as f64;
+        let error = (bounds.spread.powi(2) + bounds.noise.powi(2) / steps + sum.error()).sqrt();
+        let score = sum.log() / error.max(1e-9);
+        if sum.log() < bounds.least || score < bounds.score {
+            continue;
+        }
+        found.push(Spell {
+            sum,
+            from,
+            until,
+            lasts: until == entries.len(),
+            score,
+        });
+        parts.push((start, from));
+        parts.push((until, end));
+    }
+    found.sort_by_key(|spell| spell.from);
+    found
+}
+
+fn sum(entries: &[Entry]) -> Entry {
+    let mut all = entries.iter().copied();
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |mut sum, one| {
+        sum.add(&one);
+        sum
+    })
+}
+
+/// Removes entries from both ends that are below half of the mean.
+fn trimmed(entries: &[Entry], (mut from, mut until): (usize, usize)) -> (usize, usize) {
+    let half = 0.5 * sum(&entries[from..until]).log();
+    while from + 1 < until && entries[from].log() < half {
+        from += 1;
+    }
+    while from + 1 < until && entries[until - 1].log() < half {
+        until -= 1;
+    }
+    (from, until)
+}
+
+/// Returns the range of consecutive values with the largest sum; `None` without a value above 0.
+fn highest(values: impl Iterator<Item = f64>) -> Option<(usize, usize)> {
+    let (mut best, mut most) = (None, 0.0);
+    let (mut start, mut sum) = (0, 0.0);
+    for (at, value) in values.enumerate() {
+        sum += value;
+        if sum <= 0.0 {
+            (start, sum) = (at + 1, 0.0);
+        } else if sum > most {
+            (best, most) = (Some((start, at + 1)), sum);
+        }
+    }
+    best
+}
+
+/// Returns the median, or 0 without values.
+pub(super) fn median(values: &mut [f64]) -> f64 {
+    let half = values.len() / 2;
+    if values.is_empty() {
+        return 0.0;
+    }
+    let is_odd = values.len() % 2 == 1;
+    let (low, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
+    if is_odd {
+        *middle
+    } else {
+        low.iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max)
+            .midpoint(*middle)
+    }
+}
+
+/// Returns the standard deviation of normally distributed values around 0, from the median of their
+/// absolute values.
+pub(super) fn deviation(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.map(f64::abs).collect();
+    1.4826 * median(&mut values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(step: u64, log: f64) -> Entry {
+        Entry {
+            first: step,
+            last: step,
+            expected: 1e9,
+            lost: 1e9 * (f64::exp(log) - 1.0),
+            variance: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_long_series_keeps_all_time_in_bounded_memory() {
+        let mut series = Series::default();
+        for step in 0..100_000 {
+            series.push(entry(step, if step >= 40_000 { 0.2 } else { 0.0 }));
+        }
+        assert!(series.entries().len() <= ENTRIES);
+        let expected: f64 = series.entries().iter().map(|one| one.expected).sum();
+        assert!((expected / 1e14 - 1.0).abs() < 1e-9);
+        let bounds = Bounds {
+            least: 0.05,
+            score: 6.0,
+            noise: 0.01,
+            spread: 0.0,
+        };
+        let [spell] = spells(series.entries(), &bounds)[..] else {
+            panic!("one spell")
+        };
+        assert!(spell.lasts && spell.sum.first.abs_diff(40_000) <= 256);
+        let lost = 6e13 * (f64::exp(0.2) - 1.0);
+        assert!((spell.sum.lost / lost - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn spells_are_found_one_by_one() {
+        let bounds = Bounds {
+            least: 0.05,
+            score: 6.0,
+            noise: 0.01,
+            spread: 0.0,
+        };
+        let is_slow = |step: u64| (20..30).contains(&step) || step == 60;
+        let entries: Vec<_> = (0..100)
+            .map(|step| entry(step, if is_slow(step) { 0.3 } else { 0.01 }))
+            .collect();
+        let found = spells(&entries, &bounds);
+        let ranges: Vec<_> = found.iter().map(|one| (one.from, one.until)).collect();
+        assert_eq!(ranges, [(20, 30), (60, 61)]);
+        assert!(spells(&entries[..20], &bounds).is_empty());
+    }
+}

@@ -1,0 +1,75 @@
+//! Slow ranks, slow phases and new modes as tables.
+
+use super::{Accepted, NewMode, SlowPhase, SlowRank};
+use crate::calls::Calls;
+use perf_core::{Column, Table};
+
+impl SlowRank {
+    /// Returns slow ranks as a table with the columns `program`, `rank`, `function`, `first step`, `last
+    /// step`, `factor`, `score` and `time lost`. `calls` provides the names.
+    pub fn table(slow: &[SlowRank], calls: &Calls) -> Table {
+        let all = || slow.iter();
+        let name = |it: &SlowRank| calls.function_name(it.function);
+        Table::new("slow ranks", "Ranks that are slower than the median rank.")
+            .with(Column::unsigned("program", "", all().map(|it| it.program)))
+            .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
+            .with(Column::text("function", all().map(name)))
+            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
+            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
+            .with(Column::floats("factor", "", all().map(|it| it.factor)))
+            .with(Column::floats("score", "", all().map(|it| it.score)))
+            .with(Column::times("time lost", all().map(|it| it.lost)))
+    }
+}
+
+impl SlowPhase {
+    /// Returns slow phases as a table with the columns `program`, `function`, `first step`, `last step`,
+    /// `factor`, `score` and `time lost`. `calls` provides the names.
+    pub fn table(slow: &[SlowPhase], calls: &Calls) -> Table {
+        let all = || slow.iter();
+        let programs = all().map(|it| calls.function_program(it.function));
+        let name = |it: &SlowPhase| calls.function_name(it.function);
+        Table::new("slow phases", "Functions that are slower in some steps.")
+            .with(Column::unsigned("program", "", programs))
+            .with(Column::text("function", all().map(name)))
+            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
+            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
+            .with(Column::floats("factor", "", all().map(|it| it.factor)))
+            .with(Column::floats("score", "", all().map(|it| it.score)))
+            .with(Column::times("time lost", all().map(|it| it.lost)))
+    }
+}
+
+impl NewMode {
+    /// Returns new modes as a table with the columns `program`, `function`, `first step`, `last step`,
+    /// `usual run time`, `factor`, `calls`, `ranks`, `time lost`, `in alarms` (the part lost by calls
+    /// that are alarms) and `accepted` (the reason for which the mode is normal). `calls` provides the
+    /// names.
+    pub fn table(modes: &[&NewMode], calls: &Calls) -> Table {
+        let all = || modes.iter().copied();
+        let programs = all().map(|it| calls.function_program(it.function));
+        let name = |it: &NewMode| calls.function_name(it.function);
+        let accepted = |it: &NewMode| {
+            it.accepted.as_ref().map(|why| match why {
+                Accepted::UsualSince(step) => format!("half of all calls since step {step}"),
+                Accepted::Rule(reason) => reason.clone(),
+            })
+        };
+        Table::new("new modes", "Slow run times that repeat.")
+            .with(Column::unsigned("program", "", programs))
+            .with(Column::text("function", all().map(name)))
+            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
+            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
+            .with(Column::times("usual run time", all().map(|it| it.usual)))
+            .with(Column::floats("factor", "", all().map(NewMode::factor)))
+            .with(Column::unsigned("calls", "", all().map(|it| it.calls)))
+            .with(Column::unsigned(
+                "ranks",
+                "",
+                all().map(|it| it.ranks as u64),
+            ))
+            .with(Column::times("time lost", all().map(|it| it.lost)))
+            .with(Column::times("in alarms", all().map(|it| it.alarmed)))
+            .with(Column::text("accepted", all().map(accepted)))
+    }
+}

@@ -1,0 +1,209 @@
+//! Time lost by new modes, slow ranks and slow phases, with planted truths.
+
+use crate::common;
+
+use common::Random;
+use perf_anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
+use perf_anomaly::{Monitor, Report};
+use perf_core::{EventSink, Nanos, StreamEvent, StreamId, StreamKey};
+
+const SEEDS: u64 = 10;
+const RANKS: u32 = 8;
+
+/// Runs a monitor over calls of `solve` and `pack` on eight ranks. `factor` returns the factor of the
+/// run time of `solve` by rank, step and call. After each step, `look` sees the monitor.
+fn run(
+    seed: u64,
+    steps: u64,
+    factor: impl Fn(u32, u64, u64) -> f64,
+    mut look: impl FnMut(u64, &Monitor),
+) -> Report {
+    let mut random = Random::new(seed + 1);
+    let mut monitor = Monitor::default();
+    let mut streams: Vec<StreamId> = Vec::new();
+    for rank in 0..RANKS {
+        streams.push(monitor.stream(StreamKey {
+            program: 0,
+            rank,
+            thread: 0,
+        }));
+    }
+    let regions = [monitor.region(0, "solve"), monitor.region(0, "pack")];
+    for step in 0..steps {
+        for rank in 0..RANKS {
+            let mut at = Nanos(2_000_000_000 * step as i64);
+            for call in 0..100 {
+                for (region, usual) in regions.into_iter().zip([5e6, 1e6]) {
+                    let stream = streams[rank as usize];
+                    monitor.push(stream, at, StreamEvent::Enter(region));
+                    let slow = if usual > 2e6 {
+                        factor(rank, step, call)
+                    } else {
+                        1.0
+                    };
+                    let time = usual * slow * (1.0 + 0.05 * random.normal());
+                    at.0 += time as i64;
+                    monitor.push(stream, at, StreamEvent::Exit(region));
+                }
+            }
+        }
+        monitor.end_step(step);
+        look(step, &monitor);
+    }
+    monitor.finish().expect("no store")
+}
+
+fn close(lost: Nanos, planted: f64, within: f64) -> bool {
+    (lost.0 as f64 / planted - 1.0).abs() < within
+}
+
+#[test]
+fn a_slow_rank_is_named_after_two_steps_with_its_time() {
+    for seed in 0..SEEDS {
+        let slow = |rank, _, _| if rank == 5 { 1.3 } else { 1.0 };
+        let mut first = None;
+        let report = run(seed, 20, slow, |step, monitor| {
+            let slow = monitor.lasting().peers().slow_ranks();
+            assert!(slow.iter().all(|one| one.rank == 5), "{slow:?}");
+            if !slow.is_empty() {
+                first.get_or_insert(step);
+            }
+        });
+        assert!(first.is_some_and(|step| step < 2), "{seed}: {first:?}");
+        let slow: Vec<SlowRank> = report.lasting.peers().slow_ranks();
+        assert_eq!((slow.len(), slow[0].first, slow[0].last), (1, 0, 19));
+        // 30 % of 100 calls of 5 ms in each of 20 steps.
+        assert!(close(slow[0].lost, 3e9, 0.05), "{seed}: {slow:?}");
+        assert_eq!(report.calls.function_name(slow[0].function), "solve");
+        assert_eq!(report.lasting.peers().slow_phases(), []);
+        let lost = report.lost_time();
+        assert!(close(lost.total(), 3e9, 0.05), "{seed}: {lost:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_becomes_slow_is_slow_since_then() {
+    for seed in 0..SEEDS {
+        let slow = |rank, step, _| if rank == 2 && step >= 12 { 1.3 } else { 1.0 };
+        let report = run(seed, 30, slow, |_, _| {});
+        let slow = report.lasting.peers().slow_ranks();
+        assert_eq!(
+            (slow.len(), slow[0].rank, slow[0].first),
+            (1, 2, 12),
+            "{seed}: {slow:?}"
+        );
+        assert!(slow[0].lasts && close(slow[0].lost, 18.0 * 1.5e8, 0.05));
+        let lost = report.lost_time();
+        assert!(close(lost.total(), 18.0 * 1.5e8, 0.06), "{seed}: {lost:?}");
+    }
+}
+
+#[test]
+fn a_step_in_speed_is_one_phase_after_two_steps() {
+    for seed in 0..SEEDS {
+        for factor in [1.3, 2.0] {
+            let slow = |_, step, _| if step >= 10 { factor } else { 1.0 };
+            let mut first = None;
+            let report = run(seed, 20, slow, |step, monitor| {
+                if !monitor.lasting().peers().slow_phases().is_empty() {
+                    first.get_or_insert(step);
+                }
+            });
+            assert!(
+                first.is_some_and(|step| (10..12).contains(&step)),
+                "{first:?}"
+            );
+            let phases: Vec<SlowPhase> = report.lasting.peers().slow_phases();
+            assert_eq!((phases.len(), phases[0].first), (1, 10), "{phases:?}");
+            let planted = 8.0 * 10.0 * 5e8 * (factor - 1.0);
+            let lost = report.lost_time();
+            assert!(
+                close(lost.total(), planted, 0.05),
+                "{seed}: {lost:?}, {planted}"
+            );
+            let alarms = report.losses.total().anomalies();
+            assert!(alarms < 20, "{seed}: {alarms} alarms");
+            assert_eq!(report.lasting.modes().all().count(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_new_mode_keeps_counting_when_its_calls_are_normal() {
+    for seed in 0..SEEDS {
+        // From step 3 on, two of a hundred calls take twice as long.
+        let slow = |_, step, call| {
+            if step >= 3 && call % 50 == 7 {
+                2.0
+            } else {
+                1.0
+            }
+        };
+        let mut lost: Vec<i64> = Vec::new();
+        let report = run(seed, 20, slow, |_, monitor| {
+            lost.push(
+                monitor
+                    .lasting()
+                    .modes()
+                    .found()
+                    .map(|mode| mode.lost.0)
+                    .sum(),
+            );
+        });
+        assert!(lost.is_sorted() && lost[3] > 0, "{lost:?}");
+        let modes: Vec<&NewMode> = report.lasting.modes().all().collect();
+        let [mode] = modes[..] else {
+            panic!("{seed}: {modes:?}")
+        };
+        assert_eq!((mode.first, mode.ranks), (3, 8));
+        let planted = 17.0 * 8.0 * 2.0;
+        assert!(
+            (mode.calls as f64 / planted - 1.0).abs() < 0.05,
+            "{seed}: {mode:?}"
+        );
+        assert!((mode.factor() - 2.0).abs() < 0.02);
+        let lost: LostTime = report.lost_time();
+        assert!(close(lost.total(), planted * 5e6, 0.05), "{seed}: {lost:?}");
+        assert!(report.losses.total().too_slow < 50);
+    }
+}
+
+#[test]
+fn a_mode_is_normal_by_a_rule_with_a_reason() {
+    let mut monitor = Monitor::default().accept("so*", "two message sizes");
+    let stream = monitor.stream(StreamKey::default());
+    let solve = monitor.region(0, "solve");
+    let mut at = 0;
+    for step in 0..20 {
+        for call in 0..100 {
+            monitor.push(stream, Nanos(at), StreamEvent::Enter(solve));
+            at += if step > 3 && call % 20 == 3 {
+                30_000
+            } else {
+                10_000 + call * 37 % 101
+            };
+            monitor.push(stream, Nanos(at), StreamEvent::Exit(solve));
+        }
+        monitor.end_step(step as u64);
+    }
+    let report = monitor.finish().expect("no store");
+    assert_eq!(report.lasting.modes().found().count(), 0);
+    let table = NewMode::table(
+        &report.lasting.modes().all().collect::<Vec<_>>(),
+        &report.calls,
+    );
+    assert_eq!(table.text_of(0, "accepted"), "two message sizes");
+    assert_eq!(report.lost_time().modes, Nanos(0));
+}
+
+#[test]
+fn healthy_runs_lose_nothing() {
+    let mut found = 0;
+    for seed in 0..5 * SEEDS {
+        let report = run(seed, 20, |_, _, _| 1.0, |_, _| {});
+        let peers = report.lasting.peers();
+        let causes = peers.slow_ranks().len() + peers.slow_phases().len();
+        found += causes + report.lasting.modes().all().count();
+    }
+    assert_eq!(found, 0);
+}

@@ -1,0 +1,236 @@
+//! Causes of lost time in sentences: single calls, new modes, slow ranks and slow phases.
+
+use super::Detected;
+use crate::failure::Outcome;
+use crate::table::{counted, grouped, shortened};
+use perfkit::anomaly::Report;
+use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::lost_time::{Accepted, Lasting, LostTime, NewMode, SlowPhase, SlowRank};
+use perfkit::core::Nanos;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Longest name of a function in a sentence.
+const NAME: usize = 60;
+
+/// Returns a factor as the excess in per cent, or above 2 as the factor.
+fn slower(factor: f64) -> String {
+    if factor < 2.0 {
+        format!("{:.0} % slower", 100.0 * (factor - 1.0))
+    } else {
+        format!("{factor:.1} times slower")
+    }
+}
+
+/// Returns steps in words.
+fn steps(first: u64, last: u64, lasts: bool) -> String {
+    match (first == last, lasts) {
+        (_, true) => format!("since step {first}"),
+        (true, false) => format!("in step {first}"),
+        (false, false) => format!("in steps {first} to {last}"),
+    }
+}
+
+/// Describes a slow rank.
+fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool) -> String {
+    let program = if many {
+        format!(" of program {}", slow.program)
+    } else {
+        String::new()
+    };
+    let name = calls.function_name(slow.function);
+    format!(
+        "rank {}{program} is {} than its peers {}, most of it in {}: {} lost",
+        slow.rank,
+        slower(slow.factor),
+        steps(slow.first, slow.last, slow.lasts),
+        shortened(&name, NAME),
+        slow.lost
+    )
+}
+
+/// Describes a slow phase.
+fn slow_phase(slow: &SlowPhase, calls: &Calls) -> String {
+    format!(
+        "{} is {} {} than in other steps: {} lost",
+        shortened(&calls.function_name(slow.function), NAME),
+        slower(slow.factor),
+        steps(slow.first, slow.last, slow.lasts),
+        slow.lost
+    )
+}
+
+/// Describes a new mode.
+fn new_mode(mode: &NewMode, calls: &Calls) -> String {
+    format!(
+        "a mode at {:.1}x of {} appeared in step {}: {} on {}, {} lost so far",
+        mode.factor(),
+        shortened(&calls.function_name(mode.function), NAME),
+        mode.first,
+        counted(mode.calls as usize, "call"),
+        counted(mode.ranks, "rank"),
+        mode.lost
+    )
+}
+
+/// Cause of lost time.
+struct Cause {
+    /// Kind and subject, which stay the same while the numbers grow.
+    key: (u8, u64, i64),
+    /// Time lost.
+    lost: Nanos,
+    /// Sentence about it.
+    sentence: String,
+}
+
+/// Returns slow ranks, slow phases and new modes.
+fn found(lasting: &Lasting, calls: &Calls, many: bool) -> Vec<Cause> {
+    let peers = lasting.peers();
+    let ranks = peers.slow_ranks().into_iter().map(|slow| Cause {
+        key: (0, slow.program.into(), slow.rank.into()),
+        lost: slow.lost,
+        sentence: slow_rank(&slow, calls, many),
+    });
+    let phases = peers.slow_phases().into_iter().map(|slow| Cause {
+        key: (1, slow.function.0.into(), 0),
+        lost: slow.lost,
+        sentence: slow_phase(&slow, calls),
+    });
+    let modes = lasting.modes().found().map(|mode| Cause {
+        key: (2, mode.function.0.into(), mode.from.0),
+        lost: mode.lost,
+        sentence: new_mode(mode, calls),
+    });
+    ranks.chain(phases).chain(modes).collect()
+}
+
+/// Returns a time with its causes, such as `9.00 ms in single calls`.
+fn causes(lost: &LostTime) -> String {
+    let all = [
+        (lost.calls, "in single calls"),
+        (lost.modes, "in new modes"),
+        (lost.ranks, "on slow ranks"),
+        (lost.phases, "in slow phases"),
+    ];
+    let mut all: Vec<_> = all.into_iter().filter(|(time, _)| time.0 > 0).collect();
+    all.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    let all: Vec<_> = all
+        .iter()
+        .map(|(time, at)| format!("{time} {at}"))
+        .collect();
+    all.join(", ")
+}
+
+/// Returns the sum of the lost time and its share.
+fn headline(lost: &LostTime) -> String {
+    match lost.share() {
+        Some(share) if lost.total().0 > 0 => format!(
+            "{} of {} lost, {}: {}",
+            lost.total(),
+            lost.of,
+            match 100.0 * share {
+                share if share < 0.05 => "less than 0.1 %".into(),
+                share => format!("{share:.1} %"),
+            },
+            causes(lost)
+        ),
+        _ => format!(
+            "no time of {} lost: no slow calls, new modes, slow ranks or slow phases",
+            lost.of
+        ),
+    }
+}
+
+/// Returns all causes of lost time, the one with the most time first.
+fn all(report: &Report, many: bool) -> Vec<Cause> {
+    let (calls, lasting) = (&report.calls, &report.lasting);
+    let mut all = found(lasting, calls, many);
+    // Calls of new modes are part of their sentences.
+    let mut in_modes: BTreeMap<_, (i64, u64)> = BTreeMap::new();
+    for mode in lasting.modes().found() {
+        let of = in_modes.entry(mode.function).or_default();
+        *of = (of.0 + mode.alarmed.0, of.1 + mode.alarms);
+    }
+    for (function, loss) in report.losses.worst_functions() {
+        let (of_modes, alarms) = in_modes.get(&function).copied().unwrap_or_default();
+        let time = Nanos(loss.time.0.saturating_sub(of_modes).max(0));
+        if time.0 > 0 {
+            let name = shortened(&calls.function_name(function), NAME);
+            let count = counted(loss.too_slow.saturating_sub(alarms) as usize, "slow call");
+            let of = grouped(loss.calls);
+            all.push(Cause {
+                key: (3, function.0.into(), 0),
+                lost: time,
+                sentence: format!("{count} of {of} of {name}: {time} lost"),
+            });
+        }
+    }
+    all.sort_by_key(|cause| std::cmp::Reverse(cause.lost));
+    all
+}
+
+/// Returns sentences for a page: the sum, and at most `top` causes.
+pub(super) fn sentences(report: &Report, many: bool, top: usize) -> Vec<String> {
+    let causes = all(report, many).into_iter().take(top);
+    let causes = causes.map(|cause| cause.sentence);
+    [headline(&report.lost_time())]
+        .into_iter()
+        .chain(causes)
+        .collect()
+}
+
+impl Detected {
+    /// Writes the time lost by cause, and the causes with the most time lost.
+    pub(super) fn lasting(&self, out: &mut dyn Write) -> Outcome {
+        let (calls, lasting) = (&self.report.calls, &self.report.lasting);
+        writeln!(out, "{}", headline(&self.report.lost_time()))?;
+        let all = all(&self.report, self.many);
+        for (at, cause) in all.iter().take(self.shown.top).enumerate() {
+            writeln!(out, "  {}. {}", at + 1, cause.sentence)?;
+        }
+        let more = all.len().saturating_sub(self.shown.top);
+        if more > 0 {
+            writeln!(out, "  and {}", counted(more, "further cause"))?;
+        }
+        for mode in lasting.modes().all() {
+            let why = match &mode.accepted {
+                None => continue,
+                Some(Accepted::Rule(reason)) => reason.clone(),
+                Some(Accepted::UsualSince(step)) => {
+                    format!("it has half of all calls since step {step}")
+                }
+                Some(_) => "it was accepted".into(),
+            };
+            writeln!(out, "  normal: {} ({why})", new_mode(mode, calls))?;
+        }
+        let late = lasting.peers().late();
+        if late > 0 {
+            let late = counted(late as usize, "call");
+            writeln!(
+                out,
+                "  {late} came too late to be compared with other ranks"
+            )?;
+        }
+        Ok(writeln!(out)?)
+    }
+}
+
+/// Causes that were printed while a stream was followed, with the time lost then.
+#[derive(Debug, Default)]
+pub(crate) struct Printed(BTreeMap<(u8, u64, i64), Nanos>);
+
+impl Printed {
+    /// Returns sentences about the causes that are new, or that have lost twice as much time as when
+    /// they were printed.
+    pub(crate) fn news(&mut self, lasting: &Lasting, calls: &Calls, many: bool) -> Vec<String> {
+        let mut news = Vec::new();
+        for cause in found(lasting, calls, many) {
+            let before = self.0.get(&cause.key);
+            if before.is_none_or(|before| cause.lost.0 >= before.0.saturating_mul(2)) {
+                self.0.insert(cause.key, cause.lost);
+                news.push(cause.sentence);
+            }
+        }
+        news
+    }
+}
