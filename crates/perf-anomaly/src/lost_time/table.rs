@@ -2,7 +2,7 @@
 
 use super::{Accepted, NewMode, SlowPhase, SlowRank};
 use crate::calls::Calls;
-use perf_core::{Column, Table};
+use perf_core::Table;
 
 impl SlowRank {
     /// Returns slow ranks as a table with the columns `program`, `rank`, `function`, `first step`, `last
@@ -11,14 +11,14 @@ impl SlowRank {
         let all = || slow.iter();
         let name = |it: &SlowRank| calls.function_name(it.function);
         Table::new("slow ranks", "Ranks that are slower than the median rank.")
-            .with(Column::unsigned("program", "", all().map(|it| it.program)))
-            .with(Column::unsigned("rank", "", all().map(|it| it.rank)))
-            .with(Column::text("function", all().map(name)))
-            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
-            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
-            .with(Column::floats("factor", "", all().map(|it| it.factor)))
-            .with(Column::floats("score", "", all().map(|it| it.score)))
-            .with(Column::times("time lost", all().map(|it| it.lost)))
+            .unsigned("program", "", all().map(|it| it.program))
+            .unsigned("rank", "", all().map(|it| it.rank))
+            .text("function", all().map(name))
+            .unsigned("first step", "", all().map(|it| it.first))
+            .unsigned("last step", "", all().map(|it| it.last))
+            .floats("factor", "", all().map(|it| it.factor))
+            .floats("score", "", all().map(|it| it.score))
+            .times("time lost", all().map(|it| it.lost))
     }
 }
 
@@ -30,13 +30,13 @@ impl SlowPhase {
         let programs = all().map(|it| calls.function_program(it.function));
         let name = |it: &SlowPhase| calls.function_name(it.function);
         Table::new("slow phases", "Functions that are slower in some steps.")
-            .with(Column::unsigned("program", "", programs))
-            .with(Column::text("function", all().map(name)))
-            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
-            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
-            .with(Column::floats("factor", "", all().map(|it| it.factor)))
-            .with(Column::floats("score", "", all().map(|it| it.score)))
-            .with(Column::times("time lost", all().map(|it| it.lost)))
+            .unsigned("program", "", programs)
+            .text("function", all().map(name))
+            .unsigned("first step", "", all().map(|it| it.first))
+            .unsigned("last step", "", all().map(|it| it.last))
+            .floats("factor", "", all().map(|it| it.factor))
+            .floats("score", "", all().map(|it| it.score))
+            .times("time lost", all().map(|it| it.lost))
     }
 }
 
@@ -56,20 +56,16 @@ impl NewMode {
             })
         };
         Table::new("new modes", "Slow run times that repeat.")
-            .with(Column::unsigned("program", "", programs))
-            .with(Column::text("function", all().map(name)))
-            .with(Column::unsigned("first step", "", all().map(|it| it.first)))
-            .with(Column::unsigned("last step", "", all().map(|it| it.last)))
-            .with(Column::times("usual run time", all().map(|it| it.usual)))
-            .with(Column::floats("factor", "", all().map(NewMode::factor)))
-            .with(Column::unsigned("calls", "", all().map(|it| it.calls)))
-            .with(Column::unsigned(
-                "ranks",
-                "",
-                all().map(|it| it.ranks as u64),
-            ))
-            .with(Column::times("time lost", all().map(|it| it.lost)))
-            .with(Column::times("in alarms", all().map(|it| it.alarmed)))
-            .with(Column::text("accepted", all().map(accepted)))
+            .unsigned("program", "", programs)
+            .text("function", all().map(name))
+            .unsigned("first step", "", all().map(|it| it.first))
+            .unsigned("last step", "", all().map(|it| it.last))
+            .times("usual run time", all().map(|it| it.usual))
+            .floats("factor", "", all().map(NewMode::factor))
+            .unsigned("calls", "", all().map(|it| it.calls))
+            .unsigned("ranks", "", all().map(|it| it.ranks as u64))
+            .times("time lost", all().map(|it| it.lost))
+            .times("in alarms", all().map(|it| it.alarmed))
+            .text("accepted", all().map(accepted))
     }
 }

@@ -8,7 +8,7 @@ use crate::output;
 use crate::pictures;
 use crate::recording;
 use crate::table::{self, counted};
-use perfkit::core::{Column, Table};
+use perfkit::core::Table;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -195,14 +195,8 @@ fn table_of(pairs: &[Pair], scales: &[Scale]) -> Table {
         "scales",
         "Correlations with the reference in several profiles.",
     )
-    .with(Column::text(
-        "call path",
-        pairs.iter().map(|it| it.path.clone()),
-    ))
-    .with(Column::text(
-        "metric",
-        pairs.iter().map(|it| it.metric.clone()),
-    ));
+    .text("call path", pairs.iter().map(|it| it.path.clone()))
+    .text("metric", pairs.iter().map(|it| it.metric.clone()));
     let is_repeated = |locations: usize| {
         let same = scales.iter().filter(|scale| scale.locations == locations);
         same.count() > 1
@@ -216,7 +210,7 @@ fn table_of(pairs: &[Pair], scales: &[Scale]) -> Table {
         let r = pairs.iter().map(|it| found(it).map(|it| it.r));
         let shifts = pairs.iter().map(|it| found(it).map(|it| it.shift));
         table
-            .with(Column::floats(format!("r ({name})"), "", r))
-            .with(Column::text(format!("shift ({name})"), shifts))
+            .floats(format!("r ({name})"), "", r)
+            .text(format!("shift ({name})"), shifts)
     })
 }

@@ -7,7 +7,7 @@ use crate::pictures;
 use crate::scope::{scope_name, scoped_name};
 use crate::table::{self, counted, grouped};
 use perfkit::core::algebra::{Combined, Overlap};
-use perfkit::core::{CallPathId, Column, Combine, MetricId, Profile, Scope, Table};
+use perfkit::core::{CallPathId, Combine, MetricId, Profile, Scope, Table};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -195,22 +195,15 @@ impl<'a> Summary<'a> {
         };
         let shown: Vec<&MetricTotals> = self.metrics.iter().filter(is_shown).collect();
         let mut totals = Table::new("metrics", "Totals of the metrics.")
-            .with(Column::text(
-                "  metric",
-                shown.iter().map(|it| format!("  {}", it.name)),
-            ))
-            .with(Column::text("unit", shown.iter().map(|it| it.unit.clone())));
+            .text("  metric", shown.iter().map(|it| format!("  {}", it.name)))
+            .text("unit", shown.iter().map(|it| it.unit.clone()));
         for (at, name) in self.columns() {
             let cells = shown
                 .iter()
                 .map(|it| it.operands.get(at).copied().flatten());
-            totals = totals.with(Column::floats(name, "", cells));
+            totals = totals.floats(name, "", cells);
         }
-        totals = totals.with(Column::floats(
-            self.operation,
-            "",
-            shown.iter().map(|it| it.result),
-        ));
+        totals = totals.floats(self.operation, "", shown.iter().map(|it| it.result));
         table::print(out, &totals, 60)?;
         let zeros = self.metrics.len() - shown.len();
         if zeros > 0 {
@@ -233,28 +226,28 @@ impl<'a> Summary<'a> {
             about.metric.unit
         )?;
         let shown = &self.paths[..self.paths.len().min(top)];
-        let mut rows = Table::new("call paths", "Call paths of the result.").with(Column::text(
+        let mut rows = Table::new("call paths", "Call paths of the result.").text(
             "  call path",
             shown
                 .iter()
                 .map(|it| format!("  {}", table::shortened(&it.path, 60))),
-        ));
+        );
         if self.combined.is_some() {
             for (at, name) in self.columns() {
                 let cells = shown
                     .iter()
                     .map(|it| it.operands.get(at).copied().flatten());
-                rows = rows.with(Column::floats(name, "", cells));
+                rows = rows.floats(name, "", cells);
             }
         }
         let cells = shown.iter().map(|it| it.result);
-        rows = rows.with(Column::floats(self.operation, "", cells));
+        rows = rows.floats(self.operation, "", cells);
         if self.operation == "diff" {
             let change = |it: &PathTotals| match it.operands.as_slice() {
                 [_, Some(before)] if *before != 0.0 => Some(100.0 * it.result / before.abs()),
                 _ => None,
             };
-            rows = rows.with(Column::floats("change", "%", shown.iter().map(change)));
+            rows = rows.floats("change", "%", shown.iter().map(change));
         }
         table::print(out, &rows, 64)?;
         let rest = self.paths.len() - shown.len();
