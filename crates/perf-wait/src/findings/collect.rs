@@ -455,10 +455,9 @@ impl Sources<'_> {
             if state.call.location != location {
                 held.locations.insert(state.call.location);
             }
-            if held
-                .longest
-                .is_none_or(|longest| longest.ticks < state.ticks)
-            {
+            let is_start_up = by == HeldUpBy::Host && state.call.index == 0;
+            let is_longer = |longest: WaitState| longest.ticks < state.ticks;
+            if !is_start_up && held.longest.is_none_or(is_longer) {
                 held.longest = Some(*state);
             }
         }

@@ -218,7 +218,8 @@ impl WhatIf<'_> {
         };
         let mut changed: Vec<(ActivityId, Nanos)> = Vec::with_capacity(own.len());
         let mut others: Vec<Nanos> = Vec::new();
-        for group in self.peers().groups() {
+        // A rank that sends before it receives is no peer of one that receives first.
+        for group in self.neighbours().groups() {
             if !group.iter().any(is_own) {
                 continue;
             }

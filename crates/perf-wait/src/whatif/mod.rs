@@ -22,8 +22,8 @@
 //! wait in the recording do not wait in a replay either, and neither do calls that synchronise with an accelerator after
 //! its work has ended.
 //!
-//! Without imbalance, each burst takes the mean of its peers: the n-th bursts between calls of the same two call paths on
-//! all locations. Each call takes the median transfer time of its call path.
+//! Without imbalance, each burst takes the mean of its peers: the bursts before the n-th call of the same call path on all
+//! locations. Each call takes the median transfer time of its call path.
 
 mod build;
 mod change;
@@ -63,11 +63,9 @@ impl Dependencies for [Dependency] {
 
 /// Call paths of the calls before and after a burst. Threads of a team have different call paths: for their barriers it is
 /// the function alone.
-///
-/// With the call after it alone, a rank that sends before it receives would have the peers of one that receives first.
 type PeerKey = (Option<CallPathId>, Option<CallPathId>, Option<RegionId>);
 
-/// Bursts in groups of peers: the n-th between calls of two call paths on all locations.
+/// Bursts in groups of peers, the n-th of a kind on all locations.
 #[derive(Debug, Default)]
 struct Peers {
     /// Activities of the bursts, one group after the other, each in the order of locations.
@@ -119,7 +117,10 @@ pub struct WhatIf<'a> {
     /// Run time of the replay with the recorded durations.
     identity: Nanos,
     places: Places,
+    /// Bursts before the n-th calls of a call path.
     peers: OnceLock<Peers>,
+    /// The n-th bursts between calls of two call paths.
+    neighbours: OnceLock<Peers>,
 }
 
 /// Answer to a question.
@@ -202,6 +203,7 @@ impl<'a> WhatIf<'a> {
             durations: built.durations,
             places: built.places,
             peers: OnceLock::new(),
+            neighbours: OnceLock::new(),
         };
         this.identity = this.runtime(&this.durations, job)?;
         Ok(this)
@@ -374,57 +376,65 @@ impl<'a> WhatIf<'a> {
         Ok(times.map(|ticks| clock.total(u128::from(ticks))).collect())
     }
 
-    /// Returns the n-th bursts between calls of two call paths on all locations.
+    /// Returns the bursts before the n-th call of each call path on all locations.
     fn peers(&self) -> &Peers {
-        self.peers.get_or_init(|| {
-            // Kind of each burst, and the number of bursts of a kind that are the n-th of it on their location.
-            let mut numbers: HashMap<PeerKey, usize> = HashMap::new();
-            let mut kinds: Vec<u32> = Vec::new();
-            let mut sizes: Vec<Vec<u32>> = Vec::new();
-            let mut counts = PlaceCounts::default();
-            let mut last: Option<(LocationId, Option<CallPathId>)> = None;
-            for (_, burst) in self.bursts() {
-                let path = self.path(&burst);
-                let before = last.replace((burst.location, path));
-                let before = before.filter(|it| it.0 == burst.location);
-                let key = match path {
-                    Some(path) if self.is_team_barrier(&burst) => {
-                        let function = self.activities.paths().get(path).map(|it| it.region);
-                        (None, None, function)
-                    }
-                    path => (before.and_then(|it| it.1), path, None),
-                };
-                let kind = *numbers.entry(key).or_insert(sizes.len());
-                if kind == sizes.len() {
-                    sizes.push(Vec::new());
+        self.peers.get_or_init(|| self.groups(false))
+    }
+
+    /// Returns the n-th bursts between calls of two call paths on all locations.
+    fn neighbours(&self) -> &Peers {
+        self.neighbours.get_or_init(|| self.groups(true))
+    }
+
+    /// Returns the bursts in groups: the n-th before a call path, and after the same one if `is_between`.
+    fn groups(&self, is_between: bool) -> Peers {
+        // Kind of each burst, and the number of bursts of a kind that are the n-th of it on their location.
+        let mut numbers: HashMap<PeerKey, usize> = HashMap::new();
+        let mut kinds: Vec<u32> = Vec::new();
+        let mut sizes: Vec<Vec<u32>> = Vec::new();
+        let mut counts = PlaceCounts::default();
+        let mut last: Option<(LocationId, Option<CallPathId>)> = None;
+        for (_, burst) in self.bursts() {
+            let path = self.path(&burst);
+            let before = last.replace((burst.location, path));
+            let before = before.filter(|it| is_between && it.0 == burst.location);
+            let key = match path {
+                Some(path) if self.is_team_barrier(&burst) => {
+                    let function = self.activities.paths().get(path).map(|it| it.region);
+                    (None, None, function)
                 }
-                let place = counts.next(burst.location, kind);
-                if place == sizes[kind].len() {
-                    sizes[kind].push(0);
-                }
-                sizes[kind][place] += 1;
-                kinds.push(kind as u32);
-            }
-            let mut peers = Peers {
-                bursts: vec![ActivityId::default(); kinds.len()],
-                ends: Vec::new(),
+                path => (before.and_then(|it| it.1), path, None),
             };
-            // The sizes become the next place of each group.
-            let mut end = 0;
-            for size in sizes.iter_mut().flatten() {
-                let start = end;
-                end += std::mem::replace(size, start);
-                peers.ends.push(end);
+            let kind = *numbers.entry(key).or_insert(sizes.len());
+            if kind == sizes.len() {
+                sizes.push(Vec::new());
             }
-            let mut counts = PlaceCounts::default();
-            for ((id, burst), kind) in self.bursts().zip(kinds) {
-                let place = counts.next(burst.location, kind as usize);
-                let next = &mut sizes[kind as usize][place];
-                peers.bursts[*next as usize] = id;
-                *next += 1;
+            let place = counts.next(burst.location, kind);
+            if place == sizes[kind].len() {
+                sizes[kind].push(0);
             }
-            peers
-        })
+            sizes[kind][place] += 1;
+            kinds.push(kind as u32);
+        }
+        let mut peers = Peers {
+            bursts: vec![ActivityId::default(); kinds.len()],
+            ends: Vec::new(),
+        };
+        // The sizes become the next place of each group.
+        let mut end = 0;
+        for size in sizes.iter_mut().flatten() {
+            let start = end;
+            end += std::mem::replace(size, start);
+            peers.ends.push(end);
+        }
+        let mut counts = PlaceCounts::default();
+        for ((id, burst), kind) in self.bursts().zip(kinds) {
+            let place = counts.next(burst.location, kind as usize);
+            let next = &mut sizes[kind as usize][place];
+            peers.bursts[*next as usize] = id;
+            *next += 1;
+        }
+        peers
     }
 
     /// Returns the durations without imbalance.

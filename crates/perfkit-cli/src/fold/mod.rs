@@ -80,7 +80,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
 
 /// Returns the waits of a recording with their causes, and its critical path.
 fn overlay(recording: &Recording, names: &str) -> Result<Overlay, Failure> {
-    match Analysis::of(recording.trace.view(), 1)? {
+    match Analysis::of(recording.trace.view(), 1, false)? {
         Analysed::Found(analysis) => Ok(analysis.overlay()),
         Analysed::Nothing { reason, .. } => {
             Err(Failure::Input(format!("{names}: --waits: {reason}")))

@@ -7,7 +7,7 @@ use super::sources::Source;
 use crate::clocks::{self, Clocks};
 use crate::failure::Failure;
 use crate::recording::Recording;
-use crate::wait::{self, Analysed, Analysis, Command, Statement};
+use crate::wait::{self, Analysed, Analysis, Command, LATE_LAUNCHES, Statement};
 use perfkit::view::Section;
 
 /// Largest number of findings of a recording.
@@ -44,9 +44,10 @@ pub(super) fn waits(
         .paths
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
-    let command = Command::new(files.collect(), is_wrong || clocks == Clocks::Correct);
+    let is_corrected = is_wrong || clocks == Clocks::Correct;
+    let command = Command::new(files.collect(), is_corrected);
     let mut waits = Waits::default();
-    match Analysis::of(view, MAX_FINDINGS)? {
+    match Analysis::of(view, MAX_FINDINGS, is_corrected)? {
         Analysed::Nothing { reason, .. } => waits.part.skip("waiting", &reason),
         Analysed::Training(training) => {
             let statements = training.statements(&command);
@@ -54,7 +55,9 @@ pub(super) fn waits(
             waits.part.findings.extend(findings);
         }
         Analysed::Found(analysis) => {
-            let statements = analysis.statements(&command);
+            // The part about accelerators reports their idle time.
+            let mut statements = analysis.statements(&command);
+            statements.retain(|it| it.kind != LATE_LAUNCHES);
             if statements.is_empty() {
                 waits.part.pass(format!(
                     "no location, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",

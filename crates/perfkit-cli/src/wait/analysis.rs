@@ -4,13 +4,14 @@ use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use perfkit::core::{LocationId, Nanos, TraceView};
 use perfkit::wait::activity::Activities;
+use perfkit::wait::clocks::{ClockEstimate, ClockModel};
 use perfkit::wait::critical::{CriticalPath, Extent};
 use perfkit::wait::delay::DelayCosts;
 use perfkit::wait::device_collectives::DeviceCollectives;
 use perfkit::wait::efficiency::{Efficiencies, HybridEfficiencies, IdealNetwork};
 use perfkit::wait::findings::Findings;
 use perfkit::wait::training::{Slowdowns, TrainingJob};
-use perfkit::wait::waits::WaitStates;
+use perfkit::wait::waits::{WaitState, WaitStates};
 use perfkit::wait::whatif::Change;
 
 /// Wait states of a trace with the results derived from them.
@@ -36,6 +37,8 @@ pub(crate) struct Analysis {
     pub(crate) ranks: Vec<LocationId>,
     /// Name of each location.
     pub(crate) labels: Vec<String>,
+    /// Clocks after their correction; `None` if they were not corrected.
+    clocks: Option<ClockEstimate>,
 }
 
 /// Slowdowns of a training job with the findings about them.
@@ -68,24 +71,25 @@ pub(crate) enum Analysed {
 }
 
 impl Analysis {
-    /// Analyses a trace, with at most `top` findings.
+    /// Analyses a trace, with at most `top` findings. `is_corrected` states that its clocks were corrected.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if the trace cannot be replayed.
-    pub(crate) fn of(view: TraceView<'_>, top: usize) -> Result<Analysed, Failure> {
+    pub(crate) fn of(
+        view: TraceView<'_>,
+        top: usize,
+        is_corrected: bool,
+    ) -> Result<Analysed, Failure> {
         let job = Bar::job();
         let activities = Activities::of(view, &job).map_err(input)?;
-        let training = TrainingJob::of_trace(view, &job).map_err(input)?;
-        let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
-        let delays = DelayCosts::of(view, &activities, &waits, &job).map_err(input)?;
         let plan = Findings::params()
             .max_findings(top)
             .check()
             .map_err(input)?;
-        if let Some(training) = training {
+        if let Some(training) = TrainingJob::of_trace(view, &job).map_err(input)? {
             return Ok(Analysed::Training(Box::new(Training {
                 findings: plan
-                    .find(view, &activities, &waits, &delays, &job)
+                    .of_training(&training, view.definitions(), &job)
                     .map_err(input)?,
                 slowdowns: training.slowdowns(&job).map_err(input)?,
                 operations: training.operations().len(),
@@ -95,6 +99,8 @@ impl Analysis {
         if let Some(nothing) = nothing(view, &activities) {
             return Ok(nothing);
         }
+        let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
+        let delays = DelayCosts::of(view, &activities, &waits, &job).map_err(input)?;
         let has_mpi = activities.calls().any(|(_, call)| !call.kind.is_local());
         let efficiencies = if has_mpi {
             let network = IdealNetwork::default();
@@ -119,6 +125,12 @@ impl Analysis {
             hybrid,
             ranks: Change::ranks(&activities),
             labels: activities.labels(),
+            clocks: if is_corrected {
+                let estimate = ClockEstimate::of(view, ClockModel::Auto, &job);
+                Some(estimate.map_err(input)?)
+            } else {
+                None
+            },
             waits,
             activities,
         })))
@@ -127,6 +139,18 @@ impl Analysis {
     /// Returns the name of a location.
     pub(crate) fn label(&self, location: LocationId) -> &str {
         self.labels.get(location.index()).map_or("", String::as_str)
+    }
+
+    /// Returns the largest error of a wait state that corrected clocks leave: the sum of the uncertainties of the
+    /// location that waits and of the cause. Returns `None` if the clocks were not corrected or the error is unbounded.
+    pub(crate) fn clock_error(&self, state: &WaitState) -> Option<Nanos> {
+        let clocks = self.clocks.as_ref()?;
+        let uncertainty = |location: LocationId| {
+            let of = clocks.locations.iter().find(|it| it.location == location);
+            of?.uncertainty
+        };
+        let both = uncertainty(state.call.location)? + uncertainty(state.cause?.location)?;
+        Some(self.activities.clock().total(both.max(0.0) as u128))
     }
 
     /// Returns a number of ticks as a time.

@@ -22,7 +22,7 @@ use clap::Args;
 use output::Document;
 use perfkit::wait::efficiency::Scaling;
 pub(crate) use pictures::{HALF_COLUMNS, sections, timeline_section};
-pub(crate) use statement::{Command, Statement};
+pub(crate) use statement::{Command, LATE_LAUNCHES, Statement};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -131,11 +131,9 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         .files
         .iter()
         .map(|file| file.to_string_lossy().into_owned());
-    let command = Command::new(
-        files.collect(),
-        clocks::correction(&recording.diagnostics).is_some(),
-    );
-    let found = Analysis::of(view, options.top)?;
+    let is_corrected = clocks::correction(&recording.diagnostics).is_some();
+    let command = Command::new(files.collect(), is_corrected);
+    let found = Analysis::of(view, options.top, is_corrected)?;
     let document = Document::new(recording, &found, &violations, &command, options.top);
     let document = match &found {
         Analysed::Found(analysis) => {

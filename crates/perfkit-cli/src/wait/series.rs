@@ -136,7 +136,7 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     let recording = trace_of(file, options)?;
     let explain = findings::explain(&recording.diagnostics);
     let view = recording.trace.view();
-    let found = Analysis::of(view, options.top.max(1)).map_err(explain)?;
+    let found = Analysis::of(view, options.top.max(1), false).map_err(explain)?;
     let analysis = match found {
         Analysed::Found(analysis) => analysis,
         Analysed::Training(_) => {

@@ -8,6 +8,9 @@ use perfkit::wait::findings::{Finding, FindingKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Kind of a finding about a host that leaves accelerators without work.
+pub(crate) const LATE_LAUNCHES: &str = "late launches";
+
 /// Largest number of functions in the evidence of slow transfers.
 const MAX_FUNCTIONS: usize = 3;
 
@@ -82,6 +85,10 @@ pub(crate) struct Statement {
     /// Waiting time that the cause leads to, or time lost, over all ranks.
     #[serde(rename = "cost_ns")]
     pub(crate) cost: Nanos,
+    /// Largest error of each wait state of the finding that corrected clocks leave; `None` if the clocks were not
+    /// corrected or the error is unbounded.
+    #[serde(rename = "clock_error_ns", skip_serializing_if = "Option::is_none")]
+    pub(crate) clock_error: Option<Nanos>,
     /// Start and end of the window that shows the finding.
     #[serde(rename = "window_ns")]
     pub(crate) window: Option<(Nanos, Nanos)>,
@@ -108,6 +115,7 @@ impl Training {
                 share: finding.share,
                 factor: finding.factor,
                 cost: finding.cost,
+                clock_error: None,
                 window,
                 command: command.fold(window),
             }
@@ -125,10 +133,9 @@ fn window(finding: &Finding, clock: Clock) -> Option<(Nanos, Nanos)> {
 impl Analysis {
     /// Returns the findings in words.
     pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
-        // Findings about accelerators are skipped: a host that waits for a busy accelerator is normal, and the begin of
-        // a run counts as late launches. `utilisation` reports the causes of idle accelerators.
+        // Work of accelerators is skipped: a host that waits for a busy accelerator is normal.
         let all = self.findings.findings.iter();
-        all.filter(|finding| !finding.kind.is_of_device())
+        all.filter(|finding| !matches!(finding.kind, FindingKind::DeviceWork { .. }))
             .map(|finding| self.statement(finding, command))
             .collect()
     }
@@ -143,7 +150,8 @@ impl Analysis {
                 finding.locations.first().map(|first| (*first, Some(path)))
             }
             FindingKind::LateRank { location, .. } => Some((location, None)),
-            FindingKind::BadCalls { location, path, .. } => Some((location, Some(path))),
+            FindingKind::BadCalls { location, path, .. }
+            | FindingKind::HostWork { location, path } => Some((location, Some(path))),
             _ => None,
         };
         let (kind, evidence, next) = match finding.kind {
@@ -167,6 +175,11 @@ impl Analysis {
                 ("transfers", self.transfers(), next)
             }
             FindingKind::LateRank { .. } => ("late rank", String::new(), command.fold(window)),
+            FindingKind::HostWork { .. } => (
+                LATE_LAUNCHES,
+                self.longest_wait(finding).unwrap_or_default(),
+                command.of("utilisation", &[]),
+            ),
             _ => ("other", String::new(), command.fold(window)),
         };
         Statement {
@@ -181,6 +194,7 @@ impl Analysis {
             share: finding.share,
             factor: finding.factor,
             cost: finding.cost,
+            clock_error: finding.longest.and_then(|it| self.clock_error(&it)),
             window,
             command: next,
         }
@@ -214,8 +228,11 @@ impl Analysis {
     fn longest_wait(&self, finding: &Finding) -> Option<String> {
         let state = finding.longest?;
         let name = self.call_name(state.call.location, state.call.index);
+        let error = self.clock_error(&state).map_or_else(String::new, |error| {
+            format!("; the clocks leave +-{error} in each wait")
+        });
         Some(format!(
-            "the longest wait is that of {} in {name}, {} ({})",
+            "the longest wait is that of {} in {name}, {} ({}){error}",
             self.label(state.call.location),
             self.time(state.ticks),
             state.pattern.name()
