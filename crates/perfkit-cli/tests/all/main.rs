@@ -9,6 +9,7 @@ mod detect;
 mod devices_golden;
 mod golden;
 mod pictures;
+mod profile_algebra;
 mod report;
 mod scope;
 #[cfg(feature = "serve")]

@@ -1,0 +1,142 @@
+//! `profile`: computed profiles, written and read back.
+
+use perf_testdata::bundled::recording;
+use perfkit_cli::command::output;
+use perfkit_cli::failure::Failure;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Creates a new folder for the files of a test.
+fn scratch(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("algebra-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    folder
+}
+
+fn json(words: &[&str]) -> Value {
+    let printed = output([words, &["--json", "--quiet"]].concat()).expect("it works");
+    serde_json::from_str(&printed).expect("it is JSON")
+}
+
+fn complaint(words: &[&str]) -> String {
+    match output(words.iter().copied()) {
+        Err(Failure::Usage(text) | Failure::Input(text)) => text,
+        other => panic!("expected an error, got {other:?}"),
+    }
+}
+
+/// Returns the total of a metric in the result.
+fn total(document: &Value, name: &str) -> f64 {
+    let metrics = document["metrics"].as_array().expect("metrics");
+    let metric = metrics.iter().find(|it| it["name"] == name);
+    metric.expect("it is listed")["result"]
+        .as_f64()
+        .expect("a number")
+}
+
+#[test]
+fn differences_are_read_back() {
+    let folder = scratch("diff");
+    let to = |name: &str| folder.join(name).display().to_string();
+    let [small, large] =
+        ["jacobi-16", "jacobi-64"].map(|name| recording(name).display().to_string());
+    let none = json(&["profile", "diff", &small, &small]);
+    assert_eq!(
+        none["locations_matched"],
+        serde_json::json!({"all": 16, "common": 16})
+    );
+    assert!(
+        none["metrics"]
+            .as_array()
+            .expect("metrics")
+            .iter()
+            .all(|it| it["result"] == 0.0)
+    );
+    let change = to("change.cubex");
+    let found = json(&["profile", "diff", &large, &small, "-o", &change]);
+    assert_eq!(found["locations_matched"]["common"], 16);
+    // The difference plus the subtrahend is the minuend: half of it is their mean.
+    let half = json(&["profile", "mean", &change, &small]);
+    let minuend = json(&["profile", "max", &large, &large]);
+    for name in ["visits (exclusive)", "time (inclusive)", "exclusive time"] {
+        let (half, whole) = (total(&half, name), total(&minuend, name));
+        assert!(
+            (2.0 * half - whole).abs() <= 1e-9 * whole,
+            "{name}: {half} {whole}"
+        );
+    }
+    let whole = json(&["profile", "diff", &large, &small, "--collapse"]);
+    assert_eq!(
+        whole["locations_matched"],
+        serde_json::json!({"all": 1, "common": 1})
+    );
+    assert_eq!(
+        total(&whole, "exclusive time"),
+        total(&found, "exclusive time")
+    );
+    let text = output(["profile", "diff", &large, &small, "--quiet"]).expect("it works");
+    assert!(
+        text.contains("48 locations are not in all profiles"),
+        "{text}"
+    );
+}
+
+#[test]
+fn cut_and_remapped_profiles_keep_their_totals() {
+    let folder = scratch("cut");
+    let file = recording("jacobi-16").display().to_string();
+    let to = folder.join("part.cubex").display().to_string();
+    let before = json(&["profile", "max", &file, &file]);
+    let inspected = json(&["inspect", &file]);
+    assert!(inspected["events"].is_number() || inspected.is_object());
+    let pruned = json(&["profile", "cut", &file, "--prune", "1", "-o", &to]);
+    let name = "exclusive time";
+    assert_eq!(total(&pruned, name), total(&before, name));
+    assert_eq!(
+        total(&json(&["profile", "max", &to, &to]), name),
+        total(&before, name)
+    );
+    let spec = folder.join("spec");
+    std::fs::write(&spec, "# groups\nMPI = MPI_*\n").expect("tests may write here");
+    let spec = spec.display().to_string();
+    let groups = json(&["profile", "remap", &file, "--spec", &spec, "--top", "99"]);
+    assert_eq!(total(&groups, name), total(&before, name));
+    let paths = groups["paths"].as_array().expect("paths").iter();
+    let names: Vec<&str> = paths.filter_map(|it| it["path"].as_str()).collect();
+    assert!(
+        names.iter().any(|name| name.ends_with("> MPI")),
+        "{names:?}"
+    );
+    assert!(!names.iter().any(|name| name.contains("MPI_")), "{names:?}");
+}
+
+#[test]
+fn wrong_operands_are_explained() {
+    let folder = scratch("wrong");
+    let file = recording("jacobi-16").display().to_string();
+    let spec = folder.join("spec");
+    std::fs::write(&spec, "MPI = MPI_*\nno rule\n").expect("tests may write here");
+    let spec = spec.display().to_string();
+    for (words, expected) in [
+        (
+            &["profile", "remap", &file, "--spec", &spec][..],
+            "line 2: expected `NEW NAME = PATTERN`",
+        ),
+        (
+            &["profile", "cut", &file, "--root", "9999"],
+            "--root 9999: no such call path",
+        ),
+        (&["profile", "cut", &file], "--root"),
+        (&["profile", "mean", &file], "2 values required"),
+        (&["profile", "diff", &file, &spec], "spec"),
+        (
+            &["profile", "diff", &file, &file, "-o", &file],
+            "both input and output",
+        ),
+        (&["correlate", &file, &file], "--path"),
+    ] {
+        let message = complaint(words);
+        assert!(message.contains(expected), "{words:?}: {message}");
+    }
+}
