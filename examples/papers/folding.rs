@@ -163,7 +163,7 @@ fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
             rows,
             (timelines.range(), false),
             name,
-            "",
+            pictures::More::default(),
         )
     };
     let model = part(
