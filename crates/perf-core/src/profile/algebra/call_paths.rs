@@ -141,13 +141,15 @@ pub fn cut(
             }
             Some((caller, true)) => Some((tree.add(profile, id, Some(caller), path.region)?, true)),
             None => {
-                let is_root = match roots.is_empty() {
-                    true => path.parent.is_none(),
-                    false => roots.contains(&id),
+                let is_root = if roots.is_empty() {
+                    path.parent.is_none()
+                } else {
+                    roots.contains(&id)
                 };
-                match is_root && !pruned.contains(&id) {
-                    true => Some((tree.add(profile, id, None, path.region)?, true)),
-                    false => None,
+                if is_root && !pruned.contains(&id) {
+                    Some((tree.add(profile, id, None, path.region)?, true))
+                } else {
+                    None
                 }
             }
         };
