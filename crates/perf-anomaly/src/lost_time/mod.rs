@@ -20,7 +20,7 @@ mod spells;
 mod table;
 
 pub use modes::{Accepted, NewMode, NewModes};
-pub use peers::{Peers, SlowPhase, SlowRank};
+pub use peers::{Peers, SlowPhase, SlowRank, SlowStep};
 
 use crate::calls::Calls;
 use crate::{FunctionId, Judgement, Losses};

@@ -24,6 +24,23 @@ const NOISE: f64 = 0.005;
 /// Standard deviation between steps in log time above which steps do different work.
 const DIFFERENT_WORK: f64 = 0.4;
 
+/// Time that a slow rank lost in a step, or in a group of steps of a long run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowStep {
+    /// Program.
+    pub program: u32,
+    /// Rank in the program.
+    pub rank: u32,
+    /// First step.
+    pub first: u64,
+    /// Last step.
+    pub last: u64,
+    /// Time lost, above zero.
+    pub lost: Nanos,
+}
+
 /// Rank that is slower than its peers in consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -326,15 +343,18 @@ impl Peers {
         self.slow().into_iter().map(|(slow, _)| slow).collect()
     }
 
-    /// Returns the time that slow ranks lost by step: program and rank, first and last step, and time.
-    /// The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<((u32, u32), (u64, u64), Nanos)> {
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
         let all = self.slow().into_iter().flat_map(|(slow, entries)| {
-            let rank = (slow.program, slow.rank);
-            let step = move |one: Entry| (rank, (one.first, one.last), Nanos(one.lost as i64));
-            entries.into_iter().map(step)
+            entries.into_iter().map(move |one| SlowStep {
+                program: slow.program,
+                rank: slow.rank,
+                first: one.first,
+                last: one.last,
+                lost: Nanos(one.lost as i64),
+            })
         });
-        all.filter(|(.., lost)| lost.0 > 0).collect()
+        all.filter(|step| step.lost.0 > 0).collect()
     }
 
     /// Returns the slow ranks with their entries.

@@ -139,10 +139,11 @@ impl Anomalies {
     /// Sets the time that slow ranks lost by step. Ranks must have been set.
     pub fn with_lasting(mut self, lasting: &Lasting) -> Self {
         let found = lasting.peers().slow_steps().into_iter();
-        let found = found.filter_map(|(rank, (first, last), lost)| {
+        let found = found.filter_map(|step| {
             let key = |one: &RankSummary| (one.program, one.rank);
+            let rank = (step.program, step.rank);
             let at = self.ranks.binary_search_by_key(&rank, key).ok()?;
-            Some((at, first, last, lost.0))
+            Some((at, step.first, step.last, step.lost.0))
         });
         self.slow = found.collect();
         self

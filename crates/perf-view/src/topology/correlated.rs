@@ -196,11 +196,12 @@ impl View {
             tolerance,
         });
         let held = self.views.len();
-        Ok(match held < all {
-            true => self.note(format!(
+        Ok(if held < all {
+            self.note(format!(
                 "the page holds {held} of {all} different views, as many as fit; `perfkit correlate` compares all"
-            )),
-            false => self,
+            ))
+        } else {
+            self
         })
     }
 }

@@ -83,9 +83,10 @@ fn exact(grid: &Grid) -> Exact {
     let mean = held().sum::<f64>() / held().count().max(1) as f64;
     let step = |(value, held): (&f64, &bool)| {
         let value = if *held { *value } else { mean };
-        let number = match high > low {
-            true => (LARGEST * ((value - low) / (high - low))).round() as u32,
-            false => 0,
+        let number = if high > low {
+            (LARGEST * ((value - low) / (high - low))).round() as u32
+        } else {
+            0
         };
         let [a, b, c, _] = number.to_le_bytes();
         [a, b, c]

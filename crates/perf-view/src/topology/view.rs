@@ -343,10 +343,11 @@ impl View {
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
-            match self.explored.is_some() && !coarse.is_coarser() {
-                true => "Cubes show values as recorded; filtered fields are deviations from the mean.".to_string(),
-                false => "Cubes show values as recorded, without a filter.".to_string(),
-            },
+            String::from(if self.explored.is_some() && !coarse.is_coarser() {
+                "Cubes show values as recorded; filtered fields are deviations from the mean."
+            } else {
+                "Cubes show values as recorded, without a filter."
+            }),
             "In the spectrum, lighter is stronger and frequency 0 is in the middle. The line marks where the filter \
              passes half; filtered frequencies are dimmed."
                 .to_string(),
