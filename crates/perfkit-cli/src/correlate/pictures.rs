@@ -40,12 +40,12 @@ impl List {
         let view = View::correlated_by(&self.spectra, self.own, &self.axes, rank, grid, &job);
         let kin = |one: usize, other: usize| self.are_kin(one, other);
         let view = view.map_err(failed)?.named(heading, "topology");
-        let view = match self.is_paper() {
-            // The page orders by magnitude.
-            true => view,
-            false => view
-                .explored(&self.spectra, grid, kin, self.tolerance(), &job)
-                .map_err(failed)?,
+        // The page orders by magnitude, `--paper` does not.
+        let view = if self.is_paper() {
+            view
+        } else {
+            view.explored(&self.spectra, grid, kin, self.tolerance(), &job)
+                .map_err(failed)?
         };
         let view = self.notes(TOP).into_iter().fold(view, View::note);
         view.cells(self.cells()).section(&job).map_err(failed)

@@ -202,9 +202,10 @@ fn table_of(pairs: &[Pair], scales: &[Scale]) -> Table {
         same.count() > 1
     };
     scales.iter().enumerate().fold(table, |table, (at, scale)| {
-        let name = match is_repeated(scale.locations) {
-            true => scale.file.clone(),
-            false => format!("p = {}", scale.locations),
+        let name = if is_repeated(scale.locations) {
+            scale.file.clone()
+        } else {
+            format!("p = {}", scale.locations)
         };
         let found = |it: &Pair| it.found.get(at).cloned().flatten();
         let r = pairs.iter().map(|it| found(it).map(|it| it.r));

@@ -98,9 +98,10 @@ fn several(
         let opened = recording::profile(file)?;
         findings::tell(&opened.diagnostics, &opened.counts);
         let profile = opened.profile;
-        profiles.push(match is_collapsed {
-            true => algebra::collapse(&profile).map_err(input)?,
-            false => profile,
+        profiles.push(if is_collapsed {
+            algebra::collapse(&profile).map_err(input)?
+        } else {
+            profile
         });
     }
     let combined = apply(&profiles, &Bar::job()).map_err(input)?;

@@ -114,9 +114,10 @@ impl<'a> Summary<'a> {
         let is_repeated = |name: &str| files.iter().filter(|own| **own == name).count() > 1;
         let names = files.iter().zip(1..).map(|(name, number)| {
             let name = table::shortened(name, 32);
-            match is_repeated(&name) || operands.len() > MAX_COLUMNS {
-                true => format!("{name} ({number})"),
-                false => name,
+            if is_repeated(&name) || operands.len() > MAX_COLUMNS {
+                format!("{name} ({number})")
+            } else {
+                name
             }
         });
         let names = names.collect();
