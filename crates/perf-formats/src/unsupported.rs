@@ -146,10 +146,10 @@ pub(crate) fn kind(input: &Input) -> Option<(&'static str, String)> {
     }
 }
 
-/// Ends of the names of recordings.
+/// Ends of the names of recordings, the least ambiguous first.
 const RECORDINGS: [&str; 14] = [
-    ".otf2", ".prv", ".prv.gz", ".cubex", ".cube", ".cube.gz", ".ppk", ".json", ".json.gz",
-    ".sqlite", ".tsv", ".tsv.gz", ".ndjson", ".bp",
+    ".otf2", ".prv", ".prv.gz", ".cubex", ".cube", ".cube.gz", ".ppk", ".sqlite", ".bp", ".tsv",
+    ".tsv.gz", ".ndjson", ".json.gz", ".json",
 ];
 
 /// Returns the remedy for a folder that is no recording: a file in it to open.
@@ -161,12 +161,11 @@ fn folder(input: &Input) -> Option<(&'static str, String)> {
             format!("open {stream}.bp"),
         ));
     }
-    let is_recording = |name: &&String| RECORDINGS.iter().any(|end| name.ends_with(end));
-    let found: Vec<&String> = names.iter().filter(is_recording).collect();
-    Some(match found.first() {
-        Some(first) => {
-            let first = input.path.join(first);
-            let remedy = format!("open one of the files in it, such as {}", first.display());
+    let with_end = |end: &&str| names.iter().find(|name| name.ends_with(end));
+    Some(match RECORDINGS.iter().find_map(with_end) {
+        Some(name) => {
+            let file = input.path.join(name);
+            let remedy = format!("open one of the files in it, such as {}", file.display());
             ("a folder", remedy)
         }
         None => (
@@ -219,11 +218,12 @@ mod tests {
         assert_eq!(kind(&input("a.bin", b"\x7fELF")), None);
         for (name, inside, expected) in [
             ("runs", "b.cubex", "such as runs/b.cubex"),
+            ("runs", "b.prv", "such as runs/b.prv"),
             ("a.bp.dir", "a.bp.0", "open a.bp"),
-            ("src", "main.c", "open a recording"),
+            ("src", "main.c", "such as src/a.json"),
         ] {
             let folder = Input {
-                folder: Some(vec!["README".into(), inside.into()]),
+                folder: Some(vec!["README".into(), "a.json".into(), inside.into()]),
                 ..input(name, b"")
             };
             let (_, remedy) = kind(&folder).expect(name);

@@ -299,5 +299,12 @@ fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
         &Job::default(),
     )
     .unwrap_err();
+    assert!(matches!(error, Error::Foreign { .. }), "{error}");
+    assert!(
+        error.to_string().contains("a folder in which no file"),
+        "{error}"
+    );
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let error = open(manifest, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::UnknownFormat { .. }), "{error}");
 }
