@@ -162,7 +162,7 @@ type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
 ///         let slow = if rank == 5 { 13 } else { 10 };
 ///         let call = |at| Sample {
 ///             function: FunctionId(0),
-///             runtime: Nanos(slow * (100_000 + at * 37 % 1000)),
+///             runtime: Nanos(slow * (100_000 + i64::from(at) * 37 % 1000)),
 ///             first: false,
 ///         };
 ///         let calls: Vec<Sample> = (0..100).map(call).collect();

@@ -47,6 +47,23 @@ impl Detected {
             grouped(total.too_fast),
             grouped(total.not_enough_data)
         )?;
+        self.by_rank(out)?;
+        self.functions(out)?;
+        self.places(out)?;
+        self.changes(out)?;
+        if let Some(compared) = &self.compared {
+            compared.text(out, self.shown.top)?;
+        }
+        self.calls(out)?;
+        self.not_judged(out)?;
+        self.rest(out)
+    }
+
+    /// Writes a table of the ranks, if a rank has anomalies.
+    fn by_rank(&self, out: &mut dyn Write) -> Outcome {
+        if self.ranks.iter().all(|rank| rank.loss.anomalies() == 0) {
+            return Ok(());
+        }
         writeln!(out, "\nranks, by {}", ranking_name(self.shown.ranking))?;
         let ranks = || self.ranks.iter().take(self.shown.top);
         let names = ranks().map(|rank| self.of_program(rank.program, rank.rank.to_string()));
@@ -69,16 +86,7 @@ impl Detected {
             .with(whole("least", |rank| rank.anomalies.min()))
             .with(whole("most", |rank| rank.anomalies.max()))
             .times("time lost", ranks().map(|rank| rank.loss.time));
-        table::print(out, &table, 60)?;
-        self.functions(out)?;
-        self.places(out)?;
-        self.changes(out)?;
-        if let Some(compared) = &self.compared {
-            compared.text(out, self.shown.top)?;
-        }
-        self.calls(out)?;
-        self.not_judged(out)?;
-        self.rest(out)
+        Ok(table::print(out, &table, 60)?)
     }
 
     /// Appends the program to a description if there are several programs.
