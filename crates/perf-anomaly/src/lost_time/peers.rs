@@ -159,10 +159,10 @@ type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
 /// let mut peers = Peers::default();
 /// for step in 0..2 {
 ///     for rank in 0..8 {
-///         let slow = if rank == 5 { 13 } else { 10 };
-///         let call = |at| Sample {
+///         let slow: i64 = if rank == 5 { 13 } else { 10 };
+///         let call = |at: i64| Sample {
 ///             function: FunctionId(0),
-///             runtime: Nanos(slow * (100_000 + i64::from(at) * 37 % 1000)),
+///             runtime: Nanos(slow * (100_000 + at * 37 % 1000)),
 ///             first: false,
 ///         };
 ///         let calls: Vec<Sample> = (0..100).map(call).collect();
