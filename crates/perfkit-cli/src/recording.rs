@@ -7,6 +7,7 @@ use perfkit::core::{
     Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
 };
 use perfkit::formats::{Content, OpenOptions};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -313,6 +314,15 @@ fn first_tick(clock: Clock, at: Nanos) -> Ticks {
         Some(tick) => tick,
         None if at.0 < 0 => Ticks(0),
         None => Ticks(u64::MAX),
+    }
+}
+
+/// Orders the runs of a series by their number of threads if all numbers differ, because a shell lists
+/// `run_16` before `run_2`. Otherwise the order stays.
+pub(crate) fn order_by_threads<T>(runs: &mut [T], threads: impl Fn(&T) -> usize) {
+    let sizes: BTreeSet<usize> = runs.iter().map(&threads).collect();
+    if sizes.len() == runs.len() {
+        runs.sort_by_key(threads);
     }
 }
 

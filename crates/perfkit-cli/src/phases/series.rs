@@ -5,7 +5,7 @@ use crate::phases::burst_tables;
 use crate::phases::clustering::{Input, Partition, partitions};
 use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, gather_opened, usage};
 use crate::progress::Bar;
-use crate::recording::Recording;
+use crate::recording::{Recording, order_by_threads};
 use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
@@ -264,6 +264,7 @@ fn track_bursts(
     wanted: &Wanted,
     options: &ClusterOptions,
 ) -> Result<Series, Failure> {
+    order_by_threads(&mut recordings, |one| one.bursts.threads().len());
     let metrics: Result<Vec<String>, Failure> = wanted.axes.iter().map(Axis::name).collect();
     let mut cut = cut(&mut recordings, options)?;
     let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();

@@ -29,7 +29,7 @@ use crate::messages;
 use crate::options::{General, TRACE};
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording::Recording;
+use crate::recording::{Recording, order_by_threads};
 use crate::table::counted;
 use balance::Balance;
 use clap::Args;
@@ -53,7 +53,7 @@ const MIN_COMMON_NAMES: f64 = 0.5;
 /// Writes one page with every analysis that the recordings support, beginning with ranked findings
 ///
 /// Each finding has its figure, its place and the next command to run. Several files of Chrome JSON, rocprofv3 or
-/// Nsight Systems are the ranks of one job; several other traces of one program are a series in their order.
+/// Nsight Systems are the ranks of one job; several other traces of one program are a series, ordered by their number of threads.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[doc = "Recordings with events and profiles, in any mix"]
@@ -397,13 +397,20 @@ impl Report {
             } else if let [only] = &group[..] {
                 self.add(only, phases::single(only), "phases");
             } else {
-                self.runs(&name, &group);
+                self.runs(group);
             }
         }
     }
 
     /// Adds the findings about several traces of one program.
-    fn runs(&mut self, name: &str, group: &[&Source]) {
+    fn runs(&mut self, mut group: Vec<&Source>) {
+        order_by_threads(&mut group, |source| {
+            let shares = self.shares.iter().find(|(name, _)| *name == source.name);
+            shares.map_or(0, |(_, shares)| shares.threads)
+        });
+        let names = group.iter().map(|source| source.name.clone());
+        let name = names.collect::<Vec<_>>().join(", ");
+        let name = name.as_str();
         let paths = group.iter().flat_map(|source| source.paths.clone());
         let paths: Vec<PathBuf> = paths.collect();
         let words: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();

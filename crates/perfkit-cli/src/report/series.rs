@@ -1,19 +1,26 @@
-//! Findings of the report about a series of traces: growth of the share of communication.
+//! Findings of the report about a series of traces: growth of the share of communication, and of the
+//! computing time where the threads divide the work.
 
 use super::Part;
 use super::exclusive_times::{Class, Times};
-use super::findings::{Finding, Kind, list, percent};
+use super::findings::{Finding, Kind, list, percent, time};
 
 /// Smallest growth of the share of communication through a series that is a finding.
 const MIN_GROWTH: f64 = 0.05;
+
+/// Largest ratio of the computing times of a thread in the last and in the first trace at which the
+/// threads divide the work. With more threads and constant work for each the ratio is about 1.
+const MAX_DIVIDED: f64 = 0.75;
 
 /// Shares of the time of one trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Shares {
     /// Number of CPU threads.
-    threads: usize,
+    pub(super) threads: usize,
     /// Share of computing, in `0.0..=1.0`.
     computing: f64,
+    /// Computing time in nanoseconds, summed over all threads.
+    computed: f64,
     /// Share of communication and synchronisation, in `0.0..=1.0`.
     waiting: f64,
 }
@@ -24,6 +31,7 @@ impl Shares {
         Shares {
             threads: times.threads,
             computing: share(Class::Computing),
+            computed: times.class(Class::Computing),
             waiting: share(Class::Communication) + share(Class::Synchronisation),
         }
     }
@@ -36,6 +44,7 @@ pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Pa
         part.skip("scaling", "no trace of the series has times by call path");
         return part;
     };
+    part.findings.extend(computing(name, series, command));
     let growth = last.waiting - first.waiting;
     let each = |of: fn(&Shares) -> f64| {
         let words = series
@@ -72,4 +81,39 @@ pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Pa
     finding.weight = first.waiting.max(last.waiting) + f64::EPSILON;
     part.findings.push(finding.next(command.into()));
     part
+}
+
+/// Finds growth of the computing time of all threads together. Threads that divide the work of a
+/// program leave the sum as it is; it grows by work that each of them repeats and by slower
+/// computing.
+fn computing(name: &str, series: &[(String, Shares)], command: &str) -> Option<Finding> {
+    let ((before, first), (after, last)) = (series.first()?, series.last()?);
+    let each = |shares: &Shares| shares.computed / shares.threads.max(1) as f64;
+    let is_divided = first.threads < last.threads && each(last) < MAX_DIVIDED * each(first);
+    let growth = (last.computed - first.computed) / last.computed;
+    let share = growth * last.computing;
+    if !is_divided || share < MIN_GROWTH {
+        return None;
+    }
+    let sentence = format!(
+        "From {} to {} CPU threads, the computing time of all threads together grows by a factor of {:.2}: {} in {before}, \
+         {} in {after}. Threads that divide all work would leave it constant; work that each thread repeats, or slower \
+         computing, takes {} of the time of {after}.",
+        first.threads,
+        last.threads,
+        last.computed / first.computed,
+        time(first.computed),
+        time(last.computed),
+        percent(share),
+    );
+    let figure = ("computation scaling", first.computed / last.computed, "1");
+    let finding = Finding::new(
+        Kind::Scaling,
+        name,
+        Some(share),
+        "CPU threads x duration",
+        figure,
+        sentence,
+    );
+    Some(finding.next(command.into()))
 }

@@ -28,9 +28,10 @@ use std::path::PathBuf;
 /// Clusters the CPU bursts of several recordings, and tracks the clusters from one to the next
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    #[doc = "Recordings with events, in their order"]
+    #[doc = "Recordings with events, by number of threads; of equal numbers in the order of the arguments"]
     #[arg(required = true, value_name = "TRACE", long_help = format!(
-        "Recordings with events, in their order: {TRACE}; and tables of bursts with their clusters (.DATA.csv of the \
+        "Recordings with events: {TRACE}. If all numbers of threads differ, the recordings are ordered by them; otherwise the \
+        order of the arguments counts. Also tables of bursts with their clusters (.DATA.csv of the \
         BSC clustering suite), which are not clustered"
     ))]
     paths: Vec<PathBuf>,

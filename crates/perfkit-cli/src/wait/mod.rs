@@ -37,7 +37,7 @@ const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 pub struct Options {
     #[doc = "Recordings with events"]
     #[arg(required = true, value_name = "RECORDING", long_help = format!(
-        "Recordings with events: {TRACE}. Several are the runs of a series, the first of them the reference; several files of \
+        "Recordings with events: {TRACE}. Several are the runs of a series, the smallest of them the reference (the first if sizes are equal); several files of \
         Chrome JSON, rocprofv3 or Nsight Systems are the ranks of one job"
     ))]
     files: Vec<PathBuf>,

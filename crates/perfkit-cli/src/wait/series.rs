@@ -8,6 +8,7 @@ use crate::findings;
 use crate::options::file_names;
 use crate::output;
 use crate::pictures::{self, name};
+use crate::recording::order_by_threads;
 use crate::table::{self, counted};
 use perfkit::core::{Nanos, Table};
 use perfkit::view::{Grades, Section, Theme};
@@ -74,7 +75,8 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         )));
     }
     let runs = options.files.iter().map(|file| read(file, options));
-    let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+    let mut runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+    order_by_threads(&mut runs, |run| run.efficiencies.processes.len());
     let efficiencies: Vec<Efficiencies> = runs.iter().map(|run| run.efficiencies.clone()).collect();
     let series = Series::of(&efficiencies, options.scaling).map_err(input)?;
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
