@@ -5,7 +5,7 @@
 //!
 //! | lost by | type | compared with |
 //! |---|---|---|
-//! | single calls | [`Losses`](crate::Losses) | the other calls of the function |
+//! | single calls | [`Losses`] | the other calls of the function |
 //! | a slow run time that repeats | [`NewMode`] | the expected run time when it appeared |
 //! | a slow rank | [`SlowRank`] | the median rank in the same step |
 //! | a slow phase of a function | [`SlowPhase`] | other steps |
