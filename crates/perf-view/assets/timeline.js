@@ -464,7 +464,7 @@ perfkit.view("timeline", (section, data) => {
       const text = element("span", { title: name }, perfkit.shortened(name, 72) + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
       return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
     }), remark);
-    section.querySelectorAll("details tbody tr").forEach((line, row) => {
+    section.querySelectorAll("details:not(.between) tbody tr").forEach((line, row) => {
       const { busy, shares } = numbers(row), [, , share, states] = line.children;
       share.textContent = percent(busy);
       states.textContent = shares.map(([name, of]) => `${name} ${percent(of)}.`).join(" ");

@@ -14,9 +14,9 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
         )
     };
     tab.expect(&format!("{status}.startsWith('All ranks and steps: ')"))?;
-    // The worst call is selected at first.
+    // The worst call of the worst rank and step is selected at first.
     tab.expect(&format!(
-        "{FOUND}.querySelector('.calls tbody tr').classList.contains('chosen')"
+        "{FOUND}.querySelectorAll('.calls tbody tr.chosen').length === 1"
     ))?;
     // All twelve ranks have bars.
     tab.expect(&format!(

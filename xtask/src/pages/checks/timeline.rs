@@ -115,7 +115,7 @@ fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
         return text.includes('not of this window') !== text.startsWith('Shown: all, ')
             && text.startsWith('Shown: all, ') === ({SECTION}.dataset.from === '0'); }})()"
     ))?;
-    tab.expect("[...document.querySelectorAll('.row .busy')].every((e) =>
+    tab.expect("[...document.querySelector('section[data-view=timeline]').querySelectorAll('.row .busy')].every((e) =>
         e.textContent.endsWith('in all') !== document.querySelector('.view').textContent.startsWith('Shown: all, '))")
 }
 
