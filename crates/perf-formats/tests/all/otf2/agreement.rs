@@ -304,7 +304,7 @@ fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
         error.to_string().contains("a folder in which no file"),
         "{error}"
     );
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-    let error = open(manifest, &OpenOptions::new(), &Job::default()).unwrap_err();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/lib.rs");
+    let error = open(source, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::UnknownFormat { .. }), "{error}");
 }
