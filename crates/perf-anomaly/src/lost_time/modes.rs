@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
-/// Ratio of the calls of a mode to those beside it.
+/// Ratio of the calls of a mode to those in as many bins directly below or above it.
 const DEPTH: u64 = 3;
 /// Number of bins of a new mode: widths of 30 and 14 %.
 const WIDTHS: [usize; 2] = [6, 3];

@@ -71,7 +71,7 @@ type Shares = (f64, Vec<(String, f64)>);
 /// Name, colour, and share of the time of all streams with the time in nanoseconds.
 type Entry = (String, Option<String>, Option<(f64, f64)>);
 
-/// What the page shows of a part. Times are in nanoseconds since the start of the page.
+/// Content of a part that the page shows. Times are in nanoseconds since the start of the page.
 #[derive(Serialize)]
 struct Cells {
     from: i64,

@@ -1,4 +1,4 @@
-//! [`Summary`]: totals of a computed profile beside those of its operands, and its call paths.
+//! [`Summary`]: totals of a computed profile and of its operands, and its call paths.
 
 use super::options::Output;
 use crate::failure::{Failure, Outcome, input};
