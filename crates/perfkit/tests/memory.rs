@@ -104,10 +104,10 @@ fn traces() {
     let _alone = alone();
     // A few long streams, and many short ones.
     let all = [
-        (1, 1_600_000),
-        (4, 800_000),
+        (1, 800_000),
+        (4, 300_000),
         (5, 150_000),
-        (32, 500_000),
+        (32, 50_000),
         (64, 40_000),
         (512, 2_000),
     ];
@@ -233,12 +233,12 @@ fn profiles() {
     for (name, trace) in [
         ("64 ranks of a solver", read("jacobi-64")),
         (
-            "1,024 ranks whose call paths differ",
-            many_ranks::trace(1024, 600),
+            "256 ranks whose call paths differ",
+            many_ranks::trace(256, 600),
         ),
         (
             "32 ranks whose call paths differ",
-            many_ranks::trace(32, 20_000),
+            many_ranks::trace(32, 5_000),
         ),
     ] {
         let job = Job::default();
@@ -384,7 +384,7 @@ fn models_and_servers() {
         runtime: Nanos(10_000 + random.below(1_000_000) as i64),
         first: false,
     };
-    let samples: Vec<_> = (0..200_000).map(|at| sample(at % 1_500)).collect();
+    let samples: Vec<_> = (0..150_000).map(|at| sample(at % 1_500)).collect();
     type Make = fn() -> Box<dyn Detector>;
     let make: [(&str, Make); 2] = [
         ("tail", || Box::new(Tail::default())),
@@ -407,7 +407,7 @@ fn models_and_servers() {
             taken,
         );
     }
-    for (ranks, functions, steps) in [(200, 40, 70), (8, 2_000, 3)] {
+    for (ranks, functions, steps) in [(50, 40, 70), (4, 2_000, 3)] {
         let all: Vec<_> = (0..ranks)
             .map(|rank| deltas(rank, functions, steps))
             .collect();

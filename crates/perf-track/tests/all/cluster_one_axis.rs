@@ -59,7 +59,7 @@ fn modes(count: usize, points: usize, tick: f64, random: &mut Xorshift) -> Vec<i
     all
 }
 
-/// 20 seeds of 2 to 6 modes, with few and many bursts and clocks of 1 ns to 1 us.
+/// 10 seeds of 2 to 6 modes, with few and many bursts and clocks of 1 ns to 1 us.
 #[test]
 fn modes_of_durations_are_counted() {
     for points in [300, 3_000] {
@@ -67,7 +67,7 @@ fn modes_of_durations_are_counted() {
             let mut right = 0;
             let mut wrong = Vec::new();
             for count in 2..=6 {
-                for seed in 1..=20 {
+                for seed in 1..=10 {
                     let mut random = Xorshift::new(1_000 * count as u64 + seed);
                     let durations = modes(count, points, tick as f64, &mut random);
                     let choice = choose(&bursts(&durations, tick));
@@ -78,9 +78,9 @@ fn modes_of_durations_are_counted() {
                     assert!(choice.clusters <= 3 * count, "{count} {seed} {choice:?}");
                 }
             }
-            println!("{points} points, tick {tick}: {right} of 100 {wrong:?}");
+            println!("{points} points, tick {tick}: {right} of 50 {wrong:?}");
             // The tails of wide and near modes touch, so two of them may be one cluster.
-            assert!(right >= 90, "{points} {tick}: {right}");
+            assert!(right >= 45, "{points} {tick}: {right}");
         }
     }
 }

@@ -60,7 +60,7 @@ fn checks(name: &str, work: &Work<'_>, least: u64) {
 /// the work.
 #[test]
 fn long_locations_are_looked_at_often() {
-    const EVENTS: usize = 400_000;
+    const EVENTS: usize = 200_000;
     let trace = many_ranks::trace(1, EVENTS);
     for (name, work) in work::of_trace(&trace) {
         // A fold works on cells instead of events.
@@ -92,10 +92,10 @@ fn calls_of_call_paths_of_their_own_are_looked_at_often() {
 #[test]
 fn large_views_are_looked_at_often() {
     for dims in [
-        [64, 64, 64],
-        [61, 63, 65],
-        [32, 65_536 / 8, 1],
-        [1 << 18, 1, 1],
+        [64, 64, 32],
+        [61, 63, 33],
+        [32, 65_536 / 16, 1],
+        [1 << 17, 1, 1],
     ] {
         let points: usize = dims.iter().product();
         let view = |salt: usize| -> Vec<f64> {
@@ -140,7 +140,7 @@ fn large_views_are_looked_at_often() {
 /// Tests cancellation checks within one step, whose length the caller determines.
 #[test]
 fn one_long_step_is_looked_at_often() {
-    const EVENTS: usize = 400_000;
+    const EVENTS: usize = 200_000;
     let trace = &many_ranks::trace(1, EVENTS);
     let detectors: [fn() -> Box<dyn Detector>; 4] = [
         || Box::new(Tail::default()),
@@ -172,7 +172,7 @@ fn copies_of_devices_are_looked_at() {
 
 #[test]
 fn many_points_are_looked_at_often() {
-    let planted = work::Planted::new(6000).unwrap();
+    let planted = work::Planted::new(4000).unwrap();
     for (name, work) in work::of_points(&planted) {
         checks(name, &work, 2);
     }
@@ -223,7 +223,7 @@ fn analyses_of_traces_stop() {
 
 #[test]
 fn clusterers_stop() {
-    let planted = work::Planted::new(6000).unwrap();
+    let planted = work::Planted::new(4000).unwrap();
     for (name, work) in work::of_points(&planted) {
         stops(name, &work);
     }
