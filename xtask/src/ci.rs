@@ -49,11 +49,6 @@ const STEPS: &[Step] = &[
         test,
     ),
     Step(
-        "features",
-        "each crate alone with none, each and all of its features, warnings denied",
-        beside::features,
-    ),
-    Step(
         "licences",
         "licences, sources and second versions of dependencies (deny.toml)",
         licences,
@@ -92,6 +87,11 @@ const STEPS: &[Step] = &[
         "outside",
         "short examples and the crates of `perfkit new`, outside of the workspace",
         outside::outside,
+    ),
+    Step(
+        "features",
+        "each crate alone with none, each and all of its features, warnings denied",
+        beside::features,
     ),
     Step(
         "golden",

@@ -1,5 +1,6 @@
-//! [`Beside`]: work that needs no result of another step and runs beside the step `test`, because the last crates of
-//! a build and the last tests of a program leave a processor idle.
+//! [`Beside`]: work that needs no result of another step and runs beside the steps before `features`, because the last
+//! crates of a build, the last tests of a program and a browser leave a processor idle. It needs one processor itself:
+//! each of its builds is a chain of few crates.
 
 use super::features::combinations;
 use super::{CARGO_DENY, Gate, install};

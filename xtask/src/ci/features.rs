@@ -105,8 +105,7 @@ fn dependencies_first(names: &[String]) -> Result<Vec<Package>, String> {
 
 /// Features of `perfkit` with which the step `test` computes results, without `parallel`. The list
 /// contains `perfetto` because the command, another package of the workspace, enables it.
-const SERIAL: &str = "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,perfetto,fold,topology,spectral,track,\
-                      anomaly,wait,view";
+const SERIAL: &str = "formats,perfetto,analyses";
 
 /// Returns the path of the file with the results that were computed with the feature `parallel`.
 pub(super) fn results() -> Result<PathBuf, String> {
