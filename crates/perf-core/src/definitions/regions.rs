@@ -1,6 +1,6 @@
 //! [`Region`] and [`CallTree`]: functions, loops and their call paths.
 
-use crate::call_path_index::CallPathIndex;
+use crate::definitions::call_path_index::CallPathIndex;
 use crate::{CallPathId, Error, RegionId, Result};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
