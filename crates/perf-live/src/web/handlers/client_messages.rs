@@ -1,9 +1,9 @@
 //! Handlers of the messages of clients: hello and push.
 
-use super::access::may_write;
-use super::app::{App, Source, come_again, count, refusal};
-use super::body::held;
 use crate::hub::{Hub, Message, Told};
+use crate::web::access::may_write;
+use crate::web::app::{App, Source, come_again, count, refusal};
+use crate::web::body::held;
 use crate::wire::Answer;
 use crate::{Error, Result};
 use axum::body::Bytes;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Handles a hello, which contains the identity of a client.
-pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
     let most = app.params.body as u64;
     match message(&app, request, Message::hello).await {
         Ok(told) => binary(
@@ -28,7 +28,7 @@ pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Resp
 }
 
 /// Handles a push, which contains new knowledge and records of a client.
-pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
+pub(crate) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
     match message(&app, request, Message::push).await {
         Ok(told) => answer(&app, told),
         Err(refused) => refused,

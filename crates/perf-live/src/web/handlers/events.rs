@@ -1,11 +1,11 @@
 //! Server-sent events for pages, at a limited rate.
 
-use super::app::{App, Source, aside, refusal};
-use super::body::Streamed;
 use super::page_queries::{RANKS, Ranked, RankingData, StateData, json};
 use super::query_string::{Asked, Fields};
 use crate::Result;
 use crate::hub::Overview;
+use crate::web::app::{App, Source, aside, refusal};
+use crate::web::body::Streamed;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -39,7 +39,7 @@ struct Last(u64, Vec<usize>);
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Returns the stream of events for a page.
-pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let wanted = match wanted(query.as_deref()) {
         Ok(wanted) => wanted,
         Err(what) => return refusal(StatusCode::BAD_REQUEST, what),

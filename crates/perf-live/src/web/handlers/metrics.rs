@@ -1,7 +1,7 @@
 //! Metrics of the server for Prometheus.
 
-use super::app::{App, Source, answered, refusal};
 use crate::hub::{Counts, Overview};
+use crate::web::app::{App, Source, answered, refusal};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Returns all metrics in the text format of Prometheus.
-pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let own = Arc::clone(&app);
     match answered(&app, move || Ok(text(&own))).await {

@@ -1,9 +1,9 @@
 //! Handlers of the page and of its queries, which are answered in JSON.
 
-use super::app::{App, Source, answered, come_again, refusal};
 use super::query_string::{Asked, Fields};
 use crate::hub::{Overview, ProgramSummary};
 use crate::store::{Axis, Filter, Order};
+use crate::web::app::{App, Source, answered, come_again, refusal};
 use crate::{Error, Result, page};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -25,7 +25,7 @@ const USUAL: usize = 1_000;
 pub(super) const RANKS: usize = 64;
 
 /// Returns the page as HTML.
-pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn page(State(app): State<Arc<App>>) -> Response {
     let (html, policy) = page::page(matches!(app.source, Source::Live(_)));
     let mut response = html.into_response();
     let headers = response.headers_mut();
@@ -38,7 +38,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Answers requests for unknown paths with 404.
-pub(super) async fn nothing() -> Response {
+pub(crate) async fn nothing() -> Response {
     refusal(StatusCode::NOT_FOUND, "no such address")
 }
 
@@ -231,7 +231,7 @@ impl From<&RankSummary> for RankData {
 }
 
 /// Returns 200 as long as the database can be written, otherwise 503 with the reason.
-pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
+pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     match &app.source.overview().failure {
         None => given(r#"{"store":"ok"}"#.into()),
         Some(why) => wrong(StatusCode::SERVICE_UNAVAILABLE, why),
@@ -286,7 +286,7 @@ struct Run<'a> {
 }
 
 /// Returns the initial data of the page.
-pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(
         app,
         query,
@@ -376,7 +376,7 @@ impl Ranked {
 }
 
 /// Returns ranks ordered by a statistic of their anomalies per step, or by time lost.
-pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(app, query, Ranked::asked, |app, asked| {
         json(&asked.of(&app.source.overview()))
     })
@@ -384,7 +384,7 @@ pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQue
 }
 
 /// Returns steps with anomalies of the chosen ranks.
-pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
         Ok((fields.ranks(RANKS)?, fields.steps()?, limit))
@@ -396,7 +396,7 @@ pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery
 }
 
 /// Returns the totals of steps of one program or of all programs.
-pub(super) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
         Ok((fields.get("program")?, fields.steps()?, limit))
@@ -434,7 +434,7 @@ struct FunctionData<'a> {
 }
 
 /// Returns the statistics of functions of one program or of all programs.
-pub(super) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
         Ok((fields.get::<u32>("program")?, limit))
@@ -486,7 +486,7 @@ fn filter(fields: &mut Fields) -> Asked<Filter> {
 }
 
 /// Returns functions with recorded anomalies.
-pub(super) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let mut filter = filter(fields)?;
         filter.kind = Some("anomaly");
@@ -499,7 +499,7 @@ pub(super) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQ
 }
 
 /// Returns recorded calls with two of their quantities.
-pub(super) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let mut axis = |name: &str, usual: &str| {
             let asked = fields.text(name).unwrap_or_else(|| usual.into());
@@ -517,7 +517,7 @@ pub(super) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQue
 }
 
 /// Returns recorded calls.
-pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let order = fields.one_of("order", &Order::ALL)?.unwrap_or_default();
         Ok((filter(fields)?, order, fields.within("limit", 100, MOST)?))
@@ -529,7 +529,7 @@ pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQue
 }
 
 /// Returns a recorded call and the model with which the call was classified.
-pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+pub(crate) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let id: Option<i64> = fields.get("id")?;
         id.ok_or_else(|| "which `id`?".to_string())

@@ -1,15 +1,15 @@
 //! The server without HTTP: single counting, storage, and restarts.
 #![cfg(feature = "server")]
 
-use crate::common;
+mod limits;
+mod records;
 
+use crate::common;
 use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
 use perf_live::Error;
 use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
-use perf_live::web::{Offline, Service, Source};
 use perf_live::wire::{Bundle, Hello, NO_VIEW, Push, Welcome};
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
 
 /// Database of a test, removed before and after it.
 struct Place(PathBuf);
@@ -71,6 +71,20 @@ fn calls(hub: &Hub) -> u64 {
     // Overviews are cached for a moment.
     std::thread::sleep(std::time::Duration::from_millis(210));
     hub.overview().total.calls
+}
+
+fn hello(client: u64) -> Message {
+    Message::Hello(Hello {
+        client,
+        ..Hello::default()
+    })
+}
+
+/// Returns a number from a database.
+fn number(place: &Place, sql: &str) -> Option<i64> {
+    let database = rusqlite::Connection::open(&place.0).expect("it is there");
+    let found = database.query_row(sql, [], |row| row.get(0));
+    found.expect("it is a question")
 }
 
 #[test]
@@ -276,83 +290,6 @@ fn views_are_sent_to_clients_without_them() {
     assert!(push(&hub, &none).expect("it is sound").view.is_none());
 }
 
-fn hello(client: u64) -> Message {
-    Message::Hello(Hello {
-        client,
-        ..Hello::default()
-    })
-}
-
-/// Blocks the state thread of a hub in an answer until the returned value is dropped.
-fn hold(hub: &Hub) -> Sender<()> {
-    let (answered, is_answered) = channel();
-    let (held, go) = channel::<()>();
-    let offered = hub.offer(hello(1), 10, move |_| {
-        let _ = answered.send(());
-        let _ = go.recv();
-    });
-    offered.expect("nothing waits");
-    is_answered.recv().expect("it is answered");
-    held
-}
-
-#[test]
-fn a_full_queue_says_when_to_come_again() {
-    let place = Place::new("busy");
-    let hub = open(&place, Hub::params().queue(1));
-    let held = hold(&hub);
-    hub.offer(hello(2), 10, |_| {}).expect("one may wait");
-    let busy = hub.offer(hello(3), 10, |_| {});
-    assert!(matches!(busy, Err(Error::Busy { .. })));
-    assert_eq!(hub.waiting(), (1, 10));
-    drop(held);
-    assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
-}
-
-/// The size of waiting messages is limited like their number.
-#[test]
-fn waiting_bytes_are_limited() {
-    let place = Place::new("bytes");
-    let hub = open(&place, Hub::params().bytes(1 << 16));
-    let held = hold(&hub);
-    let half = 1 << 15;
-    hub.offer(hello(2), half, |_| {}).expect("there is room");
-    hub.offer(hello(3), half, |_| {}).expect("there is room");
-    let busy = hub.offer(hello(4), 1, |_| {});
-    assert!(matches!(busy, Err(Error::Busy { .. })));
-    assert_eq!(hub.waiting(), (2, 1 << 16));
-    drop(held);
-    assert!(hub.say(hello(4), 1).is_ok() || hub.waiting().0 > 0);
-}
-
-/// Another process holds the database longer than the timeout: no message is acknowledged, and none
-/// is lost.
-#[test]
-fn a_batch_that_cannot_be_stored_has_no_effect() {
-    let place = Place::new("failure");
-    let hub = open(&place, Hub::params());
-    let all = pushes(0, 0, 5, 3);
-    push(&hub, &all[0]).expect("it is sound");
-    let other = rusqlite::Connection::open(&place.0).expect("it is there");
-    other
-        .execute_batch("begin immediate")
-        .expect("nobody writes just now");
-    assert!(hub.overview().failure.is_none());
-    assert!(matches!(push(&hub, &all[1]), Err(Error::Busy { .. })));
-    // Overviews are cached for a moment.
-    std::thread::sleep(std::time::Duration::from_millis(210));
-    let overview = hub.overview();
-    let why = overview.failure.as_deref().unwrap_or_default();
-    assert!(why.contains("locked"), "{why}");
-    assert_eq!(overview.unstored, 1);
-    other.execute_batch("rollback").expect("it can");
-    let told = push(&hub, &all[1]).expect("it can be stored again");
-    assert_eq!((told.delta, told.records), (2, 1));
-    assert_eq!(hub.counts().failures, 1);
-    assert_eq!(calls(&hub), 2 * common::CALLS);
-    assert!(hub.overview().failure.is_none());
-}
-
 #[test]
 fn silent_clients_are_forgotten_and_their_data_is_kept() {
     let place = Place::new("forget");
@@ -383,221 +320,6 @@ fn silent_clients_are_forgotten_and_their_data_is_kept() {
     let again = push(&hub, &silent[1]).expect("it is sound");
     assert_eq!((again.delta, stored(&place)), (2, Some(1)));
     assert_eq!(calls(&hub), told + common::CALLS);
-}
-
-/// Returns the function of each record of a database, and the function of the model that it refers
-/// to.
-fn judged(place: &Place, source: impl Into<Source>) -> Vec<(u32, String, String)> {
-    let database = rusqlite::Connection::open(&place.0).expect("it is there");
-    let sql = "select id from call join entry using (id) where json_extract(body, '$.model') > 0";
-    let mut found = database.prepare(sql).expect("it is a question");
-    let found = found.query_map([], |row| row.get(0)).expect("it is one");
-    let found: Vec<i64> = found.map(|id| id.expect("a number")).collect();
-    let web = Service::params().token("a-token-of-a-test").check();
-    let web = Offline::new(source, web.expect("in range")).expect("it has a runtime");
-    let ask = |id: i64| {
-        let path = format!("/api/record?id={id}");
-        let reply = web.answer("GET", &path, &[("host", b"localhost")], Vec::new());
-        let all: serde_json::Value = serde_json::from_slice(&reply.body).expect("it is JSON");
-        let text = |of: &str| all[of]["function"].as_str().unwrap_or("none").to_string();
-        let rank = all["record"]["rank"].as_u64().expect("a number") as u32;
-        (rank, text("record"), text("model"))
-    };
-    found.into_iter().map(ask).collect()
-}
-
-/// Models are found by the records that refer to them, even after their client was forgotten: their
-/// numbers are not reused.
-#[test]
-fn records_of_forgotten_clients_keep_their_models() {
-    let place = Place::new("forgotten-models");
-    let params = || Hub::params().forget(std::time::Duration::from_secs(1));
-    let hub = open(&place, params());
-    push(&hub, &pushes(0, 0, 5, 25)[0]).expect("it is sound");
-    while hub.counts().forgotten == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(400));
-        hub.say(hello(6), 10).expect("it answers");
-    }
-    hub.close();
-    drop(hub);
-    let hub = open(&place, params());
-    push(&hub, &pushes(0, 1, 7, 25)[0]).expect("it is sound");
-    let all = judged(&place, hub.clone());
-    for rank in 0..2 {
-        assert!(
-            all.iter().filter(|one| one.0 == rank).count() > 2,
-            "{all:?}"
-        );
-    }
-    for (rank, function, model) in all {
-        assert_eq!(function, model, "rank {rank}");
-    }
-    hub.close();
-}
-
-/// A database of an earlier version: positions of models were dropped with their clients, and their
-/// numbers were reused.
-#[test]
-fn a_database_of_an_earlier_version_finds_its_models_again() {
-    let place = Place::new("earlier");
-    let checked = || Hub::params().check().expect("defaults");
-    let earlier = |sql: &str| {
-        let database = rusqlite::Connection::open(&place.0).expect("it is there");
-        let earlier = "drop table if exists live_body; delete from live_model;
-            update live_fact set value = 1 where name = 'schema';";
-        database.execute_batch(earlier).expect("it can");
-        database.execute_batch(sql).expect("it can");
-    };
-    let hub = open(&place, Hub::params());
-    push(&hub, &pushes(0, 0, 5, 25)[0]).expect("it is sound");
-    hub.close();
-    drop(hub);
-    earlier("");
-    let before = judged(
-        &place,
-        Finished::open(&place.0, checked()).expect("it is there"),
-    );
-    assert!(
-        before.len() > 2 && before.iter().all(|one| one.1 == one.2),
-        "{before:?}"
-    );
-    // The numbers restart, as they did then.
-    let hub = open(&place, Hub::params());
-    let models = number(&place, "select max(number) from live_body").expect("some");
-    push(&hub, &pushes(0, 1, 6, 25)[0]).expect("it is sound");
-    hub.close();
-    drop(hub);
-    assert_eq!(
-        number(&place, "select value from live_fact where name = 'schema'"),
-        Some(2)
-    );
-    assert!(number(&place, "select max(number) from live_body") > Some(models));
-    let renumber = |path: &str| {
-        let value = format!("json_extract(body, '{path}')");
-        format!(
-            "update entry set body = json_set(body, '{path}', {value} - {models})
-             where {value} > {models};"
-        )
-    };
-    earlier(&[renumber("$.id"), renumber("$.model")].concat());
-    for source in [
-        Source::from(Finished::open(&place.0, checked()).expect("it is there")),
-        Source::from(open(&place, Hub::params())),
-    ] {
-        let all = judged(&place, source.clone());
-        assert!(all.len() > before.len(), "{all:?}");
-        assert!(all.iter().all(|one| one.1 == one.2), "{all:?}");
-        if let Source::Live(hub) = source {
-            hub.close();
-        }
-    }
-}
-
-/// Returns a number from a database.
-fn number(place: &Place, sql: &str) -> Option<i64> {
-    let database = rusqlite::Connection::open(&place.0).expect("it is there");
-    let found = database.query_row(sql, [], |row| row.get(0));
-    found.expect("it is a question")
-}
-
-#[test]
-fn records_that_are_too_many_go_the_old_and_harmless_ones_first() {
-    let place = Place::new("bytes");
-    let hub = open(&place, Hub::params().keep_bytes(1 << 16));
-    let (mut told, mut worst, mut bytes) = (0, 0, 0);
-    for rank in 0..30 {
-        let first = pushes(0, rank, 50 + u64::from(rank), 25).remove(0);
-        for entry in &first.records.as_ref().expect("it has some").entries {
-            if let Entry::Call(record) = entry {
-                told += 1;
-                worst = worst.max(record.severity.0);
-                bytes += entry.to_string().len();
-            }
-        }
-        push(&hub, &first).expect("it is sound");
-    }
-    assert!(bytes > 2 << 16, "{bytes}");
-    hub.close();
-    calls(&hub);
-    let dropped = hub.overview().dropped;
-    drop(hub);
-    let from = "from call join entry using (id)";
-    let kept = number(
-        &place,
-        &format!("select sum(octet_length(body) + 1) {from}"),
-    );
-    assert!(dropped > 0 && kept <= Some(1 << 16), "{dropped}, {kept:?}");
-    let count = number(&place, &format!("select count(*) {from}"));
-    assert_eq!(count, Some(told - dropped.cast_signed()));
-    assert_eq!(
-        number(&place, "select max(severity) from call"),
-        Some(worst)
-    );
-    // The number of dropped records is known afterwards too.
-    let finished = Finished::open(&place.0, Default::default());
-    assert_eq!(finished.expect("it is there").overview().dropped, dropped);
-}
-
-#[test]
-fn records_that_are_too_old_go() {
-    let place = Place::new("steps");
-    let hub = open(&place, Hub::params().keep_steps(5));
-    for one in pushes(0, 0, 9, 30) {
-        push(&hub, &one).expect("it is sound");
-    }
-    hub.close();
-    assert_eq!(calls(&hub), 30 * common::CALLS);
-    assert!(hub.overview().dropped > 0);
-    for table in ["call", "live_step"] {
-        let first = number(&place, &format!("select min(step) from {table}"));
-        assert!(first.is_none_or(|step| step >= 25), "{table} {first:?}");
-    }
-    let first = number(&place, "select min(step) from live_total");
-    assert_eq!(first, Some(0), "what all ranks were stays");
-}
-
-/// The largest step number is valid: the state thread continues, and older steps are dropped.
-#[test]
-fn the_largest_step_has_no_successor() {
-    let place = Place::new("last-step");
-    let hub = open(&place, Hub::params().keep_steps(5));
-    let all = pushes(0, 0, 9, 3);
-    push(&hub, &all[0]).expect("it is sound");
-    let mut last = all[1].clone();
-    if let Some(delta) = &mut last.delta {
-        delta.steps[0].step = u64::MAX;
-    }
-    let bytes = last.encode();
-    assert!(
-        Message::push(&bytes).is_err(),
-        "over the wire it does not come"
-    );
-    let message = Message::Push(Box::new(last), Vec::new());
-    hub.say(message, bytes.len()).expect("it is one");
-    push(&hub, &all[2]).expect("the state thread continues");
-    assert_eq!(calls(&hub), 3 * common::CALLS);
-    hub.close();
-}
-
-#[test]
-fn numbers_out_of_their_range_are_refused() {
-    let said = |params: HubParams| params.check().err().map(|error| error.to_string());
-    for (params, name) in [
-        (Hub::params().queue(0), "queue"),
-        (Hub::params().bytes(1), "bytes"),
-        (Hub::params().batch(0), "batch"),
-        (Hub::params().log(1), "log"),
-        (Hub::params().clients(0), "clients"),
-        (Hub::params().forget(std::time::Duration::ZERO), "forget"),
-        (Hub::params().keep_bytes(1), "keep_bytes"),
-        (Hub::params().keep_steps(0), "keep_steps"),
-        (Hub::params().names(0), "names"),
-    ] {
-        assert!(
-            said(params).is_some_and(|what| what.starts_with(name)),
-            "{name}"
-        );
-    }
 }
 
 /// A database in a read-only folder can be shown: with its log, or without one in its current
