@@ -1,5 +1,9 @@
 //! Options that several subcommands share, and parsers of their values.
 
+pub mod clocks;
+pub mod scope;
+pub mod suggest;
+
 use crate::failure::{Failure, Outcome};
 use crate::messages::{self, Level};
 use crate::recording;

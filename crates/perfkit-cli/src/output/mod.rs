@@ -1,5 +1,11 @@
 //! Output to files that are either complete or unchanged, and of results as JSON and CSV.
 
+pub mod findings;
+pub mod messages;
+pub mod pictures;
+pub mod progress;
+pub mod table;
+
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
 use serde::Serialize;

@@ -1,13 +1,13 @@
 //! Findings of the report about abnormal calls, and about functions that became slower during the run.
 
-use super::Part;
-use super::exclusive_times::{Class, RUNNING, Times};
-use super::findings::{Finding, Kind, count, percent, time, verb};
-use super::sources::Source;
+use super::{Finding, Kind, count, percent, time, verb};
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
 use crate::options::time_option;
 use crate::recording::Recording;
+use crate::report::Part;
+use crate::report::exclusive_times::{Class, RUNNING, Times};
+use crate::report::sources::Source;
 use crate::table::{grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::core::{Region, Ticks};
@@ -29,7 +29,11 @@ const AROUND: i64 = 2;
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the trace cannot be replayed.
-pub(super) fn part(source: &Source, recording: &Recording, times: &Times) -> Result<Part, Failure> {
+pub(in crate::report) fn part(
+    source: &Source,
+    recording: &Recording,
+    times: &Times,
+) -> Result<Part, Failure> {
     let mut part = Part::default();
     if recording.trace.is_empty() {
         part.skip("abnormal calls", "the trace has no events");

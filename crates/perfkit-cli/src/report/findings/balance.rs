@@ -1,13 +1,13 @@
 //! Findings of the report about the distribution of time: classes of regions, load imbalance, and call paths.
 
-use super::Part;
-use super::exclusive_times::{Class, PathTime, RUNNING, Times};
-use super::findings::{Finding, Kind, percent, time};
-use super::sources::Source;
 use super::spread::{Spread, names, plural};
 use super::window::Window;
+use super::{Finding, Kind, percent, time};
 use crate::failure::Failure;
 use crate::options::time_option;
+use crate::report::Part;
+use crate::report::exclusive_times::{Class, PathTime, RUNNING, Times};
+use crate::report::sources::Source;
 use crate::table::{grouped, shortened};
 use perfkit::core::TraceView;
 use std::collections::BTreeMap;
@@ -41,15 +41,15 @@ fn group(class: Class) -> &'static [&'static str] {
 }
 
 /// Recording with its times.
-pub(super) struct Balance<'a> {
+pub(in crate::report) struct Balance<'a> {
     /// Recording.
-    pub(super) source: &'a Source,
+    pub(in crate::report) source: &'a Source,
     /// Exclusive times of its CPU threads.
-    pub(super) times: &'a Times,
+    pub(in crate::report) times: &'a Times,
     /// Trace from which the times were computed; `None` for a profile.
-    pub(super) view: Option<TraceView<'a>>,
+    pub(in crate::report) view: Option<TraceView<'a>>,
     /// `true` if the recording or an option has a grid of the ranks.
-    pub(super) has_grid: bool,
+    pub(in crate::report) has_grid: bool,
 }
 
 impl Balance<'_> {
@@ -57,7 +57,7 @@ impl Balance<'_> {
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if no profile of a window of the trace can be computed.
-    pub(super) fn part(&self) -> Result<Part, Failure> {
+    pub(in crate::report) fn part(&self) -> Result<Part, Failure> {
         let mut part = Part::default();
         if self.times.threads == 0 || self.times.total <= 0.0 {
             part.skip("time by call path", "no CPU thread has times");
@@ -251,7 +251,7 @@ impl Balance<'_> {
         match self.times.duration {
             Some(duration) => format!(
                 "time ({} x {})",
-                super::findings::count(self.times.threads as u64, "CPU thread", "CPU threads"),
+                super::count(self.times.threads as u64, "CPU thread", "CPU threads"),
                 time(duration)
             ),
             None => "time (exclusive time of all call paths and locations)".into(),
@@ -381,7 +381,7 @@ impl Balance<'_> {
             return;
         }
         let most = times.members.iter().max_by(|one, other| {
-            let per = |member: &super::exclusive_times::Member| {
+            let per = |member: &crate::report::exclusive_times::Member| {
                 member.outside / member.threads.max(1) as f64
             };
             per(one).total_cmp(&per(other))

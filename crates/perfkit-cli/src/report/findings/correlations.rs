@@ -1,11 +1,11 @@
 //! Findings of the report about call paths whose times correlate over the grid of the ranks.
 
-use super::Part;
-use super::exclusive_times::{Class, PathTime, Times, time_metric};
-use super::findings::{Finding, Kind, list};
-use super::sources::Source;
+use super::{Finding, Kind, list};
 use crate::correlate::{self, Related};
 use crate::failure::{self, Failure};
+use crate::report::Part;
+use crate::report::exclusive_times::{Class, PathTime, Times, time_metric};
+use crate::report::sources::Source;
 use crate::table::shortened;
 use perfkit::core::{CallPathId, CallTree, MetricId, Profile, Scope};
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ const MAX_VIEWS: usize = 4;
 ///
 /// # Errors
 /// Returns [`Failure`] if the grid does not apply to the recording.
-pub(super) fn part(
+pub(in crate::report) fn part(
     source: &Source,
     profile: &Profile,
     times: &Times,

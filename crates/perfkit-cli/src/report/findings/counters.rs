@@ -1,10 +1,10 @@
 //! Findings of the report about counters of profiles that are distributed unequally over the locations.
 
-use super::Part;
-use super::findings::{Finding, Kind, list, percent};
-use super::sources::Source;
+use super::{Finding, Kind, list, percent};
 use crate::failure::{Failure, input};
 use crate::pictures;
+use crate::report::Part;
+use crate::report::sources::Source;
 use crate::table::short;
 use perfkit::core::{Combine, MetricId, Profile};
 use perfkit::view::Unit;
@@ -75,7 +75,7 @@ fn rows(profile: &Profile) -> Rows {
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row cannot be read.
-pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> {
+pub(in crate::report) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> {
     let mut part = Part::default();
     let rows = rows(profile);
     if rows.names.len() < MIN_LOCATIONS {

@@ -1,14 +1,14 @@
 //! Findings of the report about accelerators: idle time, gaps, uneven devices, and exposed communication.
 
-use super::Part;
 use super::balance::MIN_EXPLAINED;
-use super::findings::{Finding, Kind, percent, time};
-use super::sources::Source;
+use super::{Finding, Kind, percent, time};
 use crate::failure::{Failure, input};
 use crate::options::time_option;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::Recording;
+use crate::report::Part;
+use crate::report::sources::Source;
 use perfkit::core::LocationKind;
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, GroupBy, Groups, Op, Work};
 
@@ -66,7 +66,7 @@ struct Sum<'a> {
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if the work of the devices cannot be read.
-pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failure> {
+pub(in crate::report) fn part(source: &Source, recording: &Recording) -> Result<Part, Failure> {
     let mut part = Part::default();
     let system = &recording.trace.definitions().system;
     let is_stream =
@@ -115,7 +115,7 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
 ///
 /// # Errors
 /// Returns the errors of folding and drawing.
-pub(super) fn section(
+pub(in crate::report) fn section(
     source: &Source,
     recording: &Recording,
 ) -> Result<Vec<perfkit::view::Section>, Failure> {

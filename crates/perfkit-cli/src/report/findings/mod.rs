@@ -1,4 +1,18 @@
 //! [`Finding`]: a statement about a recording with its figure, its place and the next command to run.
+//!
+//! Each module finds statements about one subject.
+
+pub(super) mod anomalies;
+pub(super) mod balance;
+pub(super) mod correlations;
+pub(super) mod counters;
+pub(super) mod devices;
+pub(super) mod phases;
+pub(super) mod recording_quality;
+pub(super) mod series;
+mod spread;
+pub(super) mod waits;
+mod window;
 
 use crate::failure::Outcome;
 use crate::table::grouped;
@@ -205,12 +219,12 @@ pub struct Finding {
     /// Share that decides the position. A cause that explains a symptom has the share of the
     /// symptom.
     #[serde(skip)]
-    pub(super) weight: f64,
+    pub(in crate::report) weight: f64,
 }
 
 impl Finding {
     /// Creates a finding of the recording `of`. The share decides its position.
-    pub(super) fn new(
+    pub(in crate::report) fn new(
         kind: Kind,
         of: &str,
         share: Option<f64>,
@@ -240,19 +254,19 @@ impl Finding {
     }
 
     /// Sets the next command.
-    pub(super) fn next(mut self, command: String) -> Self {
+    pub(in crate::report) fn next(mut self, command: String) -> Self {
         self.command = command;
         self
     }
 
     /// Changes the place.
-    pub(super) fn at(mut self, change: impl FnOnce(&mut Place)) -> Self {
+    pub(in crate::report) fn at(mut self, change: impl FnOnce(&mut Place)) -> Self {
         change(&mut self.place);
         self
     }
 
     /// Writes the finding as a numbered paragraph. `names` adds the name of the recording.
-    pub(super) fn text(&self, names: bool, out: &mut dyn Write) -> Outcome {
+    pub(in crate::report) fn text(&self, names: bool, out: &mut dyn Write) -> Outcome {
         let (rank, title) = (self.rank, self.kind.title());
         let of = if names {
             format!(" [{}]", self.place.recording)
@@ -271,7 +285,7 @@ impl Finding {
 
 /// Orders and numbers findings: problems by falling share of the affected time, then findings about the
 /// recording, then descriptions. Losses and many repairs come first because they qualify all other findings.
-pub(super) fn rank(findings: &mut [Finding]) {
+pub(in crate::report) fn rank(findings: &mut [Finding]) {
     let class = |finding: &Finding| match finding.kind {
         Kind::Loss => 0,
         Kind::Repairs if finding.weight >= MANY_REPAIRS => 0,
@@ -311,7 +325,7 @@ fn capital(sentence: &str) -> String {
 }
 
 /// Returns a share in percent with three significant digits.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::report) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
         _ if !percent.is_finite() => "0 %".into(),
@@ -323,7 +337,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Formats a time in nanoseconds. The digits of long times are grouped.
-pub(super) fn time(nanos: f64) -> String {
+pub(in crate::report) fn time(nanos: f64) -> String {
     if (1e12..9.3e18).contains(&nanos) {
         return format!("{} s", grouped((nanos / 1e9).round() as u64));
     }
@@ -331,7 +345,7 @@ pub(super) fn time(nanos: f64) -> String {
 }
 
 /// Returns a verb in the third person for a count: `loses` for 1 and `lose` for more.
-pub(super) fn verb(number: u64, stem: &str) -> String {
+pub(in crate::report) fn verb(number: u64, stem: &str) -> String {
     match number {
         1 => format!("{stem}s"),
         _ => stem.into(),
@@ -339,7 +353,7 @@ pub(super) fn verb(number: u64, stem: &str) -> String {
 }
 
 /// Returns a count with a noun in the singular or plural.
-pub(super) fn count(number: u64, one: &str, more: &str) -> String {
+pub(in crate::report) fn count(number: u64, one: &str, more: &str) -> String {
     format!(
         "{} {}",
         grouped(number),
@@ -348,7 +362,7 @@ pub(super) fn count(number: u64, one: &str, more: &str) -> String {
 }
 
 /// Returns a list of words with commas and `and`.
-pub(super) fn list(words: &[String]) -> String {
+pub(in crate::report) fn list(words: &[String]) -> String {
     match words {
         [] => String::new(),
         [only] => only.clone(),

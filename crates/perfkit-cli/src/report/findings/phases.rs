@@ -1,12 +1,12 @@
 //! Findings of the report about clusters of CPU bursts: phases of a trace, and their change through a series.
 
-use super::Part;
-use super::findings::{Finding, Kind, list, percent, time};
-use super::sources::Source;
+use super::{Finding, Kind, list, percent, time};
 use crate::failure::Failure;
 use crate::phases::series::{self, ClusterOptions, Series};
 use crate::pictures;
 use crate::recording::Recording;
+use crate::report::Part;
+use crate::report::sources::Source;
 use crate::table::{counted, grouped};
 use crate::track;
 use perfkit::track::ClusterId;
@@ -31,7 +31,7 @@ const CPU_TIME: &str = "CPU time of all bursts";
 ///
 /// # Errors
 /// Returns [`Failure`] if the trace has no bursts, or they cannot be clustered.
-pub(super) fn single(source: &Source) -> Result<Part, Failure> {
+pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
     let mut part = Part::default();
     if let Some(calls) = too_large(&source.opened()) {
         part.skip(
@@ -144,7 +144,7 @@ fn too_large(opened: &[(&Path, &Recording)]) -> Option<String> {
 ///
 /// # Errors
 /// Returns [`Failure`] if bursts cannot be clustered or tracked.
-pub(super) fn tracked(
+pub(in crate::report) fn tracked(
     name: &str,
     opened: &[(&Path, &Recording)],
     command: &str,

@@ -1,11 +1,11 @@
 //! Findings of the report about the recording itself: losses, repairs and clocks.
 
-use super::Part;
-use super::findings::{Finding, Kind, count, percent, time};
-use super::sources::Source;
+use super::{Finding, Kind, count, percent, time};
 use crate::failure::{Failure, input};
 use crate::findings::{self, Found};
 use crate::progress::Bar;
+use crate::report::Part;
+use crate::report::sources::Source;
 use crate::table::grouped;
 use perfkit::core::{ClockViolations, Diagnostics, ReplayCounts, Trace, Weight, match_messages};
 
@@ -18,7 +18,11 @@ const DURATION: &str = "duration";
 
 /// Returns the findings about losses and repairs. `diagnostics` are those of the reader, and `counts` those of the
 /// replay.
-pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &ReplayCounts) -> Part {
+pub(in crate::report) fn repairs(
+    source: &Source,
+    diagnostics: &Diagnostics,
+    counts: &ReplayCounts,
+) -> Part {
     let mut part = Part::default();
     let lost = diagnostics.iter();
     let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
@@ -71,7 +75,7 @@ pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &Repla
 
 /// Returns the findings about absent locations and clocks of a trace. `correction` describes the clock correction that
 /// the findings about waiting use, if any.
-pub(super) fn trace(
+pub(in crate::report) fn trace(
     source: &Source,
     trace: &Trace,
     correction: Option<&str>,

@@ -1,9 +1,9 @@
 //! Findings of the report about a series of traces: growth of the share of communication, and of the
 //! computing time where the threads divide the work.
 
-use super::Part;
-use super::exclusive_times::{Class, Times};
-use super::findings::{Finding, Kind, list, percent, time};
+use super::{Finding, Kind, list, percent, time};
+use crate::report::Part;
+use crate::report::exclusive_times::{Class, Times};
 
 /// Smallest growth of the share of communication through a series that is a finding.
 const MIN_GROWTH: f64 = 0.05;
@@ -14,9 +14,9 @@ const MAX_DIVIDED: f64 = 0.75;
 
 /// Shares of the time of one trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shares {
+pub(in crate::report) struct Shares {
     /// Number of CPU threads.
-    pub(super) threads: usize,
+    pub(in crate::report) threads: usize,
     /// Share of computing, in `0.0..=1.0`.
     computing: f64,
     /// Computing time in nanoseconds, summed over all threads.
@@ -26,7 +26,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub(super) fn of(times: &Times) -> Self {
+    pub(in crate::report) fn of(times: &Times) -> Self {
         let share = |class| times.share(times.class(class));
         Shares {
             threads: times.threads,
@@ -38,7 +38,7 @@ impl Shares {
 }
 
 /// Compares the shares of the first and the last trace of a series. `command` is the next command to run.
-pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Part {
+pub(in crate::report) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Part {
     let mut part = Part::default();
     let (Some((_, first)), Some((_, last))) = (series.first(), series.last()) else {
         part.skip("scaling", "no trace of the series has times by call path");

@@ -1,7 +1,7 @@
 //! [`Spread`]: comparison of a time between all ranks or threads.
 
-use super::exclusive_times::Times;
-use super::findings::list;
+use super::list;
+use crate::report::exclusive_times::Times;
 
 /// Largest relative distance from the largest time at which members are listed among the slowest.
 const SLOWEST_WITHIN: f64 = 0.1;

@@ -1,12 +1,12 @@
 //! Findings of the report about waiting: ranks, call paths and steps that delay other ranks, and the run
 //! time that a fix would save.
 
-use super::Part;
-use super::findings::{Finding, Kind};
-use super::sources::Source;
+use super::{Finding, Kind};
 use crate::clocks::{self, Clocks};
 use crate::failure::Failure;
 use crate::recording::Recording;
+use crate::report::Part;
+use crate::report::sources::Source;
 use crate::wait::{self, Analysed, Analysis, Command, LATE_LAUNCHES, Statement};
 use perfkit::view::Section;
 
@@ -19,15 +19,15 @@ const RUN_TIME: &str = "run time";
 
 /// Results of the analysis of waiting.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(in crate::report) struct Waits {
     /// Findings with their sections.
-    pub(super) part: Part,
+    pub(in crate::report) part: Part,
     /// Description of the clock correction, if one was necessary.
-    pub(super) correction: Option<String>,
+    pub(in crate::report) correction: Option<String>,
 }
 
 /// Analyses the waiting of a recording after correcting clocks that disagree.
-pub(super) fn waits(
+pub(in crate::report) fn waits(
     source: &Source,
     recording: &Recording,
     clocks: Clocks,
@@ -117,7 +117,7 @@ fn finding(source: &Source, statement: &Statement) -> Finding {
 
 /// Returns `true` if one of the findings `waits` about waiting covers `finding`, which is from another
 /// analysis, and adds its cause and its cost.
-pub(super) fn repeats(finding: &Finding, waits: &[Finding]) -> bool {
+pub(in crate::report) fn repeats(finding: &Finding, waits: &[Finding]) -> bool {
     let has = |kinds: &[Kind]| waits.iter().any(|it| kinds.contains(&it.kind));
     let causes = [Kind::Delay, Kind::LoadImbalance, Kind::SerialSection];
     match finding.kind {

@@ -1,9 +1,9 @@
 //! [`Window`]: part of a run that holds most of its load imbalance.
 
-use super::exclusive_times::Times;
 use super::spread::Spread;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
+use crate::report::exclusive_times::Times;
 use perfkit::core::{Profile, Ticks, TimeRange, TraceView};
 
 /// Number of windows in which the imbalance is compared.
