@@ -8,6 +8,10 @@
 
 #![allow(missing_docs, reason = "the items are those of gungraun's macros")]
 
+mod clusters;
+mod readers;
+
+use clusters::clustering;
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
@@ -17,30 +21,19 @@ use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::spans::{Spans, Watching};
 use perfkit::anomaly::{Detector, Drift, Judgement, Model, Monitor, Sample, Sstd, Tail};
 use perfkit::core::{
-    CallPathId, EventSink, EventSource, Job, Messages, MetricId, Nanos, Profile, StreamEvent,
-    StreamId, Ticks, TimeRange, Trace, match_messages,
+    EventSink, Job, Messages, Nanos, Profile, StreamEvent, StreamId, Ticks, TimeRange, Trace,
+    match_messages,
 };
+use perfkit::fold::{DeviceParams, Devices, Fold, Folder, RegionMap, Scratch, Timelines};
+use perfkit::formats::OpenOptions;
+use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
+use perfkit::track::Extract;
 use perfkit::wait::activity::Activities;
 use perfkit::wait::delay::DelayCosts;
 use perfkit::wait::waits::WaitStates;
-
-use perfkit::fold::{DeviceParams, Devices, Fold, Folder, RegionMap, Scratch, Timelines};
-use perfkit::formats::adios::Adios;
-use perfkit::formats::cube::Cube;
-use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
-use perfkit::formats::paraver;
-use perfkit::formats::streams::{Streams, TraceBuilder};
-use perfkit::formats::tau::Tau;
-use perfkit::formats::{OpenOptions, chrome, rocprof};
-use perfkit::spectral::{
-    AxisFilter, CheckedRelations, Correlation, Kinship, Reference, Relations, Spectra,
-};
-use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
-use perfkit::track::tracking::{Observation, Tracking};
-use perfkit::track::{Align, ClusterId, Extract, Labels, Points, Sequences};
 use perfkit_benches::{inputs, stream};
+use readers::reading;
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Duration;
 use tracing::{Dispatch, dispatcher, info_span};
 use tracing_subscriber::prelude::*;
@@ -113,28 +106,6 @@ fn messages(trace: Trace) -> Messages {
 fn profile(trace: Trace) -> Profile {
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).expect("calls are few");
     black_box(profile)
-}
-
-/// Returns 2 MB of text in the format of Kineto.
-fn kineto() -> std::io::Cursor<Vec<u8>> {
-    let mut text = Vec::new();
-    perf_testdata::kineto::write(&mut text, 0, 2 << 20).expect("memory takes it");
-    std::io::Cursor::new(text)
-}
-
-// Raised by 11 %, because categories of calls are counted, and implausible times and device names
-// are detected.
-#[library_benchmark]
-#[bench::bytes(args = (), setup = kineto, config = at_most(65_425_024))]
-fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
-    let recording = chrome::read(
-        "made",
-        text,
-        &OpenOptions::new().threads(1),
-        &Job::default(),
-    );
-    let recording = recording.expect("it was just made");
-    black_box(recording.into_trace().expect("it is one"))
 }
 
 /// 16 ranks and 900 steps: 160,000 events.
@@ -376,175 +347,6 @@ fn spans_write_down((watched, watching): (Dispatch, Watching)) -> (Dispatch, Wat
     black_box((watched, watching))
 }
 
-// Bundled files of two ranks: 592 events in four steps. Raised by 15 %, because the reader also recognises BP3 and BP5.
-#[library_benchmark]
-#[bench::files(config = at_most(913_325))]
-fn bp4_read() -> TraceBuilder {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/streams");
-    let mut source = Adios::open(&[folder], &OpenOptions::new()).expect("they are bundled");
-    let mut trace = TraceBuilder::default();
-    while source
-        .next_step(&mut trace, &Job::default())
-        .expect("they are sound")
-    {}
-    black_box(trace)
-}
-
-/// Returns an uncompressed profile of 64 locations and 2,000 call paths.
-fn cubex() -> Vec<u8> {
-    inputs::cubex(64, 2_000, false)
-}
-
-#[library_benchmark]
-#[bench::view(args = (), setup = cubex, config = at_most(12_633_018))]
-fn cube_open(bytes: Vec<u8>) -> Cube {
-    let cube = Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new(), &Job::default());
-    let cube = cube.expect("it was just written");
-    let row = cube.profile().row(MetricId(1), CallPathId(77));
-    black_box(row.expect("it was just written"));
-    cube
-}
-
-/// Returns a compressed profile of 64 locations and 200 call paths. The limit is for all its rows.
-fn packed_cubex() -> Cube {
-    let bytes = inputs::cubex(64, 200, true);
-    Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new(), &Job::default())
-        .expect("it was just written")
-}
-
-#[library_benchmark]
-#[bench::packed(args = (), setup = packed_cubex, config = at_most(14_332_505))]
-fn cube_rows(cube: Cube) -> Cube {
-    let profile = cube.profile();
-    for metric in (0..profile.metrics().len() as u32).map(MetricId) {
-        for path in profile.paths(metric) {
-            black_box(profile.row(metric, path).expect("it was just written"));
-        }
-    }
-    cube
-}
-
-/// Returns the text of one thread with 2,000 functions, half of which are call paths.
-fn tau_text() -> String {
-    let mut text =
-        "2000 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\n".to_string();
-    for at in 0..1_000 {
-        let line = format!("1 0 {at}.5 {at}.5 0 GROUP=\"TAU_USER\"\n");
-        text +=
-            &format!("\"f{at} [{{a.c}} {{{at},1}}-{{{at},9}}]\" {line}\"main => f{at}\" {line}");
-    }
-    text + "0 aggregates\n"
-}
-
-#[library_benchmark]
-#[bench::functions(args = (), setup = tau_text, config = at_most(29_410_350))]
-fn tau_read(text: String) -> (String, Tau) {
-    let tau = Tau::from_text(
-        text.as_bytes(),
-        "bench",
-        &OpenOptions::new(),
-        &Job::default(),
-    );
-    let tau = tau.expect("it was just made");
-    (text, black_box(tau))
-}
-
-/// Returns the text of 16 threads.
-fn prv() -> String {
-    perf_testdata::paraver::text(16, 1_000)
-}
-
-#[library_benchmark]
-#[bench::records(args = (), setup = prv, config = at_most(103_694_411))]
-fn paraver_read(text: String) -> (String, usize) {
-    let options = OpenOptions::new().threads(1);
-    let reader = paraver::Reader::new(text.as_bytes(), "bench.prv", &options, &Job::default());
-    let mut reader = reader.expect("it was just made");
-    let mut records = 0;
-    while let Some(batch) = reader.next_batch().expect("it was just made") {
-        records += batch.len();
-    }
-    drop(reader);
-    (text, black_box(records))
-}
-
-/// Returns 50 rows of 64 values as text.
-fn document() -> Vec<u8> {
-    inputs::cube3(50, 64)
-}
-
-#[library_benchmark]
-#[bench::rows(args = (), setup = document, config = at_most(1_942_579))]
-fn cube3_rows(bytes: Vec<u8>) -> Cube {
-    let cube = Cube::from_bytes(bytes, "bench.cube", &OpenOptions::new(), &Job::default());
-    let cube = cube.expect("it was just made");
-    for path in cube.profile().paths(MetricId(0)) {
-        black_box(
-            cube.profile()
-                .row(MetricId(0), path)
-                .expect("it was just made"),
-        );
-    }
-    cube
-}
-
-/// Returns 2,000 kernels of two queues, and the calls that launched them.
-fn rocprof_text() -> std::io::Cursor<Vec<u8>> {
-    let mut kernels = Vec::new();
-    let mut launches = Vec::new();
-    for at in 0..2_000_u32 {
-        let start = 1_000 * at;
-        let (launch, end, queue) = (start + 90, start + 900, at % 2);
-        kernels.push(format!(
-            r#"{{"correlation_id": {{"internal": {at}}}, "start_timestamp": {launch}, "end_timestamp": {end}, "stream_id": {{"handle": 0}}, "dispatch_info": {{"agent_id": {{"handle": 2}}, "queue_id": {{"handle": {queue}}}, "kernel_id": 4}}}}"#
-        ));
-        launches.push(format!(
-            r#"{{"kind": 0, "operation": 0, "thread_id": 1, "correlation_id": {{"internal": {at}}}, "start_timestamp": {start}, "end_timestamp": {launch}}}"#
-        ));
-    }
-    let (kernels, launches) = (kernels.join(","), launches.join(","));
-    let text = format!(
-        r#"{{"rocprofiler-sdk-tool": [{{"agents": [{{"id": {{"handle": 2}}, "type": 2, "logical_node_type_id": 0, "name": "gfx942"}}], "kernel_symbols": [{{"kernel_id": 4, "formatted_kernel_name": "axpy"}}], "buffer_records": {{"kernel_dispatch": [{kernels}], "hip_api": [{launches}]}}}}]}}"#
-    );
-    std::io::Cursor::new(text.into_bytes())
-}
-
-#[library_benchmark]
-#[bench::kernels(args = (), setup = rocprof_text, config = at_most(26_933_483))]
-fn rocprof_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
-    let recording = rocprof::read(
-        "made",
-        text,
-        &OpenOptions::new().threads(1),
-        &Job::default(),
-    );
-    let recording = recording.expect("it was just made");
-    black_box(recording.into_trace().expect("it is one"))
-}
-
-/// Returns 10,000 calls in ten steps.
-fn table() -> std::io::Cursor<Vec<u8>> {
-    let mut text = String::from("step\tts_us\tkind\tname\n");
-    for at in 0..10_000 {
-        let (step, from, to, name) = (at / 1_000, 10 * at, 10 * at + 7, at % 50);
-        text += &format!("{step}\t{from}\tENTRY\tf{name}\n{step}\t{to}\tEXIT\tf{name}\n");
-    }
-    std::io::Cursor::new(text.into_bytes())
-}
-
-#[library_benchmark]
-#[bench::calls(args = (), setup = table, config = at_most(43_795_632))]
-fn streams_read(text: std::io::Cursor<Vec<u8>>) -> TraceBuilder {
-    let streams = Streams::read("made", text, &OpenOptions::new());
-    let mut streams = streams.expect("it was just made");
-    let mut trace = TraceBuilder::default();
-    while streams
-        .next_step(&mut trace, &Job::default())
-        .expect("it was just made")
-    {}
-    black_box(trace)
-}
-
 /// Returns a trace of six devices with fourteen streams each.
 fn streams_of_devices() -> Trace {
     perf_testdata::planted::trace()
@@ -560,106 +362,6 @@ fn devices(trace: Trace) -> (Trace, Devices) {
     (trace, black_box(devices))
 }
 
-const SHAPE: [usize; 3] = [16, 16, 32];
-
-/// Returns 9 views of noise.
-fn views() -> Vec<Vec<f64>> {
-    let mut random = perf_testdata::xorshift::Xorshift::new(1);
-    let cells = SHAPE.iter().product();
-    let mut view = || (0..cells).map(|_| random.below(1_000) as f64).collect();
-    (0..9).map(|_| view()).collect()
-}
-
-#[library_benchmark]
-#[bench::views(args = (), setup = views, config = at_most(25_091_120))]
-fn spectra_forward(views: Vec<Vec<f64>>) -> Spectra<f64> {
-    let mut builder = Spectra::builder(&SHAPE).expect("a shape");
-    builder.extend(&views, &Job::default()).expect("finite");
-    black_box(builder.finish())
-}
-
-fn spectra() -> (Spectra<f64>, Reference<f64>) {
-    let mut builder = Spectra::builder(&SHAPE).expect("a shape");
-    builder.extend(&views(), &Job::default()).expect("finite");
-    let spectra = builder.finish();
-    let filter = AxisFilter::new(&[1.0, 1.0, 0.0]).expect("weights");
-    let reference = spectra
-        .reference(0, &filter, &Job::default())
-        .expect("it is there");
-    (spectra, reference.expect("it varies"))
-}
-
-// Raised by 5.5 %, because the nearest of several shifts with equal magnitude is determined.
-#[library_benchmark]
-#[bench::eight(args = (), setup = spectra, config = at_most(1_664_674))]
-fn spectra_correlate(
-    (spectra, reference): (Spectra<f64>, Reference<f64>),
-) -> (Spectra<f64>, Reference<f64>, Vec<Correlation>) {
-    let each = (1..9).map(|view| {
-        spectra
-            .correlate(&reference, view, &Job::default())
-            .expect("it is there")
-    });
-    let each = each.collect();
-    (spectra, reference, black_box(each))
-}
-
-/// Returns 64 views on 8 x 8 x 8 cells.
-fn many_spectra() -> Spectra<f64> {
-    let dims = [8, 8, 8];
-    let mut builder = Spectra::builder(&dims).expect("a shape");
-    let views = inputs::views(&dims, 64);
-    builder.extend(&views, &Job::default()).expect("finite");
-    builder.finish()
-}
-
-#[library_benchmark]
-#[bench::pairs(args = (), setup = many_spectra, config = at_most(36_868_278))]
-fn spectra_relations(spectra: Spectra<f64>) -> (Spectra<f64>, Relations) {
-    let (all, kin) = (AxisFilter::all(3), Kinship::unrelated(64));
-    let params = CheckedRelations::default();
-    let relations = spectra.relations(&all, &kin, &params, &Job::default());
-    let relations = relations.expect("lengths agree");
-    (spectra, black_box(relations))
-}
-
-/// Returns 20,000 points, the number that the limits are for.
-fn phases() -> Vec<f64> {
-    perf_testdata::clusters::phases(20_000, 1).values
-}
-
-fn with_eps(eps: f64) -> (Vec<f64>, Dbscan) {
-    let params = Dbscan::params().eps(eps).min_points(10).check();
-    (phases(), Dbscan::new(params.expect("in range")))
-}
-
-#[library_benchmark]
-#[bench::dense(args = (0.01), setup = with_eps, config = at_most(6_533_763))]
-#[bench::sparse(args = (0.002), setup = with_eps, config = at_most(30_883_354))]
-fn dbscan((values, dbscan): (Vec<f64>, Dbscan)) -> Labels {
-    let points = Points::new(&values, 2).expect("finite");
-    let labels = dbscan.cluster(points, &Job::default());
-    black_box(labels.expect("not cancelled"))
-}
-
-#[library_benchmark]
-#[bench::ninth(args = (), setup = phases, config = at_most(162_751_797))]
-fn k_distance(values: Vec<f64>) -> Vec<f64> {
-    let points = Points::new(&values, 2).expect("finite");
-    let distances = k_distances(points, 9, &Job::default());
-    black_box(distances.expect("not cancelled"))
-}
-
-#[library_benchmark]
-#[bench::phases(args = (), setup = phases, config = at_most(757_980_203))]
-fn hdbscan(values: Vec<f64>) -> Labels {
-    let points = Points::new(&values, 2).expect("finite");
-    let params = Hdbscan::params().min_cluster_size(100).min_points(10);
-    let hdbscan = Hdbscan::new(params.check().expect("in range"));
-    let labels = hdbscan.cluster(points, &Job::default());
-    black_box(labels.expect("not cancelled"))
-}
-
 #[library_benchmark]
 #[bench::events(args = (), setup = trace, config = at_most(83_130_082))]
 fn bursts(trace: Trace) -> Trace {
@@ -668,41 +370,6 @@ fn bursts(trace: Trace) -> Trace {
     let bursts = extract.extract(trace.view(), &Job::default());
     black_box(bursts.expect("not cancelled"));
     trace
-}
-
-/// Returns points of twelve phases, and the phase of each point.
-fn clustered() -> (Vec<f64>, Vec<ClusterId>) {
-    let phases = perf_testdata::clusters::phases(20_000, 1);
-    let labels = phases.truth.iter().map(|phase| ClusterId(*phase));
-    (phases.values, labels.collect())
-}
-
-#[library_benchmark]
-#[bench::three(args = (), setup = clustered, config = at_most(595_916_939))]
-fn tracking((values, labels): (Vec<f64>, Vec<ClusterId>)) -> Tracking {
-    let times = vec![1.0; labels.len()];
-    let frame = |name: &str| {
-        let points = Points::new(&values, 2).expect("finite");
-        Observation::new(name, 16, points, &labels, &times).expect("of one length")
-    };
-    let frames = [frame("a"), frame("b"), frame("c")];
-    let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&frames, &params, &Job::default());
-    black_box(tracking.expect("not cancelled"))
-}
-
-/// Returns 64 sequences of 300 bursts, 5 % of which are edited.
-fn sequences() -> (Sequences, Vec<f64>) {
-    inputs::sequences(64, 300, 50)
-}
-
-#[library_benchmark]
-#[bench::edited(args = (), setup = sequences, config = at_most(175_808_722))]
-fn alignment((sequences, shares): (Sequences, Vec<f64>)) -> (Sequences, Vec<f64>) {
-    let align = Align::default();
-    let aligned = align.align(&sequences, &shares, &Job::default());
-    black_box(aligned.expect("not cancelled"));
-    (sequences, shares)
 }
 
 library_benchmark_group!(
@@ -723,26 +390,9 @@ library_benchmark_group!(
         anomaly_drift,
         anomaly_serve,
         spans_write_down,
-        bp4_read,
-        cube_open,
-        cube_rows,
-        tau_read,
-        cube3_rows,
-        paraver_read,
-        chrome_read,
         wait_delays,
-        rocprof_read,
-        streams_read,
         devices,
-        spectra_forward,
-        spectra_correlate,
-        spectra_relations,
-        dbscan,
-        k_distance,
-        hdbscan,
-        bursts,
-        alignment,
-        tracking
+        bursts
     ]
 );
-main!(library_benchmark_groups = hot_paths);
+main!(library_benchmark_groups = [hot_paths, reading, clustering]);

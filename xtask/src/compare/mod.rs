@@ -10,19 +10,11 @@
 //! stored lines. Limits that other commands check are lines of `docs/benchmarks/elsewhere.jsonl`,
 //! which is written by hand.
 
-mod adios;
-mod anomaly;
-mod cluster;
-mod cube;
 mod document;
-mod gpu;
-mod live;
-mod otf2;
 mod others;
-mod paraver;
 mod race;
+mod races;
 mod results;
-mod spectral;
 mod target;
 
 use std::path::PathBuf;
@@ -31,6 +23,7 @@ use std::process::Command;
 use crate::machine::{machine, today};
 use crate::{Outcome, execute, is_installed, output_of, root, target_folder};
 use race::Race;
+use races::{adios, anomaly, cluster, cube, gpu, live, otf2, paraver, spectral};
 use results::Occasion;
 
 /// Name of a comparison, its description, and the function that prepares its races.

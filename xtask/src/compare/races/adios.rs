@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::race::{Race, Runner};
-use super::{Options, target_folder, workshop};
+use crate::compare::race::{Race, Runner};
+use crate::compare::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 

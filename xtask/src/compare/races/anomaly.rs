@@ -1,8 +1,8 @@
 //! Races of the detection of abnormal calls. perfkit runs alone, because no other detector is packaged.
 
-use super::race::{Race, Runner};
-use super::target::Target;
-use super::{Options, target_folder};
+use crate::compare::race::{Race, Runner};
+use crate::compare::target::Target;
+use crate::compare::{Options, target_folder};
 use crate::{cargo, execute};
 
 /// Program of `perfkit-benches` that generates streams and runs perfkit.

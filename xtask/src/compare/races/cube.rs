@@ -7,9 +7,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::race::{Race, Runner};
-use super::target::Target;
-use super::{Options, compile_peer, missing, target_folder, workshop};
+use crate::compare::race::{Race, Runner};
+use crate::compare::target::Target;
+use crate::compare::{Options, compile_peer, missing, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 

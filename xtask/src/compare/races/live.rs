@@ -1,9 +1,9 @@
 //! Race of the parameter server under load. perfkit runs alone, because no other server is packaged;
 //! `docs/live.md` cites published results of another server.
 
-use super::race::{Race, Runner};
-use super::target::Target;
-use super::{Options, missing, target_folder};
+use crate::compare::race::{Race, Runner};
+use crate::compare::target::Target;
+use crate::compare::{Options, missing, target_folder};
 use crate::{cargo, execute, root};
 
 /// Number of simulated ranks, each of which sends an update every second.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::race::{Race, Runner};
-use super::target::Target;
-use super::{Options, compile_peer, flags_of, missing, target_folder, workshop};
+use crate::compare::race::{Race, Runner};
+use crate::compare::target::Target;
+use crate::compare::{Options, compile_peer, flags_of, missing, target_folder, workshop};
 use crate::{cargo, execute};
 
 /// Program of `perfkit-benches` that generates the archive and runs perfkit.

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::race::{Race, Runner};
-use super::target::Target;
-use super::{Options, target_folder, workshop};
+use crate::compare::race::{Race, Runner};
+use crate::compare::target::Target;
+use crate::compare::{Options, target_folder, workshop};
 use crate::{cargo, execute, root};
 
 /// Program of `perfkit-benches` that generates traces and runs perfkit.
