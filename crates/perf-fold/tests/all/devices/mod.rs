@@ -1,5 +1,10 @@
 //! Device utilisation and idle causes, compared tick by tick with a reference implementation.
 
+mod gpu_corpus;
+mod planted;
+mod streams;
+mod work;
+
 use perf_core::samples::device::{PIECES, Piece, build, build_with_calls, trace};
 use perf_core::{Events, Job, Region, RegionId, Ticks, TimeRange, Trace};
 use perf_fold::{

@@ -1,5 +1,8 @@
 //! Efficiencies of made traces.
 
+mod efficiency_epoch;
+mod imbalance;
+
 use crate::synthetic::{Rank, trace};
 use perf_core::{CollectiveOp, Job};
 use perf_wait::Error;

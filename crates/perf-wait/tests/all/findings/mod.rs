@@ -1,12 +1,16 @@
 //! Findings of runs with planted problems, and of healthy ones.
 
+pub(crate) mod planted;
+mod programs;
+mod stragglers;
+
 use crate::common::trace;
-use crate::planted::{self, FAULTS, Fault, Planted};
 use perf_core::{Event, Job, LocationId, Trace};
 use perf_wait::activity::Activities;
 use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{Finding, FindingKind, Findings, FindingsPlan};
 use perf_wait::waits::WaitStates;
+use planted::{FAULTS, Fault, Planted};
 
 pub(crate) fn find(trace: &Trace) -> (Activities, Findings) {
     let job = Job::default();

@@ -1,5 +1,8 @@
 //! Wait states against those that Scalasca found.
 
+mod causes;
+mod hybrid;
+
 use crate::common::{corpus, facts, shifted, trace};
 use perf_core::{Job, LocationId, Profile, Trace};
 use perf_wait::activity::Activities;

@@ -1,5 +1,8 @@
 //! What-if replay of recorded and made traces.
 
+mod graph;
+mod training;
+
 use crate::common::{corpus, trace};
 use crate::synthetic::{self, Rank};
 use perf_core::{CollectiveOp, Job, LocationId, Nanos, Trace};
