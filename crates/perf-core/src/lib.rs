@@ -98,30 +98,21 @@
 #![doc(html_root_url = "../")]
 
 mod algorithms;
-mod call_path_index;
-mod call_path_labels;
 pub mod codec;
-mod communicators;
+mod definitions;
 mod diagnostics;
 mod error;
-mod glob;
-mod ids;
 mod job;
 mod limits;
 mod live_events;
 mod merge;
-mod metric;
 pub mod parallel;
 mod parameters;
 mod profile;
-mod properties;
-mod regions;
 pub mod samples;
-mod system;
 mod table;
 mod time;
 mod trace;
-mod unify;
 
 pub use algorithms::intervals::{Interval, OpenIntervals, intervals};
 pub use algorithms::messages::{
@@ -129,31 +120,33 @@ pub use algorithms::messages::{
     Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
 };
 pub use algorithms::replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
-pub use call_path_labels::CallPathLabels;
-pub use communicators::{
+pub use definitions::call_path_labels::CallPathLabels;
+pub use definitions::communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };
-pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
-pub use error::{Error, Result, write_chain};
-pub use glob::fits;
-pub use ids::{
+pub use definitions::glob::fits;
+pub use definitions::ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
+pub use definitions::metric::{Metric, MetricMode, MetricSet, Value, ValueType};
+pub use definitions::properties::{Properties, PropertiesIter};
+pub use definitions::regions::{CallPath, CallTree, Paradigm, Region, RegionRole};
+pub use definitions::system::{
+    GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree,
+};
+pub use definitions::unify::Unify;
+pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
+pub use error::{Error, Result, write_chain};
 pub use job::{CancellationChecks, Cancelled, Job, Progress};
 pub use limits::Limits;
 pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
-pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::algebra;
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
-pub use properties::{Properties, PropertiesIter};
-pub use regions::{CallPath, CallTree, Paradigm, Region, RegionRole};
-pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{
     AttributeValue, Collective, CollectiveOp, Definitions, Event, EventId, Events, Link, LinkKind,
     LocationView, RmaCompletion, RmaOp, Trace, TraceView, Transfer,
 };
-pub use unify::Unify;

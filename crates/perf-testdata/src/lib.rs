@@ -3,14 +3,10 @@
 
 pub mod bundled;
 pub mod cancel;
-pub mod clusters;
 pub mod corpus;
 pub mod damage;
-pub mod kineto;
-pub mod many_ranks;
+mod generators;
 pub mod memory;
-pub mod paraver;
-pub mod planted;
-pub mod random;
-pub mod ring;
 pub mod xorshift;
+
+pub use generators::{clusters, kineto, many_ranks, paraver, planted, random, ring};

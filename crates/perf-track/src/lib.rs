@@ -131,7 +131,7 @@ pub mod trend;
 pub use balance::TimeBalance;
 pub use bursts::{
     Amount, Burst, Bursts, CallerChain, ChainId, Column, Delimiter, Dropped, DurationCut, Extract,
-    ExtractParams, Formula, Kind, Position, Thread, ZeroDivision, drop_small_clusters,
+    ExtractParams, Formula, Kind, Position, Thread, Unfiltered, ZeroDivision, drop_small_clusters,
 };
 pub use error::{Error, Result};
 pub use frame::Frame;

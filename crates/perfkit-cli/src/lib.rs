@@ -9,33 +9,28 @@
 //! ```
 
 pub mod bursts;
-pub mod clocks;
 pub mod cluster;
 pub mod command;
 pub mod convert;
 pub mod correlate;
 pub mod detect;
 pub mod failure;
-pub mod findings;
 pub mod fold;
 pub mod inspect;
 #[cfg(feature = "live")]
 pub mod live;
-pub mod messages;
 pub mod new_crate;
 pub mod options;
 pub mod output;
 pub mod phases;
-pub mod pictures;
 pub mod profile;
-pub mod progress;
 pub mod recording;
 pub mod report;
-pub mod scope;
 #[cfg(feature = "serve")]
 pub mod serve;
-pub mod suggest;
-pub mod table;
 pub mod track;
 pub mod utilisation;
 pub mod wait;
+
+pub use options::{clocks, scope, suggest};
+pub use output::{findings, messages, pictures, progress, table};

@@ -23,7 +23,7 @@ const OTHERS: [&str; 7] = [
     "Cargo.lock",
     "Cargo.toml",
     "benches/Cargo.toml",
-    "benches/benches/instructions.rs",
+    "benches/benches/instructions",
     "benches/src",
     "data/recordings/jacobi-64",
 ];

@@ -1,7 +1,7 @@
 //! [`Dispatcher`]: entry point of requests, which selects their handler.
 
 use super::app::{App, turned_away};
-use super::client_messages;
+use super::handlers::client_messages;
 use crate::wire;
 use axum::Router;
 use axum::body::Body;

@@ -7,6 +7,7 @@ use super::formula::{ZeroDivision, ratio};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};
+use super::unfiltered::{Filtered, Unfiltered};
 use crate::{Burst, Bursts, ChainId, Kind, Position, Result, Thread};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
@@ -26,6 +27,8 @@ struct Ready {
     paths: CallTree,
     /// Counts of dropped bursts.
     dropped: Dropped,
+    /// Durations of bursts without a metric or with one out of its range.
+    filtered: Filtered,
 }
 
 struct Row {
@@ -60,6 +63,15 @@ impl Extract {
     /// have, [`Error::TooMany`](crate::Error::TooMany) for more bursts than 32 bits can count, or
     /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn extract(&self, view: TraceView<'_>, job: &Job) -> Result<(Bursts, Dropped)> {
+        let (min, _) = self.durations;
+        Ok(self.unfiltered(view, job)?.above(min))
+    }
+
+    /// Extracts bursts like [`extract`](Self::extract), but leaves the minimum duration to [`Unfiltered::above`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`extract`](Self::extract).
+    pub fn unfiltered(&self, view: TraceView<'_>, job: &Job) -> Result<Unfiltered> {
         let definitions = view.definitions();
         let plan = Plan::new(self, definitions)?;
         let locations = definitions.system.locations();
@@ -111,6 +123,7 @@ impl Extract {
         for burst in scanned.interrupted.iter().filter(overlaps) {
             dropped.interrupted.add(duration(burst));
         }
+        let mut filtered = Filtered::default();
         let mut rows = Vec::new();
         let mut values = Vec::new();
         let (mut row, mut stack) = (Vec::new(), Vec::new());
@@ -145,7 +158,7 @@ impl Extract {
                 dropped.divisions_by_zero += u64::from(by_zero);
                 row.push(value);
             }
-            let kind = self.judge(plan, &known, &row, &mut dropped);
+            let kind = self.judge(plan, &known, &row, &mut dropped, &mut filtered);
             values.extend_from_slice(&row);
             rows.push(Row {
                 begin: nanos(burst.0),
@@ -162,22 +175,22 @@ impl Extract {
             values,
             paths: scanned.paths,
             dropped,
+            filtered,
         })
     }
 
-    /// Classifies and counts a burst: first by its duration, then by missing metrics, then by the
-    /// ranges of metrics.
+    /// Classifies a burst: first by the maximum duration, then by missing metrics, then by the ranges of metrics.
     fn judge(
         &self,
         plan: &Plan<'_>,
         known: &Known<'_>,
         row: &[f64],
         dropped: &mut Dropped,
+        filtered: &mut Filtered,
     ) -> Kind {
         let duration = known.duration;
         dropped.found.add(duration);
-        let (low, high) = self.durations;
-        if duration < low || duration > high {
+        if duration > self.durations.1 {
             dropped.duration.add(duration);
             return Kind::Duration;
         }
@@ -195,7 +208,7 @@ impl Extract {
             }
             names.sort_unstable();
             names.dedup();
-            dropped.missing.entry(names).or_default().add(duration);
+            filtered.missing.entry(names).or_default().push(duration);
             return Kind::Missing;
         }
         for limits in &self.ranges {
@@ -207,31 +220,27 @@ impl Extract {
             };
             // A missing optional metric does not violate a range.
             if value < limits.low || value > limits.high {
-                let of = dropped.ranges.entry(limits.metric.clone());
-                of.or_default().add(duration);
+                let of = filtered.ranges.entry(limits.metric.clone());
+                of.or_default().push(duration);
                 return Kind::Range;
             }
         }
-        dropped.complete.add(duration);
         Kind::Complete
     }
 
-    fn gather(
-        &self,
-        plan: &Plan<'_>,
-        ready: Vec<Option<Ready>>,
-        job: &Job,
-    ) -> Result<(Bursts, Dropped)> {
+    fn gather(&self, plan: &Plan<'_>, ready: Vec<Option<Ready>>, job: &Job) -> Result<Unfiltered> {
         let names = plan.columns.iter();
         let names = names.map(|column| (column.formula.name(), column.unit.as_str()));
         let mut bursts = Bursts::with_units(names);
         let mut dropped = Dropped::default();
+        let mut filtered = Filtered::default();
         let mut kinds = Vec::new();
         let mut named = Named::of(plan.definitions);
         let process = processes(plan.definitions);
         let columns = plan.columns.len();
         for ready in ready.into_iter().flatten() {
             dropped.merge(&ready.dropped);
+            filtered.append(ready.filtered);
             if ready.rows.is_empty() {
                 dropped.idle_threads += u64::from(ready.dropped.absent_threads == 0);
                 continue;
@@ -288,7 +297,11 @@ impl Extract {
             }
         }
         bursts.set_kinds(kinds)?;
-        Ok((bursts, dropped))
+        Ok(Unfiltered {
+            bursts,
+            dropped,
+            filtered,
+        })
     }
 }
 

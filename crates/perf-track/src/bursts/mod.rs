@@ -12,6 +12,7 @@ mod plan;
 mod scan;
 mod share_filter;
 mod table;
+mod unfiltered;
 
 pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
@@ -19,6 +20,7 @@ pub use duration_cut::DurationCut;
 pub use formula::{Formula, ZeroDivision};
 pub use params::{Delimiter, Extract, ExtractParams};
 pub use share_filter::drop_small_clusters;
+pub use unfiltered::Unfiltered;
 
 use crate::{Error, Result};
 use chains::Chains;

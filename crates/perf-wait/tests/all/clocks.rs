@@ -2,7 +2,7 @@
 
 use crate::common::{facts, shifts, trace};
 use crate::findings::find;
-use crate::planted::{self, Fault, Pattern, Planted};
+use crate::findings::planted::{self, Fault, Pattern, Planted};
 use crate::synthetic::Rank;
 use perf_core::{CollectiveOp, Event, Events, Job, Ticks, Trace};
 use perf_wait::clocks::{ClockEstimate, ClockModel, Repair};

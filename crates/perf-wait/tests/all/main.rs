@@ -2,22 +2,13 @@
 
 mod activity;
 mod cancel;
-mod causes;
 mod clocks;
 mod common;
 mod damage;
 mod efficiency;
-mod efficiency_epoch;
 mod findings;
-mod graph;
-mod hybrid;
-mod imbalance;
-mod planted;
 mod profiles;
-mod programs;
-mod stragglers;
 mod synthetic;
 mod threads;
-mod training;
 mod waits;
 mod whatif;

@@ -90,6 +90,27 @@ fn metric(name: &str) -> String {
     }
 }
 
+/// Drops the complete bursts of a table that are shorter than `min`.
+pub fn drop_short(mut table: Gathered, min: Nanos) -> Result<Gathered, Failure> {
+    let mut kinds = table.bursts.kinds().to_vec();
+    let mut labels = table.labels.as_ref().map(|of| of.as_slice().to_vec());
+    for (row, (burst, kind)) in table.bursts.rows().iter().zip(&mut kinds).enumerate() {
+        let duration = Nanos(burst.end.0 - burst.begin.0);
+        if *kind == Kind::Complete && duration < min {
+            *kind = Kind::Duration;
+            table.dropped.duration.add(duration);
+            table.dropped.complete.bursts -= 1;
+            table.dropped.complete.time.0 -= duration.0;
+            if let Some(labels) = &mut labels {
+                labels[row] = ClusterId::NOISE;
+            }
+        }
+    }
+    table.bursts.set_kinds(kinds).map_err(input)?;
+    table.labels = labels.map(Labels::new);
+    Ok(table)
+}
+
 /// Reads the bursts of a table with their clusters. Times of a table have no unit and are taken as
 /// nanoseconds.
 ///
@@ -132,8 +153,6 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         }));
     }
     let mut dropped = Dropped::default();
-    // Without the option there is no minimum, because the table was filtered when it was written.
-    let least = wanted.min_duration.unwrap_or_default();
     let (mut kinds, mut labels) = (Vec::new(), Vec::new());
     for row in &data.rows {
         let nanos = |at: u64| Nanos(i64::try_from(at).unwrap_or(i64::MAX));
@@ -160,7 +179,6 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
                 (Kind::Range, dropped.ranges.entry(name).or_default())
             }
             Cluster::ThresholdFiltered => (Kind::Share, &mut dropped.complete),
-            _ if end.0 - begin.0 < least.0 => (Kind::Duration, &mut dropped.duration),
             _ => (Kind::Complete, &mut dropped.complete),
         };
         amount.merge(&one);

@@ -1,4 +1,4 @@
-//! [`gather`]: reads recordings as CPU bursts, and chooses their metrics and minimum duration.
+//! [`gather_all`]: reads recordings as CPU bursts, and chooses their metrics and minimum duration.
 
 use crate::failure::{Failure, input};
 use crate::phases::burst_tables;
@@ -8,7 +8,9 @@ use crate::recording::{self, Recording};
 use perfkit::core::{Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
-use perfkit::track::{Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode};
+use perfkit::track::{
+    Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode, Unfiltered,
+};
 use std::path::{Path, PathBuf};
 
 /// Axis of the space of the points.
@@ -108,69 +110,83 @@ pub struct Gathered {
 /// Largest share of the CPU time that the default minimum duration drops.
 const DROPPED: f64 = 0.01;
 
-/// Reads recordings like [`gather`], with one minimum duration for all. By default, bursts below the
-/// minimum take at most 1 % of the CPU time of each recording. To find this minimum, several
-/// recordings are read twice, because together they may not fit into memory.
+/// Bursts of a recording before the filter of short ones.
+enum Read {
+    /// Table of the BSC clustering suite.
+    Table(Gathered),
+    /// Recording, whose `bursts` and `dropped` are still empty, and its bursts.
+    Recording(Gathered, Unfiltered),
+}
+
+/// Reads recordings, or tables of bursts of the BSC clustering suite. Sets the axes and the minimum duration in `wanted`
+/// if they are not set, with one minimum duration for all recordings: the largest below which bursts take at most 1 % of
+/// the CPU time of each recording. Tables alone have no minimum, because they were filtered when they were written.
+/// Prints the dropped bursts and the findings of the reader to standard error.
 ///
 /// # Errors
-/// Returns the errors of [`gather`].
+/// Returns [`Failure::Input`] if a recording cannot be read or no burst of it remains, and [`Failure::Usage`] if it does
+/// not have a metric.
 pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
-    if paths.len() > 1 && wanted.min_duration.is_none() {
-        let mut cuts = Vec::new();
-        for path in paths.iter().filter(|path| !Data::is_one(path)) {
-            cuts.push(cut(
-                &recording::open_by(path, wanted.unify)?.trace,
-                &name(path),
-            )?);
-        }
-        wanted.min_duration = Some(DurationCut::shared(&cuts));
-        wanted.is_chosen = !cuts.is_empty();
+    let mut all = Vec::new();
+    for path in paths {
+        all.push(if Data::is_one(path) {
+            Read::Table(burst_tables::table(path, wanted)?)
+        } else {
+            read(path, &recording::open_by(path, wanted.unify)?, wanted)?
+        });
     }
-    paths.iter().map(|path| gather(path, wanted)).collect()
+    filtered(all, wanted)
 }
 
 /// Extracts the bursts of opened recordings like [`gather_all`].
 ///
 /// # Errors
-/// Returns the errors of [`gather`].
+/// Returns the errors of [`gather_all`].
 pub fn gather_opened(
     opened: &[(&Path, &Recording)],
     wanted: &mut Wanted,
 ) -> Result<Vec<Gathered>, Failure> {
-    if opened.len() > 1 && wanted.min_duration.is_none() {
-        let cuts = opened.iter();
-        let cuts = cuts.map(|(path, recording)| cut(&recording.trace, &name(path)));
-        let cuts = cuts.collect::<Result<Vec<_>, _>>()?;
-        wanted.min_duration = Some(DurationCut::shared(&cuts));
-        wanted.is_chosen = true;
-    }
     let all = opened.iter();
-    all.map(|(path, recording)| told(bursts_of(path, recording, wanted)?))
-        .collect()
+    let all: Result<Vec<_>, _> = all
+        .map(|(path, recording)| read(path, recording, wanted))
+        .collect();
+    filtered(all?, wanted)
 }
 
-/// Returns the largest minimum duration that drops at most 1 % of the CPU time of a trace.
-fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
-    let extract = Extract::default();
-    let (bursts, _) = extracted(&extract, trace, name)?;
-    DurationCut::of(&bursts, DROPPED).map_err(input)
+/// Drops short bursts, after choosing the minimum duration if it is not set.
+fn filtered(all: Vec<Read>, wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
+    if wanted.min_duration.is_none() {
+        let mut cuts = Vec::new();
+        for one in &all {
+            if let Read::Recording(_, bursts) = one {
+                cuts.push(bursts.cut(DROPPED).map_err(input)?);
+            }
+        }
+        wanted.min_duration = Some(DurationCut::shared(&cuts));
+        wanted.is_chosen = !cuts.is_empty();
+    }
+    let min = wanted.min_duration.unwrap_or_default();
+    let all = all.into_iter().map(|one| match one {
+        Read::Table(table) => told(burst_tables::drop_short(table, min)?),
+        Read::Recording(of, unfiltered) => {
+            let (bursts, dropped) = unfiltered.above(min);
+            told(Gathered {
+                bursts,
+                dropped,
+                ..of
+            })
+        }
+    });
+    all.collect()
 }
 
-/// Reads a recording, or a table of bursts of the BSC clustering suite. Sets the axes and the
-/// minimum duration in `wanted` if they are not set. Prints the dropped bursts and the findings of
-/// the reader to standard error.
+/// Reads one recording like [`gather_all`].
 ///
 /// # Errors
-/// Returns [`Failure::Input`] if the recording cannot be read or no burst remains, and
-/// [`Failure::Usage`] if the recording does not have a metric.
+/// Returns the errors of [`gather_all`].
 pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
-    let found = if Data::is_one(path) {
-        burst_tables::table(path, wanted)?
-    } else {
-        let recording = recording::open_by(path, wanted.unify)?;
-        bursts_of(path, &recording, wanted)?
-    };
-    told(found)
+    let mut all = gather_all(&[path.to_owned()], wanted)?;
+    Ok(all.remove(0))
 }
 
 /// Prints the dropped bursts and the findings of the reader to standard error.
@@ -189,7 +205,8 @@ fn told(found: Gathered) -> Result<Gathered, Failure> {
     Ok(found)
 }
 
-fn bursts_of(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Gathered, Failure> {
+/// Extracts the bursts of a recording.
+fn read(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Read, Failure> {
     let trace = &recording.trace;
     if let Some(definition) = &wanted.like {
         wanted.axes = burst_tables::axes(definition, path);
@@ -197,13 +214,7 @@ fn bursts_of(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<
         wanted.axes = usual(trace)?.iter().map(Axis::of).collect();
     }
     let name = name(path);
-    if wanted.min_duration.is_none() {
-        wanted.min_duration = Some(cut(trace, &name)?.min);
-        wanted.is_chosen = true;
-    }
-    let mut params = Extract::params()
-        .min_duration(wanted.min_duration.unwrap_or_default())
-        .all_counters(true);
+    let mut params = Extract::params().all_counters(true);
     for axis in &wanted.axes {
         params = params.metric(axis.formula.as_str());
         if let Some((low, high)) = axis.range {
@@ -211,33 +222,32 @@ fn bursts_of(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<
         }
     }
     let extract = wanted.mode.extract(params).check().map_err(usage)?;
-    let (bursts, dropped) = extracted(&extract, trace, &name)?;
+    let unfiltered = extract.unfiltered(trace.view(), &Bar::job());
+    let unfiltered = unfiltered.map_err(|error| failed(error, &name))?;
     let system = &trace.definitions().system;
     let object = |id: LocationId| system.location(id).and_then(paraver::object_of);
-    Ok(Gathered {
-        objects: bursts
-            .threads()
-            .iter()
-            .map(|of| object(of.location))
-            .collect(),
+    let threads = unfiltered.bursts().threads().iter();
+    let gathered = Gathered {
+        objects: threads.map(|of| object(of.location)).collect(),
         clock: trace.definitions().clock,
         name,
         path: path.to_owned(),
-        bursts,
-        dropped,
+        bursts: Bursts::default(),
+        dropped: Dropped::default(),
         labels: None,
         diagnostics: recording.diagnostics.clone(),
-    })
+    };
+    Ok(Read::Recording(gathered, unfiltered))
 }
 
-fn extracted(extract: &Extract, trace: &Trace, name: &str) -> Result<(Bursts, Dropped), Failure> {
-    let found = extract.extract(trace.view(), &Bar::job());
-    found.map_err(|error| match error {
+/// Converts an error of an extraction. Names that a recording does not have are errors of usage.
+fn failed(error: Error, name: &str) -> Failure {
+    match error {
         Error::UnknownMetric { .. } | Error::NoRegion { .. } => {
             Failure::Usage(format!("{name}: {error}"))
         }
         other => input(other),
-    })
+    }
 }
 
 /// Returns IPC and instructions if bursts of the recording have them, otherwise duration and the
@@ -252,13 +262,14 @@ pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
         params = params.metric(name.as_str());
     }
     let extract = params.check().map_err(usage)?;
-    if let Ok((_, dropped)) = extracted(&extract, trace, "")
+    if let Ok((_, dropped)) = extract.extract(trace.view(), &Bar::job())
         && dropped.complete.bursts > 0
     {
         return Ok(known);
     }
     let extract = Extract::params().all_counters(true).check();
-    let (bursts, _) = extracted(&extract.map_err(usage)?, trace, "")?;
+    let found = extract.map_err(usage)?.extract(trace.view(), &Bar::job());
+    let (bursts, _) = found.map_err(input)?;
     let has_values = |values: &[f64]| values.iter().any(|value| value.is_finite() && *value > 0.0);
     let mut columns = bursts.columns().iter();
     let counter = columns.find(|column| has_values(&column.values));

@@ -4,21 +4,10 @@
 //! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply or fails
 //! becomes a [`Remark`] at the end of the page.
 
-mod anomalies;
-mod balance;
-mod correlations;
-mod counters;
-mod devices;
 pub(crate) mod exclusive_times;
 mod findings;
 mod output;
-mod phases;
-mod recording_quality;
-mod series;
 mod sources;
-mod spread;
-mod waits;
-mod window;
 
 pub use findings::{Figure, Finding, Kind, Place};
 
@@ -31,18 +20,21 @@ use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{Recording, order_by_threads};
 use crate::table::counted;
-use balance::Balance;
 use clap::Args;
 use exclusive_times::Times;
+use findings::balance::Balance;
+use findings::series::Shares;
+use findings::waits::Waits;
+use findings::{
+    anomalies, correlations, counters, devices, phases, recording_quality, series, waits,
+};
 use perfkit::core::{GroupKind, LocationKind, Profile, ReplayCounts, TraceView};
 use perfkit::view::Section;
 use serde::Serialize;
-use series::Shares;
 use sources::{Content, Source};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use waits::Waits;
 
 /// Number of call paths in the tables of the page.
 const TOP: usize = 15;

@@ -1,6 +1,5 @@
 //! Tests of the command in one program, because each test program is linked on its own.
 
-mod by_rank;
 mod clusters;
 mod command;
 mod convert;
@@ -9,9 +8,8 @@ mod detect;
 mod devices_golden;
 mod golden;
 mod pictures;
-mod profile_algebra;
+mod profiles;
 mod report;
-mod scope;
 #[cfg(feature = "serve")]
 mod serve;
 mod threads;

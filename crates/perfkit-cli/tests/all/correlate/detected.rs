@@ -1,6 +1,7 @@
 //! Grids that are detected from the views, and `--write-topology`.
 
-use super::{complaint, json, run, scratch, threads};
+use super::grids::threads;
+use super::{complaint, json, run, scratch};
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
 use serde_json::json;

@@ -1,0 +1,7 @@
+//! Handlers of requests: messages of clients, the page with its queries and events, and metrics.
+
+pub(super) mod client_messages;
+pub(super) mod events;
+pub(super) mod metrics;
+pub(super) mod page_queries;
+mod query_string;
