@@ -137,6 +137,7 @@ mod error;
 pub mod findings;
 pub mod graph;
 pub mod imbalance;
+mod search;
 pub mod stragglers;
 mod timeline;
 pub mod training;

@@ -24,6 +24,7 @@
 
 mod bad_calls;
 mod collect;
+mod times;
 mod training;
 
 use crate::activity::Activities;

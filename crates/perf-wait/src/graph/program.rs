@@ -1,10 +1,13 @@
 //! [`ProgramGraph`]: the bursts and MPI calls of a trace in program order.
 
 use super::{ActivityId, ChainGraph, Durations};
-use crate::activity::{Activities, Call, CallId};
+use crate::activity::{Activities, Call, CallId, CallMessage};
 use crate::{Error, Result};
-use perf_core::{Job, LocationId, Ticks};
+use perf_core::{Job, LocationId, Ticks, parallel};
 use std::collections::HashMap;
+
+/// Messages of a task.
+const TASK: usize = 1 << 14;
 
 /// Activities of the MPI calls of a trace: of each call the burst before it and its own activity, and of each location
 /// the burst after its last call.
@@ -74,6 +77,13 @@ impl<'a> ProgramGraph<'a> {
 
     /// Lets `activity` begin no earlier than `before` ends.
     pub(crate) fn depend(&mut self, activity: ActivityId, before: ActivityId) -> Result<()> {
+        let edge = self.edge(activity, before)?;
+        self.edges.push(edge);
+        Ok(())
+    }
+
+    /// Returns a dependency of an activity on one before it.
+    fn edge(&self, activity: ActivityId, before: ActivityId) -> Result<(u32, u32)> {
         let unknown = [activity, before].into_iter().find(|it| it.0 >= self.count);
         if let Some(unknown) = unknown {
             return Err(Error::UnknownActivity {
@@ -81,8 +91,7 @@ impl<'a> ProgramGraph<'a> {
                 count: self.count as usize,
             });
         }
-        self.edges.push((activity.0, before.0));
-        Ok(())
+        Ok((activity.0, before.0))
     }
 
     /// Activity of the burst before a call, whose end is the enter of the call.
@@ -116,6 +125,31 @@ impl<'a> ProgramGraph<'a> {
             (Some(call), Some(other)) => self.depend(call, other),
             _ => Ok(()),
         }
+    }
+
+    /// Lets calls end no earlier than others are entered, up to two pairs of calls for each message.
+    pub(crate) fn wait_for_entries(
+        &mut self,
+        messages: &[CallMessage],
+        job: &Job,
+        pairs: impl Fn(&CallMessage) -> [Option<(CallId, CallId)>; 2] + Sync,
+    ) -> Result<()> {
+        let this = &*self;
+        let parts = parallel::try_map(parallel::chunk_count(messages.len(), TASK), |number| {
+            job.check()?;
+            let own = &messages[parallel::chunk(messages.len(), TASK, number)];
+            let mut edges = Vec::with_capacity(own.len());
+            for (call, other) in own.iter().flat_map(|it| pairs(it).into_iter().flatten()) {
+                if let (Some(call), Some(other)) = (this.exit(call), this.entry(other)) {
+                    edges.push(this.edge(call, other)?);
+                }
+            }
+            Ok::<_, Error>(edges)
+        })?;
+        for edges in parts {
+            self.edges.extend(edges);
+        }
+        Ok(())
     }
 
     /// Lets these calls end no earlier than all of them are entered. Returns the activity at which they meet.
