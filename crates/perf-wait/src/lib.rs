@@ -128,6 +128,7 @@
 #![doc(html_root_url = "../")]
 
 pub mod activity;
+mod call_path_finder;
 pub mod clocks;
 pub mod critical;
 pub mod delay;

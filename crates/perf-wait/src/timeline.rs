@@ -1,6 +1,7 @@
 //! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
 
 use crate::activity::{Activities, work};
+use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
 use crate::waits::WaitState;
 use crate::{Error, Result};
@@ -45,6 +46,7 @@ pub(crate) struct Timelines {
 struct PathTimes<'a> {
     activities: &'a Activities,
     functions: &'a [RegionId],
+    finder: CallPathFinder,
     stack: Vec<CallPathId>,
     last: Ticks,
     times: Vec<u64>,
@@ -67,7 +69,8 @@ impl Visitor for PathTimes<'_> {
         let function = self.functions.get(region.index()).copied();
         let parent = self.stack.last().copied();
         let paths = self.activities.paths();
-        let path = paths.find(parent, function.unwrap_or(region));
+        let function = function.unwrap_or(region);
+        let path = self.finder.find(paths, parent, function);
         // The activities have made all call paths of the view.
         self.stack.push(path.unwrap_or(CallPathId(u32::MAX)));
     }
@@ -82,6 +85,7 @@ impl Visitor for PathTimes<'_> {
 struct Intervals<'a> {
     activities: &'a Activities,
     functions: &'a [RegionId],
+    finder: CallPathFinder,
     outside: u32,
     stack: Vec<u32>,
     timeline: Timeline,
@@ -130,7 +134,8 @@ impl Visitor for Intervals<'_> {
             .copied()
             .unwrap_or(region);
         // The activities have made all call paths of the view.
-        let path = self.activities.paths().find(parent, function);
+        let paths = self.activities.paths();
+        let path = self.finder.find(paths, parent, function);
         self.stack.push(path.map_or(self.outside, |path| path.0));
         self.change(at);
     }
@@ -167,6 +172,7 @@ impl<'a> TimelineReader<'a> {
         let mut sums = PathTimes {
             activities: self.activities,
             functions: &self.functions,
+            finder: CallPathFinder::new(),
             stack: Vec::new(),
             last: Ticks(0),
             times: vec![0; self.paths()],
@@ -202,6 +208,7 @@ impl<'a> TimelineReader<'a> {
         let mut intervals = Intervals {
             activities: self.activities,
             functions: &self.functions,
+            finder: CallPathFinder::new(),
             outside,
             stack: Vec::new(),
             timeline,

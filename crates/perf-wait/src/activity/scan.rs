@@ -4,6 +4,7 @@ use super::regions::{LockEvent, Regions, is_fork, is_parallel};
 use super::requests::Requests;
 use super::{Call, CallKind};
 use crate::Result;
+use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
 use perf_core::{
     CallPathId, CallTree, Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts,
@@ -65,6 +66,7 @@ struct Scan<'a> {
     definitions: &'a Definitions,
     regions: &'a Regions,
     paths: &'a mut CallTree,
+    finder: CallPathFinder,
     found: Scanned,
     /// Open frames, the outermost first.
     stack: Vec<Frame>,
@@ -136,10 +138,13 @@ impl Visitor for Scan<'_> {
             self.enter_team(at, region, depth);
         }
         let parent = self.stack.last().map(|frame| frame.path);
-        let path = self.paths.child(parent, self.regions.function(region));
-        let path = path.unwrap_or_else(|error| {
-            self.failed.get_or_insert(error);
-            CallPathId(0)
+        let function = self.regions.function(region);
+        let known = self.finder.find(self.paths, parent, function);
+        let path = known.unwrap_or_else(|| {
+            self.paths.child(parent, function).unwrap_or_else(|error| {
+                self.failed.get_or_insert(error);
+                CallPathId(0)
+            })
         });
         let enter = at;
         self.stack.push(Frame {
@@ -237,6 +242,7 @@ pub(super) fn scan(
         definitions,
         regions,
         paths,
+        finder: CallPathFinder::new(),
         found: Scanned::default(),
         stack: Vec::new(),
         open: None,

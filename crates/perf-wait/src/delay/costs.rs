@@ -134,8 +134,45 @@ impl Rates {
     }
 }
 
-/// Costs by kind, location and slot of the timelines.
-type Sums = HashMap<(Pattern, LocationId, usize), (f64, f64)>;
+/// Key of a cost: kind, location and slot of the timelines.
+type Key = (Pattern, LocationId, usize);
+
+/// Costs by kind, location and slot of the timelines. Those that were added to last are found without a hash function.
+#[derive(Default)]
+struct Sums {
+    places: HashMap<Key, usize>,
+    sums: Vec<(f64, f64)>,
+    recent: Vec<Option<(Key, usize)>>,
+}
+
+impl Sums {
+    /// Number of recent keys, a power of 2.
+    const RECENT: usize = 1 << 14;
+
+    /// Returns the short-term and the long-term cost.
+    fn get(&mut self, key: Key) -> &mut (f64, f64) {
+        let (pattern, location, slot) = key;
+        let at = slot
+            .wrapping_mul(1_031)
+            .wrapping_add(location.index().wrapping_mul(8_209))
+            .wrapping_add(pattern as usize);
+        self.recent.resize(Self::RECENT, None);
+        let recent = &mut self.recent[at % Self::RECENT];
+        let place = match recent.filter(|it| it.0 == key) {
+            Some((_, place)) => place,
+            None => {
+                let next = self.sums.len();
+                let place = *self.places.entry(key).or_insert(next);
+                if place == next {
+                    self.sums.push((0.0, 0.0));
+                }
+                *recent = Some((key, place));
+                place
+            }
+        };
+        &mut self.sums[place]
+    }
+}
 
 /// Largest cost in ticks that is treated as a rounding error.
 const ROUNDING: f64 = 1e-6;
@@ -331,25 +368,30 @@ pub(super) fn costs(
         rates: Rates::new(waits.len(), kinds.len(), all.places_of.clone()),
         pending: vec![0.0; kinds.len()],
         kinds,
-        sums: Sums::new(),
+        sums: Sums::default(),
         known: None,
         earlier: 0..0,
         waiting: 0.0,
     };
-    let mut checks = job.checks();
-    for batch in order.chunks(BATCH) {
-        let found = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
+    let find = |batch: &[u32]| {
+        parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
             let own = &batch[parallel::chunk(batch.len(), TASK, number)];
             Excesses::of(own, &all, timelines, job)
-        })?;
-        for (own, excesses) in batch.chunks(TASK).zip(&found) {
-            for (number, place) in own.iter().enumerate() {
-                checks.next(8)?;
-                if let Some(cause) = excesses.causes[number] {
-                    costing.add(*place as usize, cause, &before, excesses.get(number));
-                }
-            }
-        }
+        })
+    };
+    // The excesses of the next batch are found while the costs of one are added.
+    let mut batches = order.chunks(BATCH);
+    let mut batch = batches.next().unwrap_or_default();
+    let mut found = find(batch);
+    while !batch.is_empty() {
+        let excesses = found?;
+        let next = batches.next().unwrap_or_default();
+        let (mut later, mut added) = (Ok(Vec::new()), Ok(()));
+        parallel::join(&mut || later = find(next), &mut || {
+            added = costing.add_batch(batch, &excesses, &before, job);
+        });
+        added?;
+        (batch, found) = (next, later);
     }
     costing.finish(&all, job)
 }
@@ -372,6 +414,26 @@ struct Costing<'a> {
 }
 
 impl Costing<'_> {
+    /// Adds the costs of wait states whose excesses were found in tasks.
+    fn add_batch(
+        &mut self,
+        batch: &[u32],
+        found: &[Excesses],
+        before: &[u64],
+        job: &Job,
+    ) -> Result<()> {
+        let mut checks = job.checks();
+        for (own, excesses) in batch.chunks(TASK).zip(found) {
+            for (number, place) in own.iter().enumerate() {
+                checks.next(8)?;
+                if let Some(cause) = excesses.causes[number] {
+                    self.add(*place as usize, cause, before, excesses.get(number));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the costs of a wait state with these excesses.
     fn add(&mut self, place: usize, cause: Cause, before: &[u64], excess: Excess<'_>) {
         let wait = self.waits[place];
@@ -400,7 +462,7 @@ impl Costing<'_> {
             }
             let sums = &mut self.sums;
             let mut add = |slot: usize, share: f64| {
-                let sum = sums.entry((*pattern, cause.location, slot)).or_default();
+                let sum = sums.get((*pattern, cause.location, slot));
                 *sum = (sum.0 + short * share, sum.1 + cost * share);
             };
             if all <= 0.0 {
@@ -433,12 +495,14 @@ impl Costing<'_> {
                     let rest = self.rates.late(kind, place) * wait.ticks as f64;
                     if rest.abs() > wait.ticks as f64 * 1e-9 {
                         let key = (*pattern, cause.location, cause.slot(self.timelines));
-                        self.sums.entry(key).or_default().1 += rest;
+                        self.sums.get(key).1 += rest;
                     }
                 }
             }
         }
-        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        let Sums { places, sums, .. } = self.sums;
+        let sums = places.into_iter().map(|(key, place)| (key, sums[place]));
+        let mut sums: Vec<_> = sums.collect();
         sums.sort_unstable_by_key(|it| it.0);
         let cost = |((pattern, location, slot), (short, long))| DelayCost {
             pattern,

@@ -41,7 +41,7 @@ impl IdealNetwork {
         let clock = activities.clock();
         let locations = program.locations.clone();
         let lasts: Vec<_> = locations.iter().map(|it| program.last(*it)).collect();
-        let durations = program.bursts();
+        let durations = program.bursts(job)?;
         let (graph, places) = program.build(&durations, job)?;
         let mut times = graph.sums(&durations);
         let runtime = graph.replay(&mut times, job)?;

@@ -65,7 +65,7 @@ pub(super) fn build(
             program.depend(call, on)?;
         }
     }
-    let durations = program.recorded(&meetings);
+    let durations = program.recorded(&meetings, job)?;
     let (graph, places) = program.build(&durations, job)?;
     Ok(Built {
         graph,
