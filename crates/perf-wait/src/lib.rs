@@ -128,6 +128,7 @@
 #![doc(html_root_url = "../")]
 
 pub mod activity;
+mod call_path_finder;
 pub mod clocks;
 pub mod critical;
 pub mod delay;
@@ -137,6 +138,7 @@ mod error;
 pub mod findings;
 pub mod graph;
 pub mod imbalance;
+mod search;
 pub mod stragglers;
 mod timeline;
 pub mod training;

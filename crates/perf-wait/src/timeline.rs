@@ -1,6 +1,8 @@
 //! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
 
 use crate::activity::{Activities, work};
+use crate::call_path_finder::CallPathFinder;
+use crate::search::up_to;
 use crate::waits::WaitState;
 use crate::{Error, Result};
 use perf_core::{
@@ -44,6 +46,7 @@ pub(crate) struct Timelines {
 struct PathTimes<'a> {
     activities: &'a Activities,
     functions: &'a [RegionId],
+    finder: CallPathFinder,
     stack: Vec<CallPathId>,
     last: Ticks,
     times: Vec<u64>,
@@ -66,7 +69,8 @@ impl Visitor for PathTimes<'_> {
         let function = self.functions.get(region.index()).copied();
         let parent = self.stack.last().copied();
         let paths = self.activities.paths();
-        let path = paths.find(parent, function.unwrap_or(region));
+        let function = function.unwrap_or(region);
+        let path = self.finder.find(paths, parent, function);
         // The activities have made all call paths of the view.
         self.stack.push(path.unwrap_or(CallPathId(u32::MAX)));
     }
@@ -81,6 +85,7 @@ impl Visitor for PathTimes<'_> {
 struct Intervals<'a> {
     activities: &'a Activities,
     functions: &'a [RegionId],
+    finder: CallPathFinder,
     outside: u32,
     stack: Vec<u32>,
     timeline: Timeline,
@@ -129,7 +134,8 @@ impl Visitor for Intervals<'_> {
             .copied()
             .unwrap_or(region);
         // The activities have made all call paths of the view.
-        let path = self.activities.paths().find(parent, function);
+        let paths = self.activities.paths();
+        let path = self.finder.find(paths, parent, function);
         self.stack.push(path.map_or(self.outside, |path| path.0));
         self.change(at);
     }
@@ -166,6 +172,7 @@ impl<'a> TimelineReader<'a> {
         let mut sums = PathTimes {
             activities: self.activities,
             functions: &self.functions,
+            finder: CallPathFinder::new(),
             stack: Vec::new(),
             last: Ticks(0),
             times: vec![0; self.paths()],
@@ -182,7 +189,7 @@ impl<'a> TimelineReader<'a> {
     /// wait states is waiting.
     ///
     /// `waits` are those of all locations in order of location and time and do not overlap on a location.
-    pub(crate) fn read(&self, id: LocationId, waits: &[WaitState], job: &Job) -> Result<Timeline> {
+    pub(crate) fn read(&self, id: LocationId, waits: &[&WaitState], job: &Job) -> Result<Timeline> {
         let outside = self.paths() as u32;
         let mut timeline = Timeline {
             starts: vec![Ticks(0)],
@@ -201,6 +208,7 @@ impl<'a> TimelineReader<'a> {
         let mut intervals = Intervals {
             activities: self.activities,
             functions: &self.functions,
+            finder: CallPathFinder::new(),
             outside,
             stack: Vec::new(),
             timeline,
@@ -220,7 +228,7 @@ impl Timelines {
     pub(crate) fn of(
         view: TraceView<'_>,
         activities: &Activities,
-        waits: &[WaitState],
+        waits: &[&WaitState],
         job: &Job,
     ) -> Result<Self> {
         let reader = TimelineReader::new(view, activities);
@@ -266,7 +274,7 @@ impl Timelines {
 
 impl Timeline {
     /// Returns the intervals with those of waiting laid over them.
-    fn with_waits(self, waits: &[WaitState], waiting: u32, job: &Job) -> Result<Self> {
+    fn with_waits(self, waits: &[&WaitState], waiting: u32, job: &Job) -> Result<Self> {
         if waits.is_empty() {
             return Ok(self);
         }
@@ -344,28 +352,13 @@ impl Timeline {
         self.add_each(first..end, from, to, sums);
     }
 
-    /// Returns the place of the first interval that begins after a time. The search starts where it would be if all
-    /// intervals had the same length, and takes logarithmic time in the distance from there.
+    /// Returns the place of the first interval that begins after a time.
     fn after(&self, time: Ticks) -> usize {
-        let starts = self.starts.as_slice();
         // The first interval is the time before the first event.
-        let (Some(first), Some(last)) = (starts.get(1).or(starts.first()), starts.last()) else {
-            return 0;
-        };
-        let range = last.saturating_since(*first).max(1) as f64;
-        let share = time.saturating_since(*first) as f64 / range;
-        let guess = ((share * starts.len() as f64) as usize).min(starts.len() - 1);
-        let (mut from, mut to, mut step) = (guess, guess, 8);
-        while from > 0 && starts[from] > time {
-            from = from.saturating_sub(step);
-            step *= 4;
+        match self.starts.split_first() {
+            Some((first, rest)) if *first <= time => 1 + up_to(rest, |start| start.0, time.0),
+            _ => 0,
         }
-        step = 8;
-        while to < starts.len() && starts[to] <= time {
-            to = to.saturating_add(step).min(starts.len());
-            step *= 4;
-        }
-        from + starts[from..to.max(from)].partition_point(|start| *start <= time)
     }
 
     /// Returns the place of the first interval that does not begin before a time. The interval at `from` begins earlier,

@@ -30,8 +30,9 @@ mod threads;
 pub use threads::{Pool, Threads, Workspaces};
 
 use crate::{CancellationChecks, Cancelled, Job};
+use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 
 /// Smallest number of elements of a task of [`fill`].
@@ -103,12 +104,12 @@ pub fn try_map<R: Send, E: Send>(
     let failed = AtomicUsize::new(usize::MAX);
     let results = map(count, |number| {
         // Tasks below the lowest failure so far always run, because one of them may fail too.
-        if number > failed.load(Ordering::Relaxed) {
+        if number > failed.load(atomic::Ordering::Relaxed) {
             return None;
         }
         let result = work(number);
         if result.is_err() {
-            failed.fetch_min(number, Ordering::Relaxed);
+            failed.fetch_min(number, atomic::Ordering::Relaxed);
         }
         Some(result)
     });
@@ -207,22 +208,95 @@ pub fn try_for_each_chunk<T: Send, E: Send>(
     Ok(())
 }
 
-/// Sorts a list. Each thread sorts a part, then the calling thread merges the parts.
+/// Sorts a list like [`sort_by`], by the order of its elements.
+///
+/// # Errors
+/// As [`sort_by`].
+pub fn sort<T: Ord + Copy + Send + Sync>(list: &mut Vec<T>, job: &Job) -> Result<(), Cancelled> {
+    sort_by(list, Ord::cmp, job)
+}
+
+/// Sorts a list. Threads sort pieces of it and merge them, which doubles the memory.
+///
+/// Equal elements may be reordered, in a way that does not depend on the number of threads.
 ///
 /// # Errors
 /// Returns [`Cancelled`] if the job is cancelled. The elements are then in an unspecified order.
-pub fn sort<T: Ord + Copy + Send + Sync>(list: &mut Vec<T>, job: &Job) -> Result<(), Cancelled> {
-    let threads = current_threads().min(list.len().div_ceil(CancellationChecks::EACH));
-    if threads > 1 {
-        let stretch = list.len().div_ceil(threads);
-        let sorted = try_map(chunk_count(list.len(), stretch), |number| {
-            let mut own = list[chunk(list.len(), stretch, number)].to_vec();
-            job.sort_by(&mut own, Ord::cmp)?;
-            Ok(own)
-        })?;
-        *list = sorted.concat();
+pub fn sort_by<T: Copy + Send + Sync>(
+    list: &mut Vec<T>,
+    compare: impl Fn(&T, &T) -> Ordering + Sync,
+    job: &Job,
+) -> Result<(), Cancelled> {
+    if current_threads() == 1 || list.len() <= CancellationChecks::EACH {
+        return job.sort_by(list, compare);
     }
-    job.sort_by(list, Ord::cmp)
+    let runs = list.chunks_mut(CancellationChecks::EACH).collect();
+    for_each(runs, |_, run: &mut [T]| {
+        if !job.is_cancelled() {
+            run.sort_unstable_by(&compare);
+        }
+    });
+    job.check()?;
+    let mut width = CancellationChecks::EACH;
+    let mut merged = Vec::new();
+    while width < list.len() {
+        let mut borders = (width..list.len()).step_by(width);
+        if borders.all(|at| compare(&list[at - 1], &list[at]).is_le()) {
+            break;
+        }
+        if merged.is_empty() {
+            merged.extend_from_slice(list);
+        }
+        let mut pieces = Vec::new();
+        let mut free = merged.as_mut_slice();
+        for pair in list.chunks(width.saturating_mul(2)) {
+            let (left, mut right) = pair.split_at(width.min(pair.len()));
+            let parts = left.chunks(CancellationChecks::EACH);
+            let nexts = left.iter().skip(CancellationChecks::EACH);
+            let nexts = nexts.step_by(CancellationChecks::EACH).map(Some);
+            for (part, next) in parts.zip(nexts.chain([None])) {
+                // Elements of the right list that come before the next part of the left one.
+                let count = next.map_or(right.len(), |next| {
+                    right.partition_point(|it| compare(it, next).is_lt())
+                });
+                let (own, rest) = right.split_at(count);
+                let (into, later) = free.split_at_mut(part.len() + count);
+                pieces.push((part, own, into));
+                (right, free) = (rest, later);
+            }
+        }
+        for_each(pieces, |_, (left, right, into)| {
+            if !job.is_cancelled() {
+                merge(left, right, into, &compare);
+            }
+        });
+        job.check()?;
+        std::mem::swap(list, &mut merged);
+        width = width.saturating_mul(2);
+    }
+    Ok(())
+}
+
+/// Merges two sorted lists into one of their joint length; equal elements of the left list come
+/// first.
+fn merge<T: Copy>(
+    mut left: &[T],
+    mut right: &[T],
+    into: &mut [T],
+    compare: &impl Fn(&T, &T) -> Ordering,
+) {
+    let mut into = into.iter_mut();
+    while let (Some((a, rest_a)), Some((b, rest_b))) = (left.split_first(), right.split_first()) {
+        let Some(place) = into.next() else { return };
+        if compare(a, b).is_le() {
+            (*place, left) = (*a, rest_a);
+        } else {
+            (*place, right) = (*b, rest_b);
+        }
+    }
+    for (place, it) in into.zip(left.iter().chain(right)) {
+        *place = *it;
+    }
 }
 
 /// Returns the number of chunks of at most `size` elements in `total` elements.
@@ -275,7 +349,7 @@ mod tests {
             let sum = AtomicUsize::new(0);
             for_each((0..1_000).collect(), |number, item: usize| {
                 assert_eq!(number, item);
-                sum.fetch_add(item, Ordering::Relaxed);
+                sum.fetch_add(item, atomic::Ordering::Relaxed);
             });
             assert_eq!(sum.into_inner(), 499_500);
         });
@@ -324,6 +398,13 @@ mod tests {
             let job = Job::default();
             job.cancel();
             assert_eq!(sort(&mut list, &job), Err(Cancelled));
+            // Elements that compare equal are in one order on all pools.
+            let by_key = |a: &(u64, usize), b: &(u64, usize)| (a.0 / 64).cmp(&(b.0 / 64));
+            let mut pairs: Vec<(u64, usize)> = list.iter().copied().zip(0..).collect();
+            let mut serial = pairs.clone();
+            assert_eq!(sort_by(&mut pairs, by_key, &Job::default()), Ok(()));
+            assert_eq!(Job::default().sort_by(&mut serial, by_key), Ok(()));
+            assert_eq!(pairs, serial);
             assert!(fill(10, 0, &job, |number| number).is_err());
         });
     }
@@ -342,7 +423,7 @@ mod tests {
         let spaces = Workspaces::new();
         let made = AtomicUsize::new(0);
         for _ in 0..10 {
-            spaces.with(|| made.fetch_add(1, Ordering::Relaxed), |_| ());
+            spaces.with(|| made.fetch_add(1, atomic::Ordering::Relaxed), |_| ());
         }
         assert_eq!(made.into_inner(), 1);
     }

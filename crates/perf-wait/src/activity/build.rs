@@ -3,7 +3,6 @@
 use super::device_collectives;
 use super::devices::{Stream, Streams};
 use super::regions::Regions;
-use super::requests::Requests;
 use super::scan::{Scanned, scan};
 use super::threads;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
@@ -23,14 +22,12 @@ const TASK: usize = 1 << 12;
 struct Found<'a> {
     definitions: &'a Definitions,
     scanned: Vec<Scanned>,
-    requests: Vec<Requests>,
 }
 
 /// Calls of one location.
 #[derive(Default)]
 struct Read {
     scanned: Scanned,
-    requests: Requests,
     stream: Option<Stream>,
     /// Call paths of the location alone.
     paths: CallTree,
@@ -56,7 +53,6 @@ fn read(
     match known.map(|it| it.kind) {
         Some(LocationKind::CpuThread | LocationKind::Unknown) => {
             found.scanned = scan(location, begin, definitions, regions, paths, job)?;
-            found.requests = Requests::of(location, job)?;
         }
         Some(LocationKind::AcceleratorStream) if regions.is_hybrid => {
             let (scanned, stream) = streams.scan(location, begin, regions, paths, job)?;
@@ -65,6 +61,7 @@ fn read(
         _ => {}
     }
     found.scanned.calls.shrink_to_fit();
+    found.scanned.records.shrink_to_fit();
     Ok(found)
 }
 
@@ -133,10 +130,8 @@ impl Activities {
         let mut found = Found {
             definitions,
             scanned: Vec::with_capacity(count),
-            requests: Vec::with_capacity(count),
         };
         found.scanned.resize_with(count, Scanned::default);
-        found.requests.resize_with(count, Requests::default);
         let (mut paths, mut repairs) = (CallTree::default(), ReplayCounts::default());
         let mut ranges = vec![None; count];
         for (id, own) in ids.iter().zip(read) {
@@ -147,12 +142,8 @@ impl Activities {
                 streams.streams.insert(*id, stream);
             }
             let id = id.index();
-            if let (Some(scanned), Some(requests), Some(range)) = (
-                found.scanned.get_mut(id),
-                found.requests.get_mut(id),
-                ranges.get_mut(id),
-            ) {
-                (*scanned, *requests, *range) = (own.scanned, own.requests, own.range);
+            if let (Some(scanned), Some(range)) = (found.scanned.get_mut(id), ranges.get_mut(id)) {
+                (*scanned, *range) = (own.scanned, own.range);
             }
         }
         let mut links = threads::idle(definitions, &mut found.scanned);
@@ -168,10 +159,7 @@ impl Activities {
             })?;
             messages.extend(parts.into_iter().flatten());
         }
-        drop((
-            std::mem::take(&mut matched.messages),
-            std::mem::take(&mut found.requests),
-        ));
+        drop(std::mem::take(&mut matched.messages));
         let mut checks = job.checks();
         let mut collectives = Vec::with_capacity(matched.collectives.len());
         for instance in &matched.collectives {
@@ -234,8 +222,8 @@ impl Found<'_> {
     fn message(&self, message: &Message) -> Option<CallMessage> {
         let (sender, receiver) = (message.sender, message.receiver);
         let send = self.at(sender)?;
-        let sending = self.requests.get(sender.location.index())?;
-        let receiving = self.requests.get(receiver.location.index())?;
+        let sending = &self.scanned.get(sender.location.index())?.requests;
+        let receiving = &self.scanned.get(receiver.location.index())?.requests;
         let post = receiving.post(receiver.index);
         let post = post.map_or_else(
             || self.at(receiver),

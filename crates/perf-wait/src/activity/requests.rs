@@ -1,7 +1,6 @@
 //! Requests of non-blocking calls: the records that start and complete each.
 
-use crate::Result;
-use perf_core::{Event, Job, LocationView};
+use perf_core::{Event, Transfer};
 use std::collections::HashMap;
 
 /// Records of one location that belong together by their request.
@@ -9,45 +8,51 @@ use std::collections::HashMap;
 pub(super) struct Requests {
     /// Numbers of a completed receive and of its post, ascending.
     posts: Vec<(usize, usize)>,
-    /// Numbers of a send and of its completion, ascending.
+    /// Numbers of a send and of its completion, ascending once all events were added.
     completions: Vec<(usize, usize)>,
+    /// Posts of receives that are not complete yet, by request.
+    posted: HashMap<u64, usize>,
+    /// Sends that are not complete yet, by request.
+    started: HashMap<u64, usize>,
 }
 
 impl Requests {
-    /// Finds the posts and completions of a location.
-    pub(super) fn of(location: LocationView<'_>, job: &Job) -> Result<Self> {
-        let mut found = Requests::default();
-        let (mut posted, mut started) = (HashMap::new(), HashMap::new());
-        let mut checks = job.checks();
-        for (index, (_, event)) in location.range().zip(location.iter()) {
-            checks.next(1)?;
-            match event {
-                Event::RecvPost { request } => {
-                    posted.insert(request, index);
-                }
-                Event::Recv(transfer) => {
-                    let post = transfer.request.and_then(|request| posted.remove(&request));
-                    found.posts.extend(post.map(|post| (index, post)));
-                }
-                Event::Send(transfer) => {
-                    if let Some(request) = transfer.request {
-                        started.insert(request, index);
-                    }
-                }
-                Event::SendComplete { request } => {
-                    let start = started.remove(&request);
-                    found.completions.extend(start.map(|start| (start, index)));
-                }
-                Event::RequestCancelled { request } => {
-                    posted.remove(&request);
-                    started.remove(&request);
-                }
-                _ => {}
+    /// Adds the next event of the location.
+    pub(super) fn event(&mut self, event: Event<'_>, index: usize) {
+        match event {
+            Event::RecvPost { request } => {
+                self.posted.insert(request, index);
             }
+            Event::Recv(Transfer {
+                request: Some(request),
+                ..
+            }) => {
+                let post = self.posted.remove(&request);
+                self.posts.extend(post.map(|post| (index, post)));
+            }
+            Event::Send(Transfer {
+                request: Some(request),
+                ..
+            }) => {
+                self.started.insert(request, index);
+            }
+            Event::SendComplete { request } => {
+                let start = self.started.remove(&request);
+                self.completions.extend(start.map(|start| (start, index)));
+            }
+            Event::RequestCancelled { request } => {
+                self.posted.remove(&request);
+                self.started.remove(&request);
+            }
+            _ => {}
         }
+    }
+
+    /// Completes the location.
+    pub(super) fn finish(&mut self) {
+        (self.posted, self.started) = (HashMap::new(), HashMap::new());
         // Sends complete in any order.
-        found.completions.sort_unstable();
-        Ok(found)
+        self.completions.sort_unstable();
     }
 
     /// Returns the record that posted a completed receive; `None` for a blocking receive.

@@ -1,8 +1,11 @@
 //! Conversion of the stack frames of a location to calls.
 
 use super::regions::{LockEvent, Regions, is_fork, is_parallel};
+use super::requests::Requests;
 use super::{Call, CallKind};
 use crate::Result;
+use crate::call_path_finder::CallPathFinder;
+use crate::search::up_to;
 use perf_core::{
     CallPathId, CallTree, Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts,
     Ticks, Visitor, replay,
@@ -19,6 +22,8 @@ pub(super) struct Scanned {
     pub(super) waits: Vec<u32>,
     /// Acquisitions and releases of locks in order of time, with the number of their call.
     pub(super) locks: Vec<(LockEvent, u64, u32)>,
+    /// Records that belong together by their request.
+    pub(super) requests: Requests,
     /// Repairs of the frames.
     pub(super) repairs: ReplayCounts,
 }
@@ -42,7 +47,7 @@ impl Scanned {
     /// Returns the number of the call that contains a communication record.
     pub(super) fn call_of(&self, record: usize) -> Option<u32> {
         let record = u32::try_from(record).ok()?;
-        let after = self.records.partition_point(|it| it.0 <= record);
+        let after = up_to(&self.records, |it| u64::from(it.0), u64::from(record));
         let (_, last, call) = self.records.get(after.checked_sub(1)?).copied()?;
         (record <= last).then_some(call)
     }
@@ -61,6 +66,7 @@ struct Scan<'a> {
     definitions: &'a Definitions,
     regions: &'a Regions,
     paths: &'a mut CallTree,
+    finder: CallPathFinder,
     found: Scanned,
     /// Open frames, the outermost first.
     stack: Vec<Frame>,
@@ -132,10 +138,13 @@ impl Visitor for Scan<'_> {
             self.enter_team(at, region, depth);
         }
         let parent = self.stack.last().map(|frame| frame.path);
-        let path = self.paths.child(parent, self.regions.function(region));
-        let path = path.unwrap_or_else(|error| {
-            self.failed.get_or_insert(error);
-            CallPathId(0)
+        let function = self.regions.function(region);
+        let known = self.finder.find(self.paths, parent, function);
+        let path = known.unwrap_or_else(|| {
+            self.paths.child(parent, function).unwrap_or_else(|error| {
+                self.failed.get_or_insert(error);
+                CallPathId(0)
+            })
         });
         let enter = at;
         self.stack.push(Frame {
@@ -187,6 +196,7 @@ impl Visitor for Scan<'_> {
         if let Event::Other { kind, args } = event {
             return self.other(at, kind.index(), args);
         }
+        self.found.requests.event(event, index as usize);
         if !is_communication(event) {
             return;
         }
@@ -232,6 +242,7 @@ pub(super) fn scan(
         definitions,
         regions,
         paths,
+        finder: CallPathFinder::new(),
         found: Scanned::default(),
         stack: Vec::new(),
         open: None,
@@ -241,6 +252,7 @@ pub(super) fn scan(
         failed: None,
     };
     scan.found.repairs = replay(location, &mut scan, job)?;
+    scan.found.requests.finish();
     match scan.failed {
         Some(error) => Err(error.into()),
         None => Ok(scan.found),

@@ -20,13 +20,13 @@
 
 mod walk;
 
-use crate::Result;
 use crate::activity::Activities;
-use crate::timeline::Timelines;
+use crate::timeline::TimelineReader;
 use crate::waits::{WaitState, WaitStates};
+use crate::{Error, Result};
 use perf_core::{
     CallPathId, Job, LocationId, Metric, MetricId, Profile, ProfileMetric, Scope, SparseRows,
-    Table, Ticks, TraceView, Value, ValueType,
+    Table, Ticks, TraceView, Value, ValueType, parallel,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,30 +105,19 @@ impl CriticalPath {
     ) -> Result<Self> {
         let segments = walk::walk(activities, waits.states(), extent, job)?;
         let waiting = crate::waits::waiting_states(waits.states(), job)?;
-        let timelines = Timelines::of(view, activities, &waiting, job)?;
-        let mut sums: BTreeMap<(usize, LocationId), u64> = BTreeMap::new();
-        let mut own = vec![0; timelines.width()];
-        for segment in &segments {
-            job.check()?;
-            own.fill(0);
-            timelines.add(segment.location, segment.start, segment.end, &mut own);
-            for (slot, ticks) in own.iter().enumerate().filter(|(_, ticks)| **ticks > 0) {
-                *sums.entry((slot, segment.location)).or_default() += ticks;
-            }
-        }
-        let means = means(activities, &segments, &timelines, job)?;
+        let times = SlotTimes::of(view, activities, &segments, &waiting, job)?;
         let mut by_path: BTreeMap<usize, u64> = BTreeMap::new();
-        for ((slot, _), ticks) in &sums {
+        for ((slot, _), ticks) in &times.critical {
             *by_path.entry(*slot).or_default() += ticks;
         }
-        let times = by_path.into_iter().map(|(slot, critical)| PathTime {
-            path: timelines.path(slot),
+        let path_times = by_path.into_iter().map(|(slot, critical)| PathTime {
+            path: times.path(slot),
             critical,
-            mean: means.get(slot).copied().unwrap_or_default(),
+            mean: times.means.get(slot).copied().unwrap_or_default(),
         });
         Ok(CriticalPath {
-            times: times.collect(),
-            profile: profile(activities, &timelines, sums, job)?,
+            times: path_times.collect(),
+            profile: profile(activities, &times, job)?,
             segments,
         })
     }
@@ -184,37 +173,84 @@ impl CriticalPath {
     }
 }
 
-/// Returns the mean time of each slot over the locations with MPI calls, within the extent of the path.
-fn means(
-    activities: &Activities,
-    segments: &[Segment],
-    timelines: &Timelines,
-    job: &Job,
-) -> Result<Vec<f64>> {
-    let mut sums = vec![0; timelines.width()];
-    let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
-        return Ok(Vec::new());
-    };
-    let mut count = 0;
-    for (location, own) in (0..).map(LocationId).zip(activities.locations()) {
-        job.check()?;
-        if !own.calls.is_empty() {
-            timelines.add(location, first.start, last.end, &mut sums);
-            count += 1;
-        }
-    }
-    Ok(sums
-        .into_iter()
-        .map(|sum| sum as f64 / f64::from(count.max(1)))
-        .collect())
+/// Times by slot of the timelines.
+struct SlotTimes {
+    /// Number of call paths, whose slots come first.
+    paths: usize,
+    /// Ticks on the critical path by slot and location.
+    critical: BTreeMap<(usize, LocationId), u64>,
+    /// Mean ticks of the locations with calls within the extent of the path, by slot.
+    means: Vec<f64>,
 }
 
-fn profile(
-    activities: &Activities,
-    timelines: &Timelines,
-    sums: BTreeMap<(usize, LocationId), u64>,
-    job: &Job,
-) -> Result<Profile> {
+impl SlotTimes {
+    /// Sums the times of each location, whose timeline is then freed.
+    fn of(
+        view: TraceView<'_>,
+        activities: &Activities,
+        segments: &[Segment],
+        waits: &[&WaitState],
+        job: &Job,
+    ) -> Result<Self> {
+        let reader = TimelineReader::new(view, activities);
+        let mut own: Vec<&Segment> = segments.iter().collect();
+        own.sort_by_key(|segment| segment.location);
+        let extent = segments.first().zip(segments.last());
+        let extent = extent.map(|(first, last)| (first.start, last.end));
+        let total = activities.locations().len();
+        let used = |sums: Vec<u64>| -> Vec<(usize, u64)> {
+            sums.into_iter().enumerate().filter(|it| it.1 > 0).collect()
+        };
+        let found = parallel::try_map(total, |number| {
+            job.check()?;
+            let (mut critical, mut all) = (vec![0; reader.width()], vec![0; reader.width()]);
+            if let Some(id) = LocationId::from_index(number) {
+                let timeline = reader.read(id, waits, job)?;
+                let from = own.partition_point(|segment| segment.location < id);
+                let to = own.partition_point(|segment| segment.location <= id);
+                for segment in &own[from..to] {
+                    timeline.add(segment.start, segment.end, &mut critical);
+                }
+                let has_calls = !activities.locations()[number].calls.is_empty();
+                if let Some((start, end)) = extent.filter(|_| has_calls) {
+                    timeline.add(start, end, &mut all);
+                }
+            }
+            job.advance("timelines", 1, total as u64);
+            Ok::<_, Error>((used(critical), used(all)))
+        })?;
+        let mut sums = vec![0; reader.width()];
+        let mut critical = BTreeMap::new();
+        for (location, (own, all)) in (0..).map(LocationId).zip(found) {
+            critical.extend(
+                own.into_iter()
+                    .map(|(slot, ticks)| ((slot, location), ticks)),
+            );
+            for (slot, ticks) in all {
+                sums[slot] += ticks;
+            }
+        }
+        let locations = activities.locations().iter();
+        let count = locations.filter(|own| !own.calls.is_empty()).count().max(1);
+        let means = sums.into_iter().map(|sum| sum as f64 / count as f64);
+        Ok(SlotTimes {
+            paths: reader.paths(),
+            critical,
+            means: if extent.is_some() {
+                means.collect()
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    /// Returns the call path of a slot.
+    fn path(&self, slot: usize) -> Option<CallPathId> {
+        CallPathId::from_index(slot).filter(|_| slot < self.paths)
+    }
+}
+
+fn profile(activities: &Activities, times: &SlotTimes, job: &Job) -> Result<Profile> {
     let metric = ProfileMetric {
         metric: Metric {
             name: "critical path".into(),
@@ -228,10 +264,10 @@ fn profile(
     let definitions = activities.definitions();
     let locations = definitions.system.locations().len();
     let mut rows = SparseRows::new(locations, vec![ValueType::U64]);
-    for ((slot, location), ticks) in sums {
-        let nanos = definitions.clock.total(u128::from(ticks)).0.unsigned_abs();
-        if let Some(path) = timelines.path(slot) {
-            rows.push(MetricId(0), path, location, Value::U64(nanos));
+    for ((slot, location), ticks) in &times.critical {
+        let nanos = definitions.clock.total(u128::from(*ticks)).0.unsigned_abs();
+        if let Some(path) = times.path(*slot) {
+            rows.push(MetricId(0), path, *location, Value::U64(nanos));
         }
     }
     let paths = activities.paths();

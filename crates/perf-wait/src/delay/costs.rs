@@ -3,6 +3,7 @@
 use super::DelayCost;
 use super::synchronisation::{Searched, Synchronisations, cause_time};
 use crate::activity::Activities;
+use crate::search::up_to;
 use crate::timeline::Timelines;
 use crate::waits::{Pattern, WaitState};
 use crate::{Error, Result};
@@ -133,8 +134,45 @@ impl Rates {
     }
 }
 
-/// Costs by kind, location and slot of the timelines.
-type Sums = HashMap<(Pattern, LocationId, usize), (f64, f64)>;
+/// Key of a cost: kind, location and slot of the timelines.
+type Key = (Pattern, LocationId, usize);
+
+/// Costs by kind, location and slot of the timelines. Those that were added to last are found without a hash function.
+#[derive(Default)]
+struct Sums {
+    places: HashMap<Key, usize>,
+    sums: Vec<(f64, f64)>,
+    recent: Vec<Option<(Key, usize)>>,
+}
+
+impl Sums {
+    /// Number of recent keys, a power of 2.
+    const RECENT: usize = 1 << 14;
+
+    /// Returns the short-term and the long-term cost.
+    fn get(&mut self, key: Key) -> &mut (f64, f64) {
+        let (pattern, location, slot) = key;
+        let at = slot
+            .wrapping_mul(1_031)
+            .wrapping_add(location.index().wrapping_mul(8_209))
+            .wrapping_add(pattern as usize);
+        self.recent.resize(Self::RECENT, None);
+        let recent = &mut self.recent[at % Self::RECENT];
+        let place = match recent.filter(|it| it.0 == key) {
+            Some((_, place)) => place,
+            None => {
+                let next = self.sums.len();
+                let place = *self.places.entry(key).or_insert(next);
+                if place == next {
+                    self.sums.push((0.0, 0.0));
+                }
+                *recent = Some((key, place));
+                place
+            }
+        };
+        &mut self.sums[place]
+    }
+}
 
 /// Largest cost in ticks that is treated as a rounding error.
 const ROUNDING: f64 = 1e-6;
@@ -144,9 +182,63 @@ const BATCH: usize = 1 << 17;
 /// Number of wait states of a task.
 const TASK: usize = 1 << 12;
 
+/// Wait states in order of location and time, and the locations that they wait for.
+struct Waits<'a> {
+    activities: &'a Activities,
+    states: &'a [&'a WaitState],
+    /// Begin of each wait state.
+    starts: Vec<Ticks>,
+    /// Last synchronisation before each wait state.
+    since: Vec<Ticks>,
+    /// Places of the wait states of each location.
+    places_of: Vec<Range<usize>>,
+}
+
+impl<'a> Waits<'a> {
+    fn of(activities: &'a Activities, states: &'a [&'a WaitState], job: &Job) -> Result<Self> {
+        let places_of = places_of(states, activities.locations().len());
+        Ok(Waits {
+            activities,
+            states,
+            starts: states.iter().map(|wait| wait.start).collect(),
+            since: since(activities, states, &places_of, job)?,
+            places_of,
+        })
+    }
+
+    /// Returns the cause of a wait state.
+    fn cause(&self, place: usize) -> Option<Cause> {
+        let wait = self.states.get(place)?;
+        let call = wait.cause?;
+        Some(Cause {
+            location: call.location,
+            path: self.activities.call(call).and_then(|call| call.path),
+            since: self.since[place],
+            until: cause_time(self.activities, wait),
+        })
+    }
+
+    /// Returns the places of the wait states of a cause.
+    fn places(&self, cause: &Cause) -> Range<u32> {
+        let all = self.places_of.get(cause.location.index());
+        let all = all.cloned().unwrap_or_default();
+        let own = self.starts.get(all.clone()).unwrap_or_default();
+        let before = |time: Ticks| match time.0.checked_sub(1) {
+            Some(before) => up_to(own, |start| start.0, before),
+            None => 0,
+        };
+        let from = before(cause.since);
+        let to = before(cause.until).max(from);
+        // There are fewer than 2^32 wait states.
+        (all.start + from) as u32..(all.start + to) as u32
+    }
+}
+
 /// Excess of time of the causes of some wait states over the waiting locations.
 #[derive(Default)]
 struct Excesses {
+    /// Cause of each wait state.
+    causes: Vec<Option<Cause>>,
     /// Slots with an excess, one wait state after the other.
     slots: Vec<(u32, f64)>,
     /// End of the slots of each wait state, and the sum of its excesses.
@@ -157,14 +249,7 @@ struct Excesses {
 
 impl Excesses {
     /// Finds the excesses of wait states, in their order.
-    fn of(
-        order: &[u32],
-        waits: &[WaitState],
-        places_of: &[Range<usize>],
-        causes: &[Option<Cause>],
-        timelines: &Timelines,
-        job: &Job,
-    ) -> Result<Self> {
+    fn of(order: &[u32], waits: &Waits<'_>, timelines: &Timelines, job: &Job) -> Result<Self> {
         let mut found = Excesses::default();
         let (mut own, mut other) = (vec![0; timelines.width()], vec![0; timelines.width()]);
         // The members of a collective have one cause, and follow each other.
@@ -174,13 +259,14 @@ impl Excesses {
             checks.next(64)?;
             let mut all = 0.0;
             let mut earlier = found.earlier.last().cloned().unwrap_or_default();
-            if let (Some(wait), Some(Some(cause))) =
-                (waits.get(*place as usize), causes.get(*place as usize))
-            {
-                if known.replace(*cause) != Some(*cause) {
+            let cause = waits.cause(*place as usize);
+            found.causes.push(cause);
+            if let Some(cause) = cause {
+                let wait = waits.states[*place as usize];
+                if known.replace(cause) != Some(cause) {
                     own.fill(0);
                     timelines.add(cause.location, cause.since, cause.until, &mut own);
-                    earlier = places(waits, places_of, cause);
+                    earlier = waits.places(&cause);
                 }
                 other.fill(0);
                 timelines.add(wait.call.location, cause.since, wait.start, &mut other);
@@ -222,7 +308,7 @@ struct Excess<'a> {
 }
 
 /// Returns the places of the wait states of each location.
-fn places_of(waits: &[WaitState], locations: usize) -> Vec<Range<usize>> {
+fn places_of(waits: &[&WaitState], locations: usize) -> Vec<Range<usize>> {
     let mut places = vec![0..0; locations];
     for (place, wait) in waits.iter().enumerate() {
         if let Some(own) = places.get_mut(wait.call.location.index()) {
@@ -236,7 +322,7 @@ fn places_of(waits: &[WaitState], locations: usize) -> Vec<Range<usize>> {
 }
 
 /// Returns the places of the wait states by descending end. The places of one location are in descending order.
-fn by_end(waits: &[WaitState], job: &Job) -> Result<Vec<u32>> {
+fn by_end(waits: &[&WaitState], job: &Job) -> Result<Vec<u32>> {
     let mut order: Vec<(Reverse<u64>, Reverse<u32>)> = Vec::with_capacity(waits.len());
     let mut before: Option<(LocationId, u64)> = None;
     for (wait, place) in waits.iter().zip(0..) {
@@ -253,7 +339,7 @@ fn by_end(waits: &[WaitState], job: &Job) -> Result<Vec<u32>> {
 /// Returns the costs of all delays. `waits` are in order of location and time.
 pub(super) fn costs(
     activities: &Activities,
-    waits: &[WaitState],
+    waits: &[&WaitState],
     timelines: &Timelines,
     job: &Job,
 ) -> Result<Vec<DelayCost>> {
@@ -263,8 +349,7 @@ pub(super) fn costs(
             limit: u64::from(u32::MAX),
         });
     }
-    let places_of = places_of(waits, activities.locations().len());
-    let causes = causes(activities, waits, &places_of, job)?;
+    let all = Waits::of(activities, waits, job)?;
     let mut before = Vec::with_capacity(waits.len() + 1);
     let mut sum = 0_u64;
     before.push(sum);
@@ -280,36 +365,40 @@ pub(super) fn costs(
     let mut costing = Costing {
         waits,
         timelines,
-        rates: Rates::new(waits.len(), kinds.len(), places_of.clone()),
+        rates: Rates::new(waits.len(), kinds.len(), all.places_of.clone()),
         pending: vec![0.0; kinds.len()],
         kinds,
-        sums: Sums::new(),
+        sums: Sums::default(),
         known: None,
         earlier: 0..0,
         waiting: 0.0,
     };
-    let mut checks = job.checks();
-    for batch in order.chunks(BATCH) {
-        let found = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
+    let find = |batch: &[u32]| {
+        parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
             let own = &batch[parallel::chunk(batch.len(), TASK, number)];
-            Excesses::of(own, waits, &places_of, &causes, timelines, job)
-        })?;
-        for (own, excesses) in batch.chunks(TASK).zip(&found) {
-            for (number, place) in own.iter().enumerate() {
-                checks.next(8)?;
-                let place = *place as usize;
-                if let Some(cause) = causes[place] {
-                    costing.add(place, cause, &before, excesses.get(number));
-                }
-            }
-        }
+            Excesses::of(own, &all, timelines, job)
+        })
+    };
+    // The excesses of the next batch are found while the costs of one are added.
+    let mut batches = order.chunks(BATCH);
+    let mut batch = batches.next().unwrap_or_default();
+    let mut found = find(batch);
+    while !batch.is_empty() {
+        let excesses = found?;
+        let next = batches.next().unwrap_or_default();
+        let (mut later, mut added) = (Ok(Vec::new()), Ok(()));
+        parallel::join(&mut || later = find(next), &mut || {
+            added = costing.add_batch(batch, &excesses, &before, job);
+        });
+        added?;
+        (batch, found) = (next, later);
     }
-    costing.finish(&causes, job)
+    costing.finish(&all, job)
 }
 
 /// Costs of the delays so far. Wait states are added by descending end.
 struct Costing<'a> {
-    waits: &'a [WaitState],
+    waits: &'a [&'a WaitState],
     timelines: &'a Timelines,
     kinds: Vec<Pattern>,
     rates: Rates,
@@ -325,6 +414,26 @@ struct Costing<'a> {
 }
 
 impl Costing<'_> {
+    /// Adds the costs of wait states whose excesses were found in tasks.
+    fn add_batch(
+        &mut self,
+        batch: &[u32],
+        found: &[Excesses],
+        before: &[u64],
+        job: &Job,
+    ) -> Result<()> {
+        let mut checks = job.checks();
+        for (own, excesses) in batch.chunks(TASK).zip(found) {
+            for (number, place) in own.iter().enumerate() {
+                checks.next(8)?;
+                if let Some(cause) = excesses.causes[number] {
+                    self.add(*place as usize, cause, before, excesses.get(number));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the costs of a wait state with these excesses.
     fn add(&mut self, place: usize, cause: Cause, before: &[u64], excess: Excess<'_>) {
         let wait = self.waits[place];
@@ -353,7 +462,7 @@ impl Costing<'_> {
             }
             let sums = &mut self.sums;
             let mut add = |slot: usize, share: f64| {
-                let sum = sums.entry((*pattern, cause.location, slot)).or_default();
+                let sum = sums.get((*pattern, cause.location, slot));
                 *sum = (sum.0 + short * share, sum.1 + cost * share);
             };
             if all <= 0.0 {
@@ -368,7 +477,7 @@ impl Costing<'_> {
     }
 
     /// Returns the costs by kind, location and call path.
-    fn finish(mut self, causes: &[Option<Cause>], job: &Job) -> Result<Vec<DelayCost>> {
+    fn finish(mut self, waits: &Waits<'_>, job: &Job) -> Result<Vec<DelayCost>> {
         if let Some(known) = self.known {
             let earlier = self.earlier.clone();
             self.rates
@@ -379,17 +488,21 @@ impl Costing<'_> {
             let mut checks = job.checks();
             for (place, wait) in self.waits.iter().enumerate() {
                 checks.next(64)?;
-                let Some(cause) = causes[place] else { continue };
+                let Some(cause) = waits.cause(place) else {
+                    continue;
+                };
                 for (kind, pattern) in self.kinds.iter().enumerate() {
                     let rest = self.rates.late(kind, place) * wait.ticks as f64;
                     if rest.abs() > wait.ticks as f64 * 1e-9 {
                         let key = (*pattern, cause.location, cause.slot(self.timelines));
-                        self.sums.entry(key).or_default().1 += rest;
+                        self.sums.get(key).1 += rest;
                     }
                 }
             }
         }
-        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        let Sums { places, sums, .. } = self.sums;
+        let sums = places.into_iter().map(|(key, place)| (key, sums[place]));
+        let mut sums: Vec<_> = sums.collect();
         sums.sort_unstable_by_key(|it| it.0);
         let cost = |((pattern, location, slot), (short, long))| DelayCost {
             pattern,
@@ -402,48 +515,27 @@ impl Costing<'_> {
     }
 }
 
-/// Returns the cause of each wait state, of which those of a location are found together.
-fn causes(
+/// Returns the last synchronisation before each wait state. Those of a location are found together.
+fn since(
     activities: &Activities,
-    waits: &[WaitState],
+    waits: &[&WaitState],
     places_of: &[Range<usize>],
     job: &Job,
-) -> Result<Vec<Option<Cause>>> {
-    let synchronisations = Synchronisations::of(activities, waits);
+) -> Result<Vec<Ticks>> {
+    let synchronisations = Synchronisations::of(activities, waits, places_of, job)?;
     let parts = parallel::try_map(places_of.len(), |number| {
         let own = waits.get(places_of[number].clone()).unwrap_or_default();
         let mut searched = Searched::new();
         let mut checks = job.checks();
-        let mut causes = Vec::with_capacity(own.len());
+        let mut found = Vec::with_capacity(own.len());
         for wait in own {
             checks.next(8)?;
-            let cause = wait.cause.map(|call| {
+            found.push(wait.cause.map_or(Ticks(0), |call| {
                 let until = cause_time(activities, wait);
-                Cause {
-                    location: call.location,
-                    path: activities.call(call).and_then(|call| call.path),
-                    since: synchronisations.before(wait, call.location, until, &mut searched),
-                    until,
-                }
-            });
-            causes.push(cause);
+                synchronisations.before(wait, call.location, until, &mut searched)
+            }));
         }
-        Ok::<_, Error>(causes)
+        Ok::<_, Error>(found)
     })?;
     Ok(parts.concat())
-}
-
-/// Returns the places of the wait states of a cause.
-fn places(waits: &[WaitState], places_of: &[Range<usize>], cause: &Cause) -> Range<u32> {
-    let all = places_of
-        .get(cause.location.index())
-        .cloned()
-        .unwrap_or_default();
-    let own = waits.get(all.clone()).unwrap_or_default();
-    let from = own.partition_point(|wait| wait.start < cause.since);
-    let to = own
-        .partition_point(|wait| wait.start < cause.until)
-        .max(from);
-    // There are fewer than 2^32 wait states.
-    (all.start + from) as u32..(all.start + to) as u32
 }

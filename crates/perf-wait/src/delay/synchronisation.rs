@@ -2,8 +2,10 @@
 
 use crate::activity::{Activities, CallKind};
 use crate::waits::{Flow, WaitState};
-use perf_core::{LocationId, Ticks};
+use crate::{Error, Result};
+use perf_core::{Job, LocationId, Ticks, parallel};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Times at which pairs of locations synchronised.
 pub(super) struct Synchronisations<'a> {
@@ -23,26 +25,44 @@ fn pair(a: LocationId, b: LocationId) -> (LocationId, LocationId) {
     (a.min(b), a.max(b))
 }
 
+/// Returns `true` if a wait state synchronises its two locations, but not all members of a collective.
+fn is_pair(activities: &Activities, wait: &WaitState) -> bool {
+    match wait.collective {
+        None => wait.message.is_some() || wait.pattern.is_local(),
+        Some(number) => {
+            let of = activities.collectives().get(number as usize);
+            let flow = of.map_or(Flow::Unknown, |it| Flow::of(it.op));
+            !matches!(flow, Flow::Barrier | Flow::All)
+        }
+    }
+}
+
 impl<'a> Synchronisations<'a> {
     /// Finds the synchronisations that the wait states and collectives of a trace imply.
-    pub(super) fn of(activities: &'a Activities, waits: &[WaitState]) -> Self {
-        let mut pairs: HashMap<_, Vec<Ticks>> = HashMap::new();
-        for wait in waits {
-            let Some(cause) = wait.cause else { continue };
-            let is_pair = match wait.collective {
-                None => wait.message.is_some() || wait.pattern.is_local(),
-                Some(number) => {
-                    let of = activities.collectives().get(number as usize);
-                    let flow = of.map_or(Flow::Unknown, |it| Flow::of(it.op));
-                    !matches!(flow, Flow::Barrier | Flow::All)
+    pub(super) fn of(
+        activities: &'a Activities,
+        waits: &[&WaitState],
+        places_of: &[Range<usize>],
+        job: &Job,
+    ) -> Result<Self> {
+        let own = parallel::try_map(places_of.len(), |number| {
+            let mut pairs: HashMap<_, Vec<Ticks>> = HashMap::new();
+            let mut checks = job.checks();
+            for wait in waits.get(places_of[number].clone()).unwrap_or_default() {
+                checks.next(1)?;
+                if let Some(cause) = wait.cause.filter(|_| is_pair(activities, wait)) {
+                    let both = pair(wait.call.location, cause.location);
+                    pairs
+                        .entry(both)
+                        .or_default()
+                        .push(cause_time(activities, wait));
                 }
-            };
-            if is_pair {
-                let times = pairs
-                    .entry(pair(wait.call.location, cause.location))
-                    .or_default();
-                times.push(cause_time(activities, wait));
             }
+            Ok::<_, Error>(pairs)
+        })?;
+        let mut pairs: HashMap<_, Vec<Ticks>> = HashMap::new();
+        for (both, mut times) in own.into_iter().flatten() {
+            pairs.entry(both).or_default().append(&mut times);
         }
         for times in pairs.values_mut() {
             times.sort_unstable();
@@ -66,12 +86,12 @@ impl<'a> Synchronisations<'a> {
             .filter(|(_, call)| call.kind == CallKind::Init);
         let start = inits.map(|(_, call)| call.enter).max();
         let start = start.or_else(|| activities.range().map(|range| range.0));
-        Synchronisations {
+        Ok(Synchronisations {
             activities,
             collectives,
             pairs,
             start: start.unwrap_or_default(),
-        }
+        })
     }
 
     /// Returns the last synchronisation of the two locations of a wait state that is not after its begin and before the

@@ -2,7 +2,7 @@
 
 use super::{BroadcastRule, IdealNetwork};
 use crate::Result;
-use crate::activity::{Activities, CallCollective, CallKind, CallMessage};
+use crate::activity::{Activities, CallCollective, CallKind};
 use crate::graph::{ActivityId, ProgramGraph};
 use perf_core::{CollectiveOp, Job, LocationId, Nanos};
 
@@ -41,7 +41,7 @@ impl IdealNetwork {
         let clock = activities.clock();
         let locations = program.locations.clone();
         let lasts: Vec<_> = locations.iter().map(|it| program.last(*it)).collect();
-        let durations = program.bursts();
+        let durations = program.bursts(job)?;
         let (graph, places) = program.build(&durations, job)?;
         let mut times = graph.sums(&durations);
         let runtime = graph.replay(&mut times, job)?;
@@ -66,10 +66,14 @@ impl IdealNetwork {
     fn depend(&self, program: &mut ProgramGraph<'_>, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         let activities = program.activities;
-        for message in activities.messages() {
-            checks.next(1)?;
-            self.message(program, message)?;
-        }
+        // A receive waits for its send, and a rendezvous for its receive (rules 3 and 4).
+        program.wait_for_entries(activities.messages(), job, |message| {
+            let rendezvous = message.sent.filter(|_| message.bytes >= self.eager_limit);
+            [
+                Some((message.receive, message.send)),
+                rendezvous.map(|sent| (sent, message.post)),
+            ]
+        })?;
         for collective in activities.collectives() {
             checks.next(collective.members.len())?;
             self.collective(program, collective)?;
@@ -83,15 +87,6 @@ impl IdealNetwork {
             program.together(calls.map(|(id, _)| id))?;
         }
         Ok(())
-    }
-
-    /// Lets a receive wait for its send, and a rendezvous for its receive (rules 3 and 4).
-    fn message(&self, program: &mut ProgramGraph<'_>, message: &CallMessage) -> Result<()> {
-        program.wait_for_entry(message.receive, message.send)?;
-        match message.sent.filter(|_| message.bytes >= self.eager_limit) {
-            Some(sent) => program.wait_for_entry(sent, message.post),
-            None => Ok(()),
-        }
     }
 
     /// Lets the members of a collective wait for each other (rule 5).

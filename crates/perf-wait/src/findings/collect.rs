@@ -1,5 +1,6 @@
 //! Candidates of all analyses.
 
+use super::times::{HeldUpBy, Times};
 use super::{Finding, FindingKind, MIN_STEADY, bad_calls};
 use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
@@ -9,8 +10,7 @@ use crate::stragglers::{Straggler, StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
 use perf_core::{
-    CallPathId, Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange,
-    TraceView,
+    CallPathId, Job, LocationGroupId, LocationId, Nanos, RegionId, Ticks, TimeRange, TraceView,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,148 +37,6 @@ pub(super) struct Sources<'a> {
     pub(super) exchanges: &'a DeviceCollectives,
     /// Smallest share of the run time that a fix must save.
     pub(super) min_share: f64,
-}
-
-/// Locations that are held up by a delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum HeldUpBy {
-    Rank,
-    Thread,
-    Host,
-    Device,
-}
-
-impl HeldUpBy {
-    fn of(pattern: Pattern) -> Self {
-        match pattern {
-            Pattern::TeamBarrierWait | Pattern::IdleThread | Pattern::LockContention => {
-                HeldUpBy::Thread
-            }
-            Pattern::HostWait | Pattern::StreamWait => HeldUpBy::Device,
-            Pattern::DeviceIdle => HeldUpBy::Host,
-            _ => HeldUpBy::Rank,
-        }
-    }
-}
-
-/// Exclusive times of each thread by call path, in ticks.
-struct Times<'a> {
-    activities: &'a Activities,
-    ranks: &'a [LocationId],
-    times: BTreeMap<LocationId, Vec<u64>>,
-}
-
-impl<'a> Times<'a> {
-    fn of(sources: &Sources<'a>, ranks: &'a [LocationId], job: &Job) -> Result<Self> {
-        let all = (0..).map(LocationId).zip(sources.activities.locations());
-        let with_calls = all.filter(|(_, own)| !own.calls.is_empty());
-        let locations: Vec<LocationId> = with_calls.map(|it| it.0).collect();
-        let times = sources.whatif.path_times(&locations, job)?;
-        Ok(Times {
-            activities: sources.activities,
-            ranks,
-            times: locations.into_iter().zip(times).collect(),
-        })
-    }
-
-    fn is_stream(&self, location: LocationId) -> bool {
-        let location = self.activities.definitions().system.location(location);
-        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
-    }
-
-    /// Returns the peers of a location, without itself.
-    fn peers(&self, location: LocationId, by: HeldUpBy) -> Vec<LocationId> {
-        let system = &self.activities.definitions().system;
-        let others = self.times.keys().copied().filter(|it| *it != location);
-        match by {
-            HeldUpBy::Thread => others
-                .filter(|it| !self.is_stream(*it))
-                .filter(|it| system.process(*it) == system.process(location))
-                .collect(),
-            _ if self.is_stream(location) => {
-                let name = |it: LocationId| system.location(it).map(|it| &it.name);
-                others.filter(|it| name(*it) == name(location)).collect()
-            }
-            _ => others.filter(|it| self.ranks.contains(it)).collect(),
-        }
-    }
-
-    /// Returns the time of a location in a call path, and the median of its peers. Threads of a process have different
-    /// call paths: their time in the function counts.
-    fn own_and_peers(
-        &self,
-        location: LocationId,
-        path: Option<CallPathId>,
-        by: HeldUpBy,
-        peers: &[LocationId],
-    ) -> (f64, f64) {
-        let paths = self.activities.paths().paths();
-        let function = path
-            .and_then(|path| paths.get(path.index()))
-            .map(|it| it.region);
-        let time = |location: &LocationId| {
-            let Some(times) = self.times.get(location) else {
-                return 0.0;
-            };
-            let of = |path: CallPathId| times.get(path.index()).copied().unwrap_or_default();
-            match (by, function) {
-                (HeldUpBy::Thread, Some(function)) => {
-                    let own = paths
-                        .iter()
-                        .zip(times)
-                        .filter(|(it, _)| it.region == function);
-                    own.map(|(_, ticks)| *ticks as f64).sum()
-                }
-                _ => path.map_or(0, of) as f64,
-            }
-        };
-        let mut others: Vec<f64> = peers.iter().map(time).collect();
-        others.sort_by(f64::total_cmp);
-        let median = others.get(others.len() / 2).copied().unwrap_or_default();
-        (time(&location), median)
-    }
-}
-
-impl Times<'_> {
-    /// Returns the time of each rank in a call path.
-    fn of_ranks(&self, path: CallPathId) -> impl Iterator<Item = (LocationId, f64)> + '_ {
-        let ranks = self.ranks.iter();
-        let ranks = ranks.filter(|rank| self.times.contains_key(rank));
-        ranks.map(move |rank| (*rank, self.ticks(*rank, path) as f64))
-    }
-
-    /// Returns the time of a location in a call path, in ticks.
-    fn ticks(&self, location: LocationId, path: CallPathId) -> u64 {
-        let times = self.times.get(&location);
-        let own = times.and_then(|times| times.get(path.index()).copied());
-        own.unwrap_or_default()
-    }
-
-    /// Returns the ranks that take long in a call path: more than half way from the mean to the maximum. Few ranks that
-    /// are never in the call path have another role, such as that of a master, and do not count.
-    fn slow(&self, path: CallPathId) -> Vec<LocationId> {
-        let mut times: Vec<(LocationId, f64)> = self.of_ranks(path).collect();
-        let inside = times.iter().filter(|it| it.1 > 0.0).count();
-        if 2 * inside > times.len() {
-            times.retain(|it| it.1 > 0.0);
-        }
-        let mean = times.iter().map(|it| it.1).sum::<f64>() / times.len().max(1) as f64;
-        let most = times.iter().map(|it| it.1).fold(0.0, f64::max);
-        let limit = mean + (most - mean) / 2.0;
-        let slow = times.into_iter().filter(|it| it.1 > limit);
-        slow.map(|it| it.0).collect()
-    }
-
-    /// Returns the mean time of some ranks in a call path, and the median of all others.
-    fn slow_and_others(&self, path: CallPathId, slow: &[LocationId]) -> (f64, f64) {
-        let (inside, others): (Vec<_>, Vec<_>) =
-            self.of_ranks(path).partition(|it| slow.contains(&it.0));
-        let sum: f64 = inside.iter().map(|it| it.1).sum();
-        let mut others: Vec<f64> = others.into_iter().map(|it| it.1).collect();
-        others.sort_by(f64::total_cmp);
-        let median = others.get(others.len() / 2).copied().unwrap_or_default();
-        (sum / inside.len().max(1) as f64, median)
-    }
 }
 
 /// A location that is waited for, and the wait states that it causes.
@@ -227,8 +85,10 @@ impl Sources<'_> {
         let mut costs: Vec<_> = costs.into_iter().collect();
         costs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let clock = self.activities.clock();
-        let (ranks, held_up) = (self.ranks(), self.held_up());
-        let times = Times::of(self, &ranks, job)?;
+        let held_up = self.held_up();
+        let times = Times::of(self.activities, self.whatif, job)?;
+        // Ranks that take long in each call path, and whether few calls explain it.
+        let mut slow_in: BTreeMap<CallPathId, (Vec<LocationId>, bool)> = BTreeMap::new();
         // A replay changes a location as a whole: its largest delay stands for it.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         // Threads of all processes mostly wait for the same functions: the largest cost stands for them.
@@ -257,21 +117,22 @@ impl Sources<'_> {
                 continue;
             }
             if let (HeldUpBy::Rank, Some(path)) = (by, path) {
-                let slow = times.slow(path);
-                let is_of_calls = |slow: &[LocationId]| {
-                    let (_, others) = times.slow_and_others(path, slow);
-                    slow.iter().all(|it| {
+                let (slow, is_of_calls) = slow_in.entry(path).or_insert_with(|| {
+                    let slow = times.slow(path);
+                    let (_, others) = times.slow_and_others(path, &slow);
+                    let is_of_calls = slow.iter().all(|it| {
                         let excess = times.ticks(*it, path) as f64 - others;
                         bad_calls::of(self, *it, path, excess).is_some()
-                    })
-                };
-                if slow.len() > 1 && slow.contains(&location) && !is_of_calls(&slow) {
+                    });
+                    (slow, is_of_calls)
+                });
+                if slow.len() > 1 && slow.contains(&location) && !*is_of_calls {
                     if balanced.len() < MAX_BALANCED && balanced.insert(path) {
                         let own = costs.iter().filter(|((own, at, by), _)| {
                             (*at, *by) == (Some(path), HeldUpBy::Rank) && slow.contains(own)
                         });
                         let cost = own.map(|(_, ticks)| ticks).sum();
-                        let of = (path, slow, cost);
+                        let of = (path, slow.clone(), cost);
                         let finding = self.imbalance(of, (&times, &held_up), recorded, job)?;
                         if !self.is_noise(&finding, path, &times) {
                             seen.extend(finding.locations.iter().map(|slow| (*slow, by)));
@@ -316,9 +177,7 @@ impl Sources<'_> {
                     let own = all.filter(|it| system.process(it.0.0) == process);
                     finding.cost = clock.total(own.map(|it| it.1).sum::<f64>() as u128);
                     finding.kind = FindingKind::HostWork { location, path };
-                    let threads = times.times.keys().copied();
-                    let threads = threads.filter(|it| system.process(*it) == process);
-                    let threads: Vec<LocationId> = threads.collect();
+                    let threads = times.threads(process);
                     let later = finding.cost.saturating_sub(self.start_up(process));
                     finding.saved = self.saved(later, recorded, || {
                         self.whatif.saved_without(&threads, None, job)
@@ -326,8 +185,7 @@ impl Sources<'_> {
                 }
                 (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
                 _ => {
-                    let peers = times.peers(location, by);
-                    let (own, median) = times.own_and_peers(location, path, by, &peers);
+                    let (own, median, peers) = times.own_and_peers(location, path, by);
                     let is_serial = own > 0.0 && median == 0.0;
                     finding.own = Some(clock.total(own as u128));
                     finding.peers = Some(clock.total(median as u128));
@@ -338,7 +196,7 @@ impl Sources<'_> {
                         continue;
                     }
                     if is_serial {
-                        let all = i64::try_from(peers.len() + 1).unwrap_or(i64::MAX);
+                        let all = i64::try_from(peers + 1).unwrap_or(i64::MAX);
                         finding.kind = FindingKind::Serial { location, path };
                         finding.saved = Nanos(cost.0 / all);
                     } else {

@@ -24,6 +24,7 @@
 
 mod bad_calls;
 mod collect;
+mod times;
 mod training;
 
 use crate::activity::Activities;
@@ -456,6 +457,24 @@ impl FindingsPlan {
         if let Some(training) = TrainingJob::of_trace(view, job)? {
             return self.of_training(&training, view.definitions(), job);
         }
+        let exchanges = DeviceCollectives::of(view, activities, waits, job)?;
+        self.of_program((view, activities), waits, delays, &exchanges, job)
+    }
+
+    /// Looks for the things that cost a program most time that is no training job, as [`find`](Self::find). `program` is
+    /// the view with its activities.
+    ///
+    /// # Errors
+    ///
+    /// As [`find`](Self::find).
+    pub fn of_program(
+        &self,
+        (view, activities): (TraceView<'_>, &Activities),
+        waits: &WaitStates,
+        delays: &DelayCosts,
+        exchanges: &DeviceCollectives,
+        job: &Job,
+    ) -> Result<Findings> {
         // The sums of all calls are free again before the graph is built: both are large.
         let stragglers = {
             let mut sums = PeerSums::default();
@@ -471,7 +490,7 @@ impl FindingsPlan {
             delays,
             whatif: &whatif,
             stragglers: &stragglers,
-            exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
+            exchanges,
             min_share: self.0.min_share,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;

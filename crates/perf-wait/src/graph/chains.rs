@@ -6,15 +6,36 @@
 
 use super::ActivityId;
 use super::builder::{list, lists};
-use crate::Result;
-use perf_core::{Job, Nanos};
+use crate::{Error, Result};
+use perf_core::{Job, Nanos, parallel};
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 /// Durations of activities. Few of them exceed two seconds; the others take four bytes each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Durations {
     short: Vec<i32>,
     long: HashMap<u32, Nanos>,
+}
+
+/// Durations of consecutive activities, which a task of its own sets.
+#[derive(Debug)]
+pub(crate) struct DurationsPart<'a> {
+    first: u32,
+    short: &'a mut [i32],
+    long: Vec<(u32, Nanos)>,
+}
+
+impl DurationsPart<'_> {
+    /// Sets a duration by its number in the part.
+    pub(crate) fn set(&mut self, number: usize, duration: Nanos) {
+        if let Some(slot) = self.short.get_mut(number) {
+            *slot = i32::try_from(duration.0).unwrap_or(LONG);
+            if *slot == LONG {
+                self.long.push((self.first + number as u32, duration));
+            }
+        }
+    }
 }
 
 /// Mark of a duration that is in the map.
@@ -52,6 +73,43 @@ impl Durations {
         if *slot == LONG {
             self.long.insert(id.0, duration);
         }
+    }
+
+    /// Replaces the durations of consecutive parts of the activities, each in a task of its own. A part begins at each of
+    /// `starts`, ascending, and `fill` sets durations by their number in the part.
+    pub(crate) fn fill_parts(
+        &mut self,
+        starts: &[u32],
+        job: &Job,
+        fill: impl Fn(usize, &mut DurationsPart<'_>) + Sync,
+    ) -> Result<()> {
+        let mut rest = self.short.as_mut_slice();
+        let mut at = 0;
+        let ends = starts
+            .iter()
+            .skip(1)
+            .map(|end| *end as usize)
+            .chain([usize::MAX]);
+        let mut parts = Vec::with_capacity(starts.len());
+        for (start, end) in starts.iter().zip(ends) {
+            let (_, own) = rest.split_at_mut((*start as usize - at).min(rest.len()));
+            let length = end.saturating_sub(*start as usize).min(own.len());
+            let (own, later) = own.split_at_mut(length);
+            parts.push(Mutex::new(DurationsPart {
+                first: *start,
+                short: own,
+                long: Vec::new(),
+            }));
+            (rest, at) = (later, *start as usize + length);
+        }
+        let long = parallel::try_map(parts.len(), |number| {
+            job.check()?;
+            let mut part = parts[number].lock().unwrap_or_else(PoisonError::into_inner);
+            fill(number, &mut part);
+            Ok::<_, Error>(std::mem::take(&mut part.long))
+        })?;
+        self.long.extend(long.into_iter().flatten());
+        Ok(())
     }
 
     fn ids(&self) -> impl Iterator<Item = ActivityId> + use<> {

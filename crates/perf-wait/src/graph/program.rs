@@ -1,10 +1,14 @@
 //! [`ProgramGraph`]: the bursts and MPI calls of a trace in program order.
 
 use super::{ActivityId, ChainGraph, Durations};
-use crate::activity::{Activities, Call, CallId};
+use crate::activity::{Activities, Call, CallId, CallMessage};
+use crate::search::up_to;
 use crate::{Error, Result};
-use perf_core::{Job, LocationId, Ticks};
+use perf_core::{Job, LocationId, Ticks, parallel};
 use std::collections::HashMap;
+
+/// Messages of a task.
+const TASK: usize = 1 << 14;
 
 /// Activities of the MPI calls of a trace: of each call the burst before it and its own activity, and of each location
 /// the burst after its last call.
@@ -74,6 +78,13 @@ impl<'a> ProgramGraph<'a> {
 
     /// Lets `activity` begin no earlier than `before` ends.
     pub(crate) fn depend(&mut self, activity: ActivityId, before: ActivityId) -> Result<()> {
+        let edge = self.edge(activity, before)?;
+        self.edges.push(edge);
+        Ok(())
+    }
+
+    /// Returns a dependency of an activity on one before it.
+    fn edge(&self, activity: ActivityId, before: ActivityId) -> Result<(u32, u32)> {
         let unknown = [activity, before].into_iter().find(|it| it.0 >= self.count);
         if let Some(unknown) = unknown {
             return Err(Error::UnknownActivity {
@@ -81,8 +92,7 @@ impl<'a> ProgramGraph<'a> {
                 count: self.count as usize,
             });
         }
-        self.edges.push((activity.0, before.0));
-        Ok(())
+        Ok((activity.0, before.0))
     }
 
     /// Activity of the burst before a call, whose end is the enter of the call.
@@ -118,6 +128,31 @@ impl<'a> ProgramGraph<'a> {
         }
     }
 
+    /// Lets calls end no earlier than others are entered, up to two pairs of calls for each message.
+    pub(crate) fn wait_for_entries(
+        &mut self,
+        messages: &[CallMessage],
+        job: &Job,
+        pairs: impl Fn(&CallMessage) -> [Option<(CallId, CallId)>; 2] + Sync,
+    ) -> Result<()> {
+        let this = &*self;
+        let parts = parallel::try_map(parallel::chunk_count(messages.len(), TASK), |number| {
+            job.check()?;
+            let own = &messages[parallel::chunk(messages.len(), TASK, number)];
+            let mut edges = Vec::with_capacity(own.len());
+            for (call, other) in own.iter().flat_map(|it| pairs(it).into_iter().flatten()) {
+                if let (Some(call), Some(other)) = (this.exit(call), this.entry(other)) {
+                    edges.push(this.edge(call, other)?);
+                }
+            }
+            Ok::<_, Error>(edges)
+        })?;
+        for edges in parts {
+            self.edges.extend(edges);
+        }
+        Ok(())
+    }
+
     /// Lets these calls end no earlier than all of them are entered. Returns the activity at which they meet.
     pub(crate) fn together(&mut self, calls: impl Iterator<Item = CallId>) -> Result<ActivityId> {
         // No group: a call may contain several collectives.
@@ -133,38 +168,66 @@ impl<'a> ProgramGraph<'a> {
 
     /// Returns the recorded durations of all activities. Those of bursts are differences of rounded times, so that
     /// rounding does not add up. Calls and meetings take no time.
-    pub(crate) fn bursts(&self) -> Durations {
+    pub(crate) fn bursts(&self, job: &Job) -> Result<Durations> {
+        self.durations(false, job)
+    }
+
+    /// Returns the durations of bursts, and those of calls as well or none.
+    fn durations(&self, with_calls: bool, job: &Job) -> Result<Durations> {
         let nanos = self.activities.since_begin();
         let mut durations = Durations::zero(self.count as usize);
-        for (id, burst) in self.places.bursts(self.activities) {
-            durations.set(id, nanos(burst.end).saturating_sub(nanos(burst.start)));
-        }
-        durations
+        durations.fill_parts(&self.places.0, job, |number, part| {
+            let location = LocationId::from_index(number);
+            let bursts = location.map(|it| self.places.bursts_of(self.activities, it));
+            for ((_, burst), number) in bursts.into_iter().flatten().zip(0..) {
+                part.set(
+                    2 * number,
+                    nanos(burst.end).saturating_sub(nanos(burst.start)),
+                );
+            }
+            let own = self
+                .activities
+                .locations()
+                .get(number)
+                .filter(|_| with_calls);
+            for (call, number) in own.iter().flat_map(|own| &own.calls).zip(0..) {
+                let time = nanos(call.leave).saturating_sub(nanos(call.enter));
+                part.set(2 * number + 1, time);
+            }
+        })?;
+        Ok(durations)
     }
 
     /// Returns the recorded durations of all activities. That of a call begins when all that it waits for has happened.
     /// `meetings` are the activities at which calls meet, with their times.
-    pub(crate) fn recorded(&self, meetings: &[(ActivityId, Ticks)]) -> Durations {
+    pub(crate) fn recorded(
+        &self,
+        meetings: &[(ActivityId, Ticks)],
+        job: &Job,
+    ) -> Result<Durations> {
         let nanos = self.activities.since_begin();
-        let mut durations = self.bursts();
-        for (id, _, call) in self.places.calls(self.activities) {
-            durations.set(id, nanos(call.leave).saturating_sub(nanos(call.enter)));
-        }
+        let mut durations = self.durations(true, job)?;
         let meetings: HashMap<ActivityId, Ticks> = meetings.iter().copied().collect();
-        for (id, before) in &self.edges {
-            let (id, before) = (ActivityId(*id), ActivityId(*before));
-            let Some((call, _)) = self.call(id) else {
-                continue;
+        let count = parallel::chunk_count(self.edges.len(), TASK);
+        let parts = parallel::try_map(count, |number| {
+            job.check()?;
+            let own = &self.edges[parallel::chunk(self.edges.len(), TASK, number)];
+            let after = |(id, before): &(u32, u32)| {
+                let (id, before) = (ActivityId(*id), ActivityId(*before));
+                let call = self.call(id)?.0;
+                let at = match self.call(before) {
+                    Some((before, true)) => before.leave,
+                    Some((before, false)) => before.enter,
+                    None => meetings.get(&before).copied().unwrap_or_default(),
+                };
+                Some((id, nanos(call.leave).saturating_sub(nanos(at))))
             };
-            let at = match self.call(before) {
-                Some((before, true)) => before.leave,
-                Some((before, false)) => before.enter,
-                None => meetings.get(&before).copied().unwrap_or_default(),
-            };
-            let own = nanos(call.leave).saturating_sub(nanos(at));
+            Ok::<Vec<_>, Error>(own.iter().filter_map(after).collect())
+        })?;
+        for (id, own) in parts.into_iter().flatten() {
             durations.set(id, own.min(durations.get(id)));
         }
-        durations
+        Ok(durations)
     }
 
     /// Returns the call of an activity, and `true` unless the activity is the burst before it.
@@ -247,7 +310,7 @@ impl Places {
 
     /// Returns the call of an activity of a location, and `true` unless the activity is the burst before it.
     fn call(&self, activity: ActivityId) -> Option<(CallId, bool)> {
-        let after = self.0.partition_point(|base| *base <= activity.0);
+        let after = up_to(&self.0, |base| u64::from(*base), u64::from(activity.0));
         let location = LocationId::from_index(after.checked_sub(1)?)?;
         let offset = activity.0 - self.0.get(location.index())?;
         let index = offset / 2;

@@ -1,22 +1,33 @@
 //! Wait states of messages: late senders, late receivers and wrong order.
 
 use super::{Pattern, WaitState};
-use crate::Result;
 use crate::activity::{Activities, CallId, CallKind, CallMessage};
+use crate::{Error, Result};
 use perf_core::{Job, LocationId, Ticks, parallel};
+
+/// Messages of a task.
+const TASK: usize = 1 << 14;
 
 /// Returns the wait states of all messages.
 pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<WaitState>> {
-    let mut late_senders = Vec::new();
-    let mut late_receivers = Vec::new();
-    let mut checks = job.checks();
-    for (number, message) in (0..).zip(activities.messages()) {
-        checks.next(1)?;
-        late_senders.extend(late_sender(activities, message, number));
-        late_receivers.extend(late_receiver(activities, message, number));
+    let messages = activities.messages();
+    let parts = parallel::try_map(parallel::chunk_count(messages.len(), TASK), |number| {
+        job.check()?;
+        let range = parallel::chunk(messages.len(), TASK, number);
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for (message, number) in messages[range.clone()].iter().zip(range.start as u32..) {
+            senders.extend(late_sender(activities, message, number));
+            receivers.extend(late_receiver(activities, message, number));
+        }
+        Ok::<_, Error>((senders, receivers))
+    })?;
+    let (mut late_senders, mut late_receivers) = (Vec::new(), Vec::new());
+    for (senders, receivers) in parts {
+        late_senders.extend(senders);
+        late_receivers.extend(receivers);
     }
     let late_senders = longest(late_senders, job)?;
-    let mut late_receivers = longest(late_receivers, job)?;
+    late_receivers = longest(late_receivers, job)?;
     late_receivers.retain(|state| {
         let is_several = activities.kind(state.call).completes_several();
         !is_several
@@ -71,7 +82,7 @@ fn late_receiver(activities: &Activities, message: &CallMessage, number: u32) ->
 /// Keeps the longest wait state of each call, the first among equals, in order of the calls.
 fn longest(mut states: Vec<WaitState>, job: &Job) -> Result<Vec<WaitState>> {
     let key = |state: &WaitState| (state.call, std::cmp::Reverse(state.ticks), state.message);
-    job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
+    parallel::sort_by(&mut states, |a, b| key(a).cmp(&key(b)), job)?;
     states.dedup_by_key(|state| state.call);
     Ok(states)
 }

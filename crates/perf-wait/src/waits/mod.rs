@@ -39,7 +39,7 @@ pub use pattern::Pattern;
 
 use crate::Result;
 use crate::activity::{Activities, CallId};
-use perf_core::{Job, Profile, Table, Ticks, TraceView};
+use perf_core::{Job, Profile, Table, Ticks, TraceView, parallel};
 use std::collections::BTreeMap;
 
 /// One wait state.
@@ -93,7 +93,7 @@ impl WaitStates {
         // A total order: which of two that overlap is shortened does not depend on the order they were found in.
         let number = |state: &WaitState| (state.message, state.collective);
         let key = |state: &WaitState| (state.call, state.pattern, state.start, number(state));
-        job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
+        parallel::sort_by(&mut states, |a, b| key(a).cmp(&key(b)), job)?;
         separate(&mut states);
         let profile = profile::profile(activities, &states, job)?;
         Ok(WaitStates { states, profile })
@@ -140,11 +140,11 @@ impl WaitStates {
 }
 
 /// Returns the wait states that are waiting time, in order of location and time. Parts of others are not among them.
-pub(crate) fn waiting_states(states: &[WaitState], job: &Job) -> Result<Vec<WaitState>> {
-    let waiting = states.iter().copied().filter(|it| it.pattern.is_waiting());
-    let mut waiting: Vec<WaitState> = waiting.collect();
+pub(crate) fn waiting_states<'a>(states: &'a [WaitState], job: &Job) -> Result<Vec<&'a WaitState>> {
+    let waiting = states.iter().filter(|it| it.pattern.is_waiting());
+    let mut waiting: Vec<&WaitState> = waiting.collect();
     let key = |it: &WaitState| (it.call, it.start);
-    job.sort_by(&mut waiting, |a, b| key(a).cmp(&key(b)))?;
+    parallel::sort_by(&mut waiting, |a, b| key(a).cmp(&key(b)), job)?;
     Ok(waiting)
 }
 
@@ -158,6 +158,10 @@ fn separate(states: &mut Vec<WaitState>) {
             .take_while(|it| it.call == first.call);
         let end = at + same.count();
         let own = states.get_mut(at..end).unwrap_or_default();
+        if own.len() == 1 {
+            at = end;
+            continue;
+        }
         let mut waiting: Vec<&mut WaitState> = own
             .iter_mut()
             .filter(|it| it.pattern.is_waiting())

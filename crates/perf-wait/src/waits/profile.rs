@@ -1,11 +1,11 @@
 //! Wait states as a [`Profile`].
 
 use super::{Pattern, WaitState};
-use crate::Result;
 use crate::activity::Activities;
+use crate::{Error, Result};
 use perf_core::{
-    CallPathId, Job, LocationId, Metric, MetricId, Profile, ProfileMetric, Scope, SparseRows,
-    Value, ValueType,
+    CallPathId, Job, Metric, MetricId, Profile, ProfileMetric, Scope, SparseRows, Value, ValueType,
+    parallel,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,24 +51,38 @@ pub(super) fn profile(activities: &Activities, states: &[WaitState], job: &Job) 
         metric.properties.extend(scalasca);
         metrics.push(metric);
     }
-    let mut sums: BTreeMap<(MetricId, CallPathId, LocationId), u64> = BTreeMap::new();
-    let mut checks = job.checks();
-    for state in states {
-        checks.next(1)?;
-        let path = activities.call(state.call).and_then(|call| call.path);
-        let (Some(path), Some(own)) = (path, metric_of(state.pattern)) else {
-            continue;
-        };
-        let waiting = state.pattern.is_waiting().then_some(WAITING);
-        for metric in [Some(own), waiting].into_iter().flatten() {
-            let sum = sums.entry((metric, path, state.call.location)).or_default();
-            *sum = sum.saturating_add(state.ticks);
+    let locations: Vec<&[WaitState]> = states
+        .chunk_by(|a, b| a.call.location == b.call.location)
+        .collect();
+    let sums = parallel::try_map(locations.len(), |number| {
+        let mut sums: BTreeMap<(MetricId, CallPathId), u64> = BTreeMap::new();
+        let mut checks = job.checks();
+        for state in locations[number] {
+            checks.next(1)?;
+            let path = activities.call(state.call).and_then(|call| call.path);
+            let (Some(path), Some(own)) = (path, metric_of(state.pattern)) else {
+                continue;
+            };
+            let waiting = state.pattern.is_waiting().then_some(WAITING);
+            for metric in [Some(own), waiting].into_iter().flatten() {
+                let sum = sums.entry((metric, path)).or_default();
+                *sum = sum.saturating_add(state.ticks);
+            }
         }
-    }
+        let location = locations[number].first().map(|it| it.call.location);
+        let sums = sums
+            .into_iter()
+            .zip(std::iter::repeat(location.unwrap_or_default()));
+        let sums = sums.map(|(((metric, path), ticks), location)| (metric, path, location, ticks));
+        Ok::<Vec<_>, Error>(sums.collect())
+    })?;
+    let mut sums = sums.concat();
+    parallel::sort(&mut sums, job)?;
+    let mut checks = job.checks();
     let definitions = activities.definitions();
     let locations = definitions.system.locations().len();
     let mut rows = SparseRows::new(locations, vec![ValueType::U64; metrics.len()]);
-    for ((metric, path, location), ticks) in sums {
+    for (metric, path, location, ticks) in sums {
         checks.next(1)?;
         let nanos = definitions.clock.total(u128::from(ticks)).0.unsigned_abs();
         rows.push(metric, path, location, Value::U64(nanos));

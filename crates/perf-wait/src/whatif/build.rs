@@ -24,19 +24,17 @@ pub(super) fn build(
     // Activities at which collectives meet, and the time of each.
     let mut meetings = Vec::new();
     let mut checks = job.checks();
-    for message in activities.messages() {
-        checks.next(1)?;
-        if activities.kind(message.receive) != CallKind::Test {
-            program.wait_for_entry(message.receive, message.send)?;
-        }
+    program.wait_for_entries(activities.messages(), job, |message| {
+        let receive = activities.kind(message.receive) != CallKind::Test;
         let waited = message.sent.filter(|sent| {
             let (post, sent) = (activities.enter(message.post), activities.call(*sent));
             sent.is_some_and(|sent| sent.enter < post && post < sent.leave)
         });
-        if let Some(sent) = waited {
-            program.wait_for_entry(sent, message.post)?;
-        }
-    }
+        [
+            receive.then_some((message.receive, message.send)),
+            waited.map(|sent| (sent, message.post)),
+        ]
+    })?;
     for collective in activities.collectives() {
         checks.next(collective.members.len())?;
         depend(&mut program, collective, &mut meetings)?;
@@ -67,7 +65,7 @@ pub(super) fn build(
             program.depend(call, on)?;
         }
     }
-    let durations = program.recorded(&meetings);
+    let durations = program.recorded(&meetings, job)?;
     let (graph, places) = program.build(&durations, job)?;
     Ok(Built {
         graph,

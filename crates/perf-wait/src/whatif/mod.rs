@@ -85,6 +85,33 @@ impl Peers {
     }
 }
 
+/// Numbers of the kinds of bursts in order of their first occurrence.
+#[derive(Default)]
+struct KindNumbers {
+    numbers: HashMap<PeerKey, usize>,
+    /// Kinds that were asked for last, by the lowest bits of their call paths. Programs have few kinds in turn.
+    recent: Vec<Option<(PeerKey, usize)>>,
+}
+
+impl KindNumbers {
+    /// Number of recent kinds, a power of 2.
+    const RECENT: usize = 64;
+
+    /// Returns the number of a kind, which is the number of kinds before if it is new.
+    fn number(&mut self, key: PeerKey) -> usize {
+        let bits = |path: Option<CallPathId>| path.map_or(0, |path| path.index() + 1);
+        let at = bits(key.1).wrapping_add(bits(key.0).wrapping_mul(7)) % Self::RECENT;
+        self.recent.resize(Self::RECENT, None);
+        if let Some((_, number)) = self.recent[at].filter(|it| it.0 == key) {
+            return number;
+        }
+        let next = self.numbers.len();
+        let number = *self.numbers.entry(key).or_insert(next);
+        self.recent[at] = Some((key, number));
+        number
+    }
+}
+
 /// Number of bursts of each kind on the current location.
 #[derive(Default)]
 struct PlaceCounts {
@@ -389,7 +416,7 @@ impl<'a> WhatIf<'a> {
     /// Returns the bursts in groups: the n-th before a call path, and after the same one if `is_between`.
     fn groups(&self, is_between: bool) -> Peers {
         // Kind of each burst, and the number of bursts of a kind that are the n-th of it on their location.
-        let mut numbers: HashMap<PeerKey, usize> = HashMap::new();
+        let mut numbers = KindNumbers::default();
         let mut kinds: Vec<u32> = Vec::new();
         let mut sizes: Vec<Vec<u32>> = Vec::new();
         let mut counts = PlaceCounts::default();
@@ -405,7 +432,7 @@ impl<'a> WhatIf<'a> {
                 }
                 path => (before.and_then(|it| it.1), path, None),
             };
-            let kind = *numbers.entry(key).or_insert(sizes.len());
+            let kind = numbers.number(key);
             if kind == sizes.len() {
                 sizes.push(Vec::new());
             }

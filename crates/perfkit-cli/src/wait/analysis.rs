@@ -2,7 +2,8 @@
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{LocationId, Nanos, TraceView};
+use perfkit::core::{LocationId, Nanos, TraceView, parallel};
+use perfkit::wait::Error;
 use perfkit::wait::activity::Activities;
 use perfkit::wait::clocks::{ClockEstimate, ClockModel};
 use perfkit::wait::critical::{CriticalPath, Extent};
@@ -101,28 +102,33 @@ impl Analysis {
         }
         let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
         let delays = DelayCosts::of(view, &activities, &waits, &job).map_err(input)?;
+        let exchanges = DeviceCollectives::of(view, &activities, &waits, &job).map_err(input)?;
         let has_mpi = activities.calls().any(|(_, call)| !call.kind.is_local());
-        let efficiencies = if has_mpi {
-            let network = IdealNetwork::default();
-            let found = Efficiencies::of_activities(view, &activities, &network, &job);
-            Some(found.map_err(input)?)
-        } else {
-            None
-        };
-        let hybrid = if activities.is_hybrid() {
-            Some(HybridEfficiencies::of_activities(view, &activities, &job).map_err(input)?)
-        } else {
-            None
-        };
+        // The path and the efficiencies are independent and take little memory.
+        let mut path = Err(Error::Nothing { what: "MPI calls" });
+        let (mut efficiencies, mut hybrid) = (None, None);
+        parallel::join(
+            &mut || {
+                let extent = Extent::Run;
+                path = CriticalPath::of(view, &activities, &waits, extent, &job);
+            },
+            &mut || {
+                let network = IdealNetwork::default();
+                let of_mpi = || Efficiencies::of_activities(view, &activities, &network, &job);
+                let of_all = || HybridEfficiencies::of_activities(view, &activities, &job);
+                efficiencies = has_mpi.then(of_mpi);
+                hybrid = activities.is_hybrid().then(of_all);
+            },
+        );
+        let (efficiencies, hybrid) = (efficiencies.transpose(), hybrid.transpose());
+        let findings = plan.of_program((view, &activities), &waits, &delays, &exchanges, &job);
         Ok(Analysed::Found(Box::new(Analysis {
-            findings: plan
-                .find(view, &activities, &waits, &delays, &job)
-                .map_err(input)?,
+            findings: findings.map_err(input)?,
             delays,
-            path: CriticalPath::of(view, &activities, &waits, Extent::Run, &job).map_err(input)?,
-            exchanges: DeviceCollectives::of(view, &activities, &waits, &job).map_err(input)?,
-            efficiencies,
-            hybrid,
+            path: path.map_err(input)?,
+            exchanges,
+            efficiencies: efficiencies.map_err(input)?,
+            hybrid: hybrid.map_err(input)?,
             ranks: Change::ranks(&activities),
             labels: activities.labels(),
             clocks: if is_corrected {

@@ -3,7 +3,7 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::trace::RecordCounts;
-use crate::{Collective, CollectiveOp, CommId, Event, Job, LocationId, Result};
+use crate::{Collective, CollectiveOp, CommId, Event, Job, LocationId, Result, parallel};
 use std::collections::HashMap;
 
 /// Part of one rank in a collective operation.
@@ -53,6 +53,7 @@ struct Ended {
 /// Size in bytes of an [`Ended`] record.
 pub(super) const ENDED: usize = size_of::<Ended>();
 
+/// Collectives of one location, and of all locations once they are merged.
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
     /// Completed operations.
@@ -74,9 +75,10 @@ impl Collectives {
         }
     }
 
-    pub(super) fn start(&mut self) {
-        self.begun = None;
-        self.posted.clear();
+    /// Adds the collectives of another location.
+    pub(super) fn append(&mut self, mut other: Collectives) {
+        self.ended.append(&mut other.ended);
+        self.unmatched.append(&mut other.unmatched);
     }
 
     pub(super) fn event(&mut self, at: Endpoint, event: Event<'_>, ranks: &Ranks<'_>) {
@@ -100,6 +102,9 @@ impl Collectives {
                     self.lose(at);
                     return;
                 };
+                let Some(process) = ranks.process(at.location) else {
+                    return;
+                };
                 let owner = ranks.is_own(collective.comm).then_some(at.location);
                 let Collective {
                     op,
@@ -111,7 +116,7 @@ impl Collectives {
                 } = collective;
                 self.ended.push(Ended {
                     of: (comm, owner),
-                    process: ranks.process(at.location),
+                    process,
                     number: 0,
                     op,
                     root,
@@ -147,7 +152,7 @@ impl Collectives {
     pub(super) fn gather(mut self, found: &mut Messages, job: &Job) -> Result<()> {
         // The threads of a process share its rank, so they are counted together.
         let key = |ended: &Ended| (ended.of, ended.process, ended.member.begin);
-        job.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
+        parallel::sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)), job)?;
         for rank in self
             .ended
             .chunk_by_mut(|a, b| (a.of, a.process) == (b.of, b.process))
@@ -157,7 +162,7 @@ impl Collectives {
             }
         }
         let key = |ended: &Ended| (ended.of, ended.number, ended.member.begin.location);
-        job.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
+        parallel::sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)), job)?;
         let mut unmatched = std::mem::take(&mut self.unmatched);
         let mut checks = job.checks();
         for same in self

@@ -2,6 +2,7 @@
 
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point_to_point};
+use crate::parallel::current_threads;
 use crate::trace::RecordCounts;
 use crate::{CancellationChecks, Trace};
 
@@ -12,14 +13,18 @@ pub(super) struct EndCounts {
     pub(super) counts: RecordCounts,
     /// Number of locations. Each location takes part in a collective at most once.
     locations: usize,
+    /// Largest number of receives of a location.
+    most_receives: usize,
 }
 
 impl EndCounts {
     /// Counts the records of all locations.
     pub(super) fn of(trace: &Trace) -> Self {
         let mut counts = RecordCounts::default();
+        let mut most_receives = 0;
         for events in trace.events() {
             let own = events.record_counts();
+            most_receives = most_receives.max(own.receives);
             counts.sends += own.sends;
             counts.receives += own.receives;
             counts.collectives += own.collectives;
@@ -28,6 +33,7 @@ impl EndCounts {
         EndCounts {
             counts,
             locations: trace.events().len(),
+            most_receives,
         }
     }
 
@@ -52,12 +58,14 @@ impl EndCounts {
         let accesses = accesses * size_of::<RemoteAccess>();
         let messages = both * size_of::<Message>();
         let found = messages + alone * size_of::<Unmatched>();
-        let ends = (sends + receives) * point_to_point::END;
+        let ends = (sends + receives) * point_to_point::END + sends * size_of::<(u32, u32)>();
+        // The sends, the receives and the messages of the processes that are matched.
+        let process = 2 * point_to_point::SORTED_END + size_of::<Message>();
+        let processes = current_threads() * self.most_receives.min(both) * process;
         let instances = collectives * size_of::<CollectiveMember>()
             + collectives / self.locations.max(1) * size_of::<CollectiveInstance>();
         let steps = [
-            ended + accesses + ends + sorted(sends.max(receives), point_to_point::END),
-            ended + accesses + ends + found,
+            ended + accesses + ends + found + processes.min(both * process),
             found + accesses + ended + sorted(collectives, collectives::ENDED),
             found + accesses + ended + instances,
             found + accesses + instances + sorted(both, size_of::<Message>()),

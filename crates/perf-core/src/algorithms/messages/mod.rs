@@ -23,7 +23,7 @@ pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point_to_point::Message;
 pub use remote_access::RemoteAccess;
 
-use crate::{Job, LocationId, Result, Ticks, TraceView};
+use crate::{Error, Event, Job, LocationId, LocationView, Result, Ticks, TraceView, parallel};
 use std::collections::BTreeMap;
 
 /// One end of a communication: an event of a location.
@@ -90,9 +90,11 @@ pub struct Messages {
 
 impl Messages {
     /// Returns an upper bound on the memory in bytes for matching the messages of a view, including
-    /// the result, from the number of records of each kind. An end takes 88 bytes until it is
-    /// matched, and twice that if more than 2^16 ends of a kind are sorted. The bound does not
-    /// cover ends whose other rank is unknown, and operations that never end.
+    /// the result, from the number of records of each kind. An end takes 32 bytes until it is
+    /// matched, a send 8 more, and the ends of a process another 72 each while they are sorted,
+    /// which one process for each thread does at a time. The bound assumes that no process receives
+    /// more than twice as many messages as it has receives for. It does not cover ends whose other
+    /// rank is unknown, and operations that never end.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, SystemTree, Ticks, Trace, Transfer};
@@ -105,7 +107,7 @@ impl Messages {
     /// # events.push(Ticks(4), Event::Recv(transfer))?;
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// // One message: its two ends, and the match.
-    /// assert_eq!(Messages::estimate(trace.view()), 2 * 88 + 64);
+    /// assert_eq!(Messages::estimate(trace.view()), 2 * 32 + 8 + 2 * 72 + 2 * 64);
     /// # Ok::<(), perf_core::Error>(())
     /// ```
     pub fn estimate(view: TraceView<'_>) -> usize {
@@ -157,40 +159,68 @@ impl Messages {
 pub fn match_messages(view: TraceView<'_>, job: &Job) -> Result<Messages> {
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
-    let counts = end_counts::EndCounts::of(trace);
-    let mut points = point_to_point::PointToPoint::with_capacity(counts.counts);
-    let mut collectives = collectives::Collectives::with_capacity(counts.counts);
-    let mut remote = remote_access::Remote::with_capacity(counts.counts);
+    let locations: Vec<LocationView<'_>> = trace.view().locations().collect();
     let total = trace.events().len() as u64;
-    for location in trace.view().locations() {
-        job.check()?;
-        let mut checks = job.checks();
-        points.start();
-        collectives.start();
-        remote.start();
-        for (index, (time, event)) in location.iter().enumerate() {
-            checks.next(1)?;
-            let at = Endpoint {
-                time,
-                location: location.id(),
-                index,
-            };
-            points.event(at, event, &ranks);
-            collectives.event(at, event, &ranks);
-            remote.event(at, event, &ranks);
-        }
-        points.finish();
-        collectives.finish();
-        remote.finish();
+    let scanned = parallel::try_map(locations.len(), |number| {
+        let ends = Ends::of(locations[number], &ranks, job)?;
         job.advance("messages", 1, total);
-    }
+        Ok::<_, Error>(ends)
+    })?;
     let mut found = Messages::default();
     job.check()?;
-    points.pair(trace, &mut found, job)?;
+    let mut points = Vec::with_capacity(scanned.len());
+    let mut collectives = collectives::Collectives::default();
+    let mut remote = remote_access::Remote::default();
+    for (location, ends) in locations.iter().zip(scanned) {
+        points.push((location.id(), ends.points));
+        collectives.append(ends.collectives);
+        remote.append(ends.remote);
+    }
+    point_to_point::pair(points, trace, &ranks, &mut found, job)?;
     collectives.gather(&mut found, job)?;
     remote.gather(&mut found);
     found.keep(view, job)?;
     Ok(found)
+}
+
+/// Ends of messages, collectives and remote accesses of one location.
+struct Ends {
+    points: point_to_point::PointToPoint,
+    collectives: collectives::Collectives,
+    remote: remote_access::Remote,
+}
+
+impl Ends {
+    /// Collects the ends of a location.
+    fn of(location: LocationView<'_>, ranks: &ranks::Ranks<'_>, job: &Job) -> Result<Self> {
+        job.check()?;
+        let (events, id) = (location.all(), location.id());
+        let counts = events.record_counts();
+        let mut ends = Ends {
+            points: point_to_point::PointToPoint::with_capacity(counts),
+            collectives: collectives::Collectives::with_capacity(counts),
+            remote: remote_access::Remote::with_capacity(counts),
+        };
+        let mut checks = job.checks();
+        for (index, (time, event)) in location.iter().enumerate() {
+            checks.next(1)?;
+            if matches!(event, Event::Enter { .. } | Event::Leave { .. }) {
+                continue;
+            }
+            let at = Endpoint {
+                time,
+                location: id,
+                index,
+            };
+            ends.points.event(at, event, ranks);
+            ends.collectives.event(at, event, ranks);
+            ends.remote.event(at, event, ranks);
+        }
+        ends.points.finish(id, events);
+        ends.collectives.finish();
+        ends.remote.finish();
+        Ok(ends)
+    }
 }
 
 impl Messages {
@@ -220,7 +250,7 @@ impl Messages {
         self.accesses
             .retain(|it| wanted(&|| inside(it.start) || inside(it.end)));
         self.unmatched.retain(|it| wanted(&|| inside(it.end)));
-        job.sort_by(&mut self.messages, |a, b| a.sender.cmp(&b.sender))?;
+        parallel::sort_by(&mut self.messages, |a, b| a.sender.cmp(&b.sender), job)?;
         job.sort_by(&mut self.accesses, |a, b| a.start.cmp(&b.start))?;
         job.sort_by(&mut self.unmatched, Ord::cmp)?;
         Ok(())

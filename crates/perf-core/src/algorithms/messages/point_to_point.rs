@@ -3,11 +3,11 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::trace::RecordCounts;
-use crate::{CommId, Event, Job, LocationId, Result, Trace, Transfer};
+use crate::{CommId, Event, Events, Job, LocationId, Result, Trace, Transfer, parallel};
 use std::collections::HashMap;
 
 /// Message with both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message {
     /// Event of a blocking send, or start of a non-blocking send.
     pub sender: Endpoint,
@@ -21,20 +21,56 @@ pub struct Message {
     pub bytes: u64,
 }
 
-/// Key that two matching ends share.
+/// Key that two matching ends at a receiving process share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     /// Communicator.
     comm: CommId,
     /// Sending process.
     sender: Process,
-    /// Receiving process.
-    receiver: Process,
     /// Tag.
     tag: u32,
 }
 
-/// One end, ordered by its key and then by `order`.
+/// Send of a location.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    /// Index of the event.
+    index: usize,
+    /// Length in bytes.
+    bytes: u64,
+    /// Location of the receiver.
+    peer: LocationId,
+    /// Receiving process.
+    receiver: Process,
+    /// Communicator.
+    comm: CommId,
+    /// Tag.
+    tag: u32,
+}
+
+/// Receive of a location.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    /// Index of the event.
+    index: usize,
+    /// Index of the post of a non-blocking receive, otherwise of the event itself.
+    post: usize,
+    /// Location of the sender.
+    peer: LocationId,
+    /// Sending process.
+    sender: Process,
+    /// Communicator.
+    comm: CommId,
+    /// Tag.
+    tag: u32,
+}
+
+/// Size in bytes of a send or receive of a location.
+pub(super) const END: usize = size_of::<Sent>();
+const _: () = assert!(size_of::<Received>() == END);
+
+/// One end at a receiving process, ordered by its key and then by `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct End {
     /// Key of the message.
@@ -46,31 +82,35 @@ struct End {
     end: Endpoint,
     /// Location of the other end.
     peer: LocationId,
-    /// Length in bytes.
+    /// Length in bytes; 0 for a receive.
     bytes: u64,
 }
 
-/// Size of an end in bytes.
-pub(super) const END: usize = size_of::<End>();
+/// Size in bytes of an end of the process whose messages are matched.
+pub(super) const SORTED_END: usize = size_of::<End>();
 
+/// Processes whose messages are matched before the results are collected.
+const BATCH: usize = 256;
+
+/// Sends and receives of one location.
 #[derive(Debug, Default)]
 pub(super) struct PointToPoint {
-    /// Sends of all locations.
-    sends: Vec<End>,
-    /// Receives of all locations.
-    receives: Vec<End>,
+    /// Sends in order of time.
+    sends: Vec<Sent>,
+    /// Receives in order of time.
+    receives: Vec<Received>,
     /// Ends without a partner.
     unmatched: Vec<Unmatched>,
-    /// Posted receives of this location that are not complete yet, by request.
+    /// Posted receives that are not complete yet, by request.
     posted: HashMap<u64, Endpoint>,
-    /// Index in `sends` of started sends of this location that are not complete yet, by request.
+    /// Index in `sends` of started sends that are not complete yet, by request.
     started: HashMap<u64, usize>,
     /// Indices of cancelled sends.
     cancelled: Vec<usize>,
 }
 
 impl PointToPoint {
-    /// Allocates space for all ends.
+    /// Allocates space for all ends of a location.
     pub(super) fn with_capacity(counts: RecordCounts) -> Self {
         PointToPoint {
             sends: Vec::with_capacity(counts.sends),
@@ -79,43 +119,43 @@ impl PointToPoint {
         }
     }
 
-    pub(super) fn start(&mut self) {
-        self.posted.clear();
-        self.started.clear();
-    }
-
     pub(super) fn event(&mut self, at: Endpoint, event: Event<'_>, ranks: &Ranks<'_>) {
         match event {
             Event::Send(transfer) => {
+                let Some((peer, receiver)) = self.peer(at, transfer, ranks) else {
+                    return;
+                };
                 if let Some(request) = transfer.request {
                     self.started.insert(request, self.sends.len());
                 }
-                let ours = ranks.process(at.location);
-                match end(at, at, transfer, ranks, |peer| (ours, peer)) {
-                    Ok(end) => self.sends.push(end),
-                    Err(unmatched) => {
-                        transfer
-                            .request
-                            .map(|request| self.started.remove(&request));
-                        self.unmatched.push(unmatched);
-                    }
-                }
+                self.sends.push(Sent {
+                    index: at.index,
+                    bytes: transfer.bytes,
+                    peer,
+                    receiver,
+                    comm: transfer.comm,
+                    tag: transfer.tag,
+                });
             }
             Event::Recv(transfer) => {
                 let posted = transfer
                     .request
                     .and_then(|request| self.posted.remove(&request));
-                let ours = ranks.process(at.location);
-                match end(at, posted.unwrap_or(at), transfer, ranks, |peer| {
-                    (peer, ours)
-                }) {
-                    Ok(end) => self.receives.push(end),
-                    Err(unmatched) => self.unmatched.push(unmatched),
-                }
+                let Some((peer, sender)) = self.peer(at, transfer, ranks) else {
+                    return;
+                };
+                self.receives.push(Received {
+                    index: at.index,
+                    post: posted.unwrap_or(at).index,
+                    peer,
+                    sender,
+                    comm: transfer.comm,
+                    tag: transfer.tag,
+                });
             }
             Event::RecvPost { request } => {
                 if let Some(earlier) = self.posted.insert(request, at) {
-                    self.lose(earlier, UnmatchedCause::NoCompletion);
+                    self.lose(earlier, UnmatchedCause::NoCompletion, None);
                 }
             }
             Event::SendComplete { request } => {
@@ -123,7 +163,7 @@ impl PointToPoint {
             }
             Event::RequestCancelled { request } => {
                 if let Some(posted) = self.posted.remove(&request) {
-                    self.lose(posted, UnmatchedCause::Cancelled);
+                    self.lose(posted, UnmatchedCause::Cancelled, None);
                 } else if let Some(send) = self.started.remove(&request) {
                     self.cancelled.push(send);
                 }
@@ -132,41 +172,186 @@ impl PointToPoint {
         }
     }
 
-    pub(super) fn finish(&mut self) {
+    /// Returns the location and process of the other end. If the definitions do not contain it, the
+    /// end is lost, and a send no longer started.
+    fn peer(
+        &mut self,
+        at: Endpoint,
+        transfer: Transfer,
+        ranks: &Ranks<'_>,
+    ) -> Option<(LocationId, Process)> {
+        let peer = ranks.peer(at.location, transfer.comm, transfer.peer);
+        let found = peer.and_then(|peer| Some((peer, ranks.process(peer)?)));
+        if found.is_none() {
+            self.lose(at, UnmatchedCause::UnknownPeer, None);
+        }
+        found
+    }
+
+    /// Completes the location, which is that of `events`.
+    pub(super) fn finish(&mut self, id: LocationId, events: &Events) {
         let posted = std::mem::take(&mut self.posted);
         for end in posted.into_values() {
-            self.lose(end, UnmatchedCause::NoCompletion);
+            self.lose(end, UnmatchedCause::NoCompletion, None);
+        }
+        self.started = HashMap::new();
+        self.cancelled.sort_unstable();
+        // In descending order, so that the remaining indices stay valid.
+        while let Some(cancelled) = self.cancelled.pop() {
+            let send = self.sends.swap_remove(cancelled);
+            let end = endpoint(id, send.index, events);
+            self.lose(end, UnmatchedCause::Cancelled, Some(send.peer));
         }
     }
 
-    fn lose(&mut self, end: Endpoint, cause: UnmatchedCause) {
-        self.unmatched.push(Unmatched {
-            end,
-            cause,
-            peer: None,
-        });
+    fn lose(&mut self, end: Endpoint, cause: UnmatchedCause, peer: Option<LocationId>) {
+        self.unmatched.push(Unmatched { end, cause, peer });
+    }
+}
+
+/// Returns an event as an end of a communication.
+fn endpoint(location: LocationId, index: usize, events: &Events) -> Endpoint {
+    Endpoint {
+        time: events.time(index).unwrap_or_default(),
+        location,
+        index,
+    }
+}
+
+/// Pairs the sends and receives of all locations, which come in ascending order.
+///
+/// Processes are independent of each other, because both ends of a message know the receiving
+/// process.
+pub(super) fn pair(
+    all: Vec<(LocationId, PointToPoint)>,
+    trace: &Trace,
+    ranks: &Ranks<'_>,
+    found: &mut Messages,
+    job: &Job,
+) -> Result<()> {
+    let arriving = Arriving::of(&all, ranks, job)?;
+    let count = |of: fn(&PointToPoint) -> usize| all.iter().map(|it| of(&it.1)).sum::<usize>();
+    let most = count(|it| it.sends.len()).min(count(|it| it.receives.len()));
+    found.messages.reserve_exact(most);
+    let mut start = 0;
+    while start < ranks.count() {
+        let end = ranks.count().min(start + BATCH);
+        let parts = parallel::try_map(end - start, |number| {
+            job.check()?;
+            arriving.pair(start + number, &all, trace, job)
+        })?;
+        for (messages, unmatched) in parts {
+            found.messages.extend(messages);
+            found.unmatched.extend(unmatched);
+        }
+        start = end;
+    }
+    for (_, own) in all {
+        found.unmatched.extend(own.unmatched);
+    }
+    Ok(())
+}
+
+/// Sends and locations by receiving process.
+struct Arriving {
+    /// Each send as its place in the list of locations, and among the sends of the location.
+    sends: Vec<(u32, u32)>,
+    /// End of the sends to each process.
+    ends: Vec<usize>,
+    /// Processes with their locations, each as its place in the list of locations.
+    locations: Vec<(Process, u32)>,
+    /// Process of each place in the list of locations.
+    processes: Vec<Process>,
+}
+
+impl Arriving {
+    fn of(all: &[(LocationId, PointToPoint)], ranks: &Ranks<'_>, job: &Job) -> Result<Self> {
+        let mut ends = vec![0; ranks.count()];
+        for (_, own) in all {
+            job.check()?;
+            for send in &own.sends {
+                ends[send.receiver.index()] += 1;
+            }
+        }
+        // The counts become the place of the next send to each process, and that becomes the end.
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut sends = vec![(0, 0); total];
+        for ((_, own), location) in all.iter().zip(0..) {
+            job.check()?;
+            for (send, number) in own.sends.iter().zip(0..) {
+                let next = &mut ends[send.receiver.index()];
+                sends[*next] = (location, number);
+                *next += 1;
+            }
+        }
+        let processes = all.iter().map(|it| ranks.process(it.0));
+        let processes: Vec<Process> = processes.map(Option::unwrap_or_default).collect();
+        let mut locations: Vec<(Process, u32)> = processes.iter().copied().zip(0..).collect();
+        locations.sort_unstable();
+        Ok(Arriving {
+            sends,
+            ends,
+            locations,
+            processes,
+        })
     }
 
-    pub(super) fn pair(mut self, trace: &Trace, found: &mut Messages, job: &Job) -> Result<()> {
-        self.cancelled.sort_unstable();
-        while let Some(cancelled) = self.cancelled.pop() {
-            // In descending order, so that the remaining indices stay valid.
-            let send = self.sends.swap_remove(cancelled);
-            let (end, cause) = (send.end, UnmatchedCause::Cancelled);
-            found.unmatched.push(Unmatched {
+    /// Pairs the messages that a process receives.
+    fn pair(
+        &self,
+        process: usize,
+        all: &[(LocationId, PointToPoint)],
+        trace: &Trace,
+        job: &Job,
+    ) -> Result<(Vec<Message>, Vec<Unmatched>)> {
+        let start = process.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let own = &self.sends[start..self.ends[process]];
+        let from = self.locations.partition_point(|it| it.0.index() < process);
+        let to = self.locations.partition_point(|it| it.0.index() <= process);
+        let locations = self.locations[from..to]
+            .iter()
+            .map(|it| &all[it.1 as usize]);
+        let events = |id: LocationId| &trace.events()[id.index()];
+        let mut sends = Vec::with_capacity(own.len());
+        for (place, number) in own {
+            let (id, of) = &all[*place as usize];
+            let send = of.sends[*number as usize];
+            let end = endpoint(*id, send.index, events(*id));
+            sends.push(End {
+                key: Key {
+                    comm: send.comm,
+                    sender: self.processes[*place as usize],
+                    tag: send.tag,
+                },
+                order: end,
                 end,
-                cause,
-                peer: Some(send.peer),
+                peer: send.peer,
+                bytes: send.bytes,
             });
         }
-        job.sort_by(&mut self.sends, Ord::cmp)?;
-        job.sort_by(&mut self.receives, Ord::cmp)?;
-        let (mut sends, mut receives) = (
-            self.sends.iter().peekable(),
-            self.receives.iter().peekable(),
-        );
-        let most = sends.len().min(receives.len());
-        found.messages.reserve_exact(most);
+        let count = locations.clone().map(|(_, own)| own.receives.len()).sum();
+        let mut receives = Vec::with_capacity(count);
+        for (id, of) in locations {
+            receives.extend(of.receives.iter().map(|receive| End {
+                key: Key {
+                    comm: receive.comm,
+                    sender: receive.sender,
+                    tag: receive.tag,
+                },
+                order: endpoint(*id, receive.post, events(*id)),
+                end: endpoint(*id, receive.index, events(*id)),
+                peer: receive.peer,
+                bytes: 0,
+            }));
+        }
+        job.sort_by(&mut sends, Ord::cmp)?;
+        job.sort_by(&mut receives, Ord::cmp)?;
+        let mut messages = Vec::with_capacity(sends.len().min(receives.len()));
+        let mut unmatched = Vec::new();
+        let (mut sends, mut receives) = (sends.iter().peekable(), receives.iter().peekable());
         let mut checks = job.checks();
         loop {
             checks.next(1)?;
@@ -179,67 +364,38 @@ impl PointToPoint {
             let send = sends.next_if(|_| order.is_le());
             let receive = receives.next_if(|_| order.is_ge());
             match (send, receive) {
-                (Some(send), Some(receive)) => found.messages.push(Message {
+                (Some(send), Some(receive)) => messages.push(Message {
                     sender: send.end,
                     receiver: receive.end,
                     comm: send.key.comm,
                     tag: send.key.tag,
                     bytes: send.bytes,
                 }),
-                (Some(send), None) => alone(send, UnmatchedCause::NoReceive, trace, found),
-                (None, Some(receive)) => alone(receive, UnmatchedCause::NoSend, trace, found),
+                (Some(send), None) => unmatched.push(alone(send, UnmatchedCause::NoReceive, trace)),
+                (None, Some(receive)) => {
+                    unmatched.push(alone(receive, UnmatchedCause::NoSend, trace));
+                }
                 (None, None) => break,
             }
         }
-        found.unmatched.append(&mut self.unmatched);
-        Ok(())
+        Ok((messages, unmatched))
     }
 }
 
-fn alone(end: &End, cause: UnmatchedCause, trace: &Trace, found: &mut Messages) {
+fn alone(end: &End, cause: UnmatchedCause, trace: &Trace) -> Unmatched {
     let cause = if is_absent(trace, end.peer) {
         UnmatchedCause::PeerAbsent
     } else {
         cause
     };
-    found.unmatched.push(Unmatched {
+    Unmatched {
         end: end.end,
         cause,
         peer: Some(end.peer),
-    });
+    }
 }
 
 fn is_absent(trace: &Trace, location: LocationId) -> bool {
     let events = trace.events().get(location.index());
     events.is_none_or(|events| events.is_absent())
-}
-
-fn end(
-    at: Endpoint,
-    order: Endpoint,
-    transfer: Transfer,
-    ranks: &Ranks<'_>,
-    sides: impl FnOnce(Process) -> (Process, Process),
-) -> std::result::Result<End, Unmatched> {
-    let Some(peer) = ranks.peer(at.location, transfer.comm, transfer.peer) else {
-        let cause = UnmatchedCause::UnknownPeer;
-        return Err(Unmatched {
-            end: at,
-            cause,
-            peer: None,
-        });
-    };
-    let (sender, receiver) = sides(ranks.process(peer));
-    Ok(End {
-        key: Key {
-            comm: transfer.comm,
-            sender,
-            receiver,
-            tag: transfer.tag,
-        },
-        order,
-        end: at,
-        peer,
-        bytes: transfer.bytes,
-    })
 }

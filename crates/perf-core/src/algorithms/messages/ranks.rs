@@ -11,48 +11,72 @@ use std::collections::HashMap;
 pub(super) struct Ranks<'a> {
     /// Definitions of the trace.
     definitions: &'a Definitions,
+    /// Process of each location.
+    processes: Vec<Process>,
     /// Processes of the first group of each inter-communicator.
     first_sides: HashMap<CommId, Vec<Process>>,
+    /// Number of processes.
+    count: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Process {
-    /// Process of a location group.
-    Group(LocationGroupId),
-    /// Location outside of any process.
-    Alone(LocationId),
-}
+/// Process by its number: a location group, or a location outside of any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Process(u32);
 
-pub(super) fn process(system: &SystemTree, location: LocationId) -> Process {
-    match system.process(location) {
-        Some(group) => Process::Group(group),
-        None => Process::Alone(location),
+impl Process {
+    /// Returns the number of the process, which is below [`Ranks::count`].
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
     }
+}
+
+/// Returns the process of each location, and the number of processes.
+fn processes(system: &SystemTree) -> (Vec<Process>, usize) {
+    let mut groups: HashMap<LocationGroupId, Process> = HashMap::new();
+    let mut count = 0;
+    let mut next = || {
+        count += 1;
+        Process(count - 1)
+    };
+    let processes = system.location_ids().map(|id| match system.process(id) {
+        Some(group) => *groups.entry(group).or_insert_with(&mut next),
+        None => next(),
+    });
+    (processes.collect(), count as usize)
 }
 
 impl<'a> Ranks<'a> {
     pub(super) fn new(definitions: &'a Definitions) -> Self {
-        let mut first_sides = HashMap::new();
+        let (processes, count) = processes(&definitions.system);
+        let mut ranks = Ranks {
+            definitions,
+            processes,
+            first_sides: HashMap::new(),
+            count,
+        };
         for (index, comm) in definitions.comms.iter().enumerate() {
             if let (Members::Between(first, _), Some(id)) =
                 (&comm.members, CommId::from_index(index))
             {
                 let known = first.iter().flatten();
                 let mut side: Vec<Process> = known
-                    .map(|location| process(&definitions.system, *location))
+                    .filter_map(|location| ranks.process(*location))
                     .collect();
                 side.sort_unstable();
-                first_sides.insert(id, side);
+                ranks.first_sides.insert(id, side);
             }
         }
-        Ranks {
-            definitions,
-            first_sides,
-        }
+        ranks
     }
 
-    pub(super) fn process(&self, location: LocationId) -> Process {
-        process(&self.definitions.system, location)
+    /// Returns the number of processes.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the process of a location, or `None` if the definitions do not contain the location.
+    pub(super) fn process(&self, location: LocationId) -> Option<Process> {
+        self.processes.get(location.index()).copied()
     }
 
     /// Returns the location of `rank` in `comm` as seen from `from`, or `None` if the definitions
@@ -64,7 +88,7 @@ impl<'a> Ranks<'a> {
             Members::Own => (rank == 0).then_some(from),
             Members::Between(first, second) => {
                 let side = self.first_sides.get(&comm)?;
-                let in_first = side.binary_search(&self.process(from)).is_ok();
+                let in_first = side.binary_search(&self.process(from)?).is_ok();
                 let other = if in_first { second } else { first };
                 other.get(rank).copied().flatten()
             }

@@ -24,6 +24,7 @@ pub struct RemoteAccess {
     pub bytes: u64,
 }
 
+/// Remote accesses of one location, and of all locations once they are merged.
 #[derive(Debug, Default)]
 pub(super) struct Remote {
     /// Completed accesses.
@@ -43,8 +44,10 @@ impl Remote {
         }
     }
 
-    pub(super) fn start(&mut self) {
-        self.open.clear();
+    /// Adds the accesses of another location.
+    pub(super) fn append(&mut self, mut other: Remote) {
+        self.accesses.append(&mut other.accesses);
+        self.unmatched.append(&mut other.unmatched);
     }
 
     pub(super) fn event(&mut self, at: Endpoint, event: Event<'_>, ranks: &Ranks<'_>) {

@@ -1,0 +1,196 @@
+//! Exclusive times of ranks and threads by call path, and their comparison with peers.
+
+use crate::Result;
+use crate::activity::Activities;
+use crate::waits::Pattern;
+use crate::whatif::{Change, WhatIf};
+use perf_core::{CallPathId, Job, LocationGroupId, LocationId, LocationKind};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Locations that are held up by a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum HeldUpBy {
+    /// A rank that waits for another one.
+    Rank,
+    /// A thread that waits for another one of its process.
+    Thread,
+    /// An accelerator that waits for its host.
+    Host,
+    /// A host or stream that waits for an accelerator.
+    Device,
+}
+
+impl HeldUpBy {
+    /// Returns the kind of delay behind a wait state.
+    pub(super) fn of(pattern: Pattern) -> Self {
+        match pattern {
+            Pattern::TeamBarrierWait | Pattern::IdleThread | Pattern::LockContention => {
+                HeldUpBy::Thread
+            }
+            Pattern::HostWait | Pattern::StreamWait => HeldUpBy::Device,
+            Pattern::DeviceIdle => HeldUpBy::Host,
+            _ => HeldUpBy::Rank,
+        }
+    }
+}
+
+/// Exclusive times of each thread by call path, in ticks.
+pub(super) struct Times<'a> {
+    activities: &'a Activities,
+    /// Ranks with calls, ascending.
+    ranks: Vec<LocationId>,
+    times: BTreeMap<LocationId, Vec<u64>>,
+    /// Ascending times of all ranks in the call paths that were asked for.
+    of_paths: RefCell<BTreeMap<CallPathId, Rc<[f64]>>>,
+}
+
+impl<'a> Times<'a> {
+    /// Sums the times of all locations with calls.
+    pub(super) fn of(activities: &'a Activities, whatif: &WhatIf<'_>, job: &Job) -> Result<Self> {
+        let all = (0..).map(LocationId).zip(activities.locations());
+        let with_calls = all.filter(|(_, own)| !own.calls.is_empty());
+        let locations: Vec<LocationId> = with_calls.map(|it| it.0).collect();
+        let times = whatif.path_times(&locations, job)?;
+        let mut ranks = Change::ranks(activities);
+        ranks.retain(|rank| locations.binary_search(rank).is_ok());
+        ranks.sort_unstable();
+        Ok(Times {
+            activities,
+            ranks,
+            times: locations.into_iter().zip(times).collect(),
+            of_paths: RefCell::default(),
+        })
+    }
+
+    /// Returns the threads of a process.
+    pub(super) fn threads(&self, process: Option<LocationGroupId>) -> Vec<LocationId> {
+        let system = &self.activities.definitions().system;
+        let threads = self.times.keys().copied();
+        threads
+            .filter(|it| system.process(*it) == process)
+            .collect()
+    }
+
+    /// Returns `true` for a stream of an accelerator.
+    pub(super) fn is_stream(&self, location: LocationId) -> bool {
+        let location = self.activities.definitions().system.location(location);
+        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
+    }
+
+    /// Returns the peers of a location, without itself.
+    fn peers(&self, location: LocationId, by: HeldUpBy) -> Vec<LocationId> {
+        let system = &self.activities.definitions().system;
+        let others = self.times.keys().copied().filter(|it| *it != location);
+        match by {
+            HeldUpBy::Thread => others
+                .filter(|it| !self.is_stream(*it))
+                .filter(|it| system.process(*it) == system.process(location))
+                .collect(),
+            _ if self.is_stream(location) => {
+                let name = |it: LocationId| system.location(it).map(|it| &it.name);
+                others.filter(|it| name(*it) == name(location)).collect()
+            }
+            _ => others
+                .filter(|it| self.ranks.binary_search(it).is_ok())
+                .collect(),
+        }
+    }
+
+    /// Returns the time of a location in a call path, the median of its peers, and their number. Threads of a process
+    /// have different call paths: their time in the function counts.
+    pub(super) fn own_and_peers(
+        &self,
+        location: LocationId,
+        path: Option<CallPathId>,
+        by: HeldUpBy,
+    ) -> (f64, f64, usize) {
+        let is_thread = by == HeldUpBy::Thread;
+        if let (false, false, Some(path)) = (is_thread, self.is_stream(location), path) {
+            return self.own_and_ranks(location, path);
+        }
+        let paths = self.activities.paths().paths();
+        let function = path
+            .and_then(|path| paths.get(path.index()))
+            .map(|it| it.region);
+        let time = |location: &LocationId| match (self.times.get(location), function) {
+            (Some(times), Some(function)) if is_thread => {
+                let own = paths
+                    .iter()
+                    .zip(times)
+                    .filter(|(it, _)| it.region == function);
+                own.map(|(_, ticks)| *ticks as f64).sum()
+            }
+            _ => path.map_or(0, |path| self.ticks(*location, path)) as f64,
+        };
+        let mut others: Vec<f64> = self.peers(location, by).iter().map(time).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or_default();
+        (time(&location), median, others.len())
+    }
+
+    /// Returns the same for a call path of ranks, whose times are sorted once for all of them.
+    fn own_and_ranks(&self, location: LocationId, path: CallPathId) -> (f64, f64, usize) {
+        let own = self.ticks(location, path) as f64;
+        let mut of_paths = self.of_paths.borrow_mut();
+        let all = of_paths.entry(path).or_insert_with(|| {
+            let mut times: Vec<f64> = self.of_ranks(path).map(|it| it.1).collect();
+            times.sort_by(f64::total_cmp);
+            times.into()
+        });
+        let is_among = self.ranks.binary_search(&location).is_ok();
+        let count = all.len() - usize::from(is_among);
+        let half = count / 2;
+        // The list without the time of the location itself.
+        let place = all.partition_point(|time| *time < own);
+        let skips = is_among && place <= half;
+        let median = all.get(half + usize::from(skips)).copied();
+        (own, median.unwrap_or_default(), count)
+    }
+}
+
+impl Times<'_> {
+    /// Returns the time of each rank in a call path.
+    pub(super) fn of_ranks(
+        &self,
+        path: CallPathId,
+    ) -> impl Iterator<Item = (LocationId, f64)> + '_ {
+        self.ranks
+            .iter()
+            .map(move |rank| (*rank, self.ticks(*rank, path) as f64))
+    }
+
+    /// Returns the time of a location in a call path, in ticks.
+    pub(super) fn ticks(&self, location: LocationId, path: CallPathId) -> u64 {
+        let times = self.times.get(&location);
+        let own = times.and_then(|times| times.get(path.index()).copied());
+        own.unwrap_or_default()
+    }
+
+    /// Returns the ranks that take long in a call path: more than half way from the mean to the maximum. Few ranks that
+    /// are never in the call path have another role, such as that of a master, and do not count.
+    pub(super) fn slow(&self, path: CallPathId) -> Vec<LocationId> {
+        let mut times: Vec<(LocationId, f64)> = self.of_ranks(path).collect();
+        let inside = times.iter().filter(|it| it.1 > 0.0).count();
+        if 2 * inside > times.len() {
+            times.retain(|it| it.1 > 0.0);
+        }
+        let mean = times.iter().map(|it| it.1).sum::<f64>() / times.len().max(1) as f64;
+        let most = times.iter().map(|it| it.1).fold(0.0, f64::max);
+        let limit = mean + (most - mean) / 2.0;
+        let slow = times.into_iter().filter(|it| it.1 > limit);
+        slow.map(|it| it.0).collect()
+    }
+
+    /// Returns the mean time of some ranks in a call path, and the median of all others.
+    pub(super) fn slow_and_others(&self, path: CallPathId, slow: &[LocationId]) -> (f64, f64) {
+        let (inside, others): (Vec<_>, Vec<_>) =
+            self.of_ranks(path).partition(|it| slow.contains(&it.0));
+        let sum: f64 = inside.iter().map(|it| it.1).sum();
+        let mut others: Vec<f64> = others.into_iter().map(|it| it.1).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or_default();
+        (sum / inside.len().max(1) as f64, median)
+    }
+}
