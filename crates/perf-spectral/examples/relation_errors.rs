@@ -5,7 +5,7 @@
 //! cargo run --release -p perf-spectral --example relation_errors
 //! ```
 
-#[path = "../tests/spectral/smooth_views.rs"]
+#[path = "../tests/spectral/relations/smooth_views.rs"]
 mod smooth_views;
 
 use smooth_views::{counts, relations};

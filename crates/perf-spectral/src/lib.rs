@@ -111,39 +111,30 @@
 #![doc(html_root_url = "../")]
 
 mod axes;
-mod energy;
+mod correlation;
 mod error;
-mod extremes;
 mod fft;
 mod filter;
 mod grids;
-mod kinship;
-mod pairs;
-mod params;
-mod phase_null;
 mod profile;
-mod rank;
 mod real;
-mod reference;
 mod relations;
+mod significance;
 mod spectra;
-mod surrogate;
 mod table;
 
 pub use axes::AxisPower;
+pub use correlation::{
+    Bound, CheckedRank, Correlation, Match, PairMatch, Peak, RankParams, Ranking, Reference, Score,
+    TOLERANCE,
+};
 pub use error::{Error, Result};
-pub use extremes::Peak;
 pub use fft::{Scratch, Transform};
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
 pub use grids::{Assignment, CheckedGrids, GridCandidate, GridParams, GridVerdict, Grids};
-pub use kinship::Kinship;
-pub use pairs::PairMatch;
-pub use params::{CheckedRank, RankParams, Score};
 pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
-pub use rank::{Match, Ranking};
 pub use real::Real;
-pub use reference::{Bound, Correlation, Reference, TOLERANCE};
-pub use relations::{CheckedRelations, Relation, RelationParams, Relations};
+pub use relations::{CheckedRelations, Kinship, Relation, RelationParams, Relations};
+pub use significance::{CheckedNull, Confidence, NullParams};
 pub use spectra::{Spectra, SpectraBuilder, View};
-pub use surrogate::{CheckedNull, Confidence, NullParams};
 pub use table::ViewNames;

@@ -1,11 +1,11 @@
 //! [`Real`]: the floating-point types of spectra.
 
+use crate::correlation::{Product, Sums};
 use crate::fft::compiled::Compiled;
 use crate::fft::kernel::real_forward::RealForwardWork;
 use crate::fft::line::{Line, LineSpace};
 use crate::fft::packing::real_axis;
 use crate::fft::transpose::{Turning, turn_f32, turn_f64};
-use crate::reference::{Product, Sums};
 use pulp::{Arch, Simd};
 use std::fmt::Debug;
 
@@ -20,10 +20,10 @@ impl Real for f32 {}
 
 pub(crate) mod kernel {
     use super::{Debug, Simd};
+    use crate::correlation::{Product, Sums};
     use crate::fft::kernel::real_forward::RealForwardWork;
     use crate::fft::line::{Line, LineSpace};
     use crate::fft::transpose::Turning;
-    use crate::reference::{Product, Sums};
 
     /// Operations that the transforms need on numbers and on vectors of them.
     pub trait Kernel:

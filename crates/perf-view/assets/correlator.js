@@ -1,132 +1,17 @@
 "use strict";
 // Filtered circular cross correlation of fields on a periodic grid, by the rules of `perfkit correlate`.
-perfkit.correlator = (dims, fields, tolerance) => {
-  const TIE = 1e-9, NOTHING = 1e-12;
-  const size = dims.reduce((product, len) => product * len, 1);
-  const strides = dims.map((_, at) => dims.slice(at + 1).reduce((product, len) => product * len, 1));
-  const along = (cell, axis) => Math.floor(cell / strides[axis]) % dims[axis];
-  const signed = (k, len) => (2 * k > len ? k - len : k);
-  // Squared torus norm of each shift.
-  const norms = new Float64Array(size);
-  for (let cell = 0; cell < size; cell++) norms[cell] = dims.reduce((sum, len, axis) => sum + signed(along(cell, axis), len) ** 2, 0);
-
-  const factor = (len) => {
-    if (len % 4 === 0) return 4;
-    for (let prime = 2; prime * prime <= len; prime++) if (len % prime === 0) return prime;
-    return len;
-  };
-  // A plan for lines of a length: the order in which they are read, and a stage for each factor.
-  const plans = new Map();
-  const planned = (len) => {
-    if (plans.has(len)) return plans.get(len);
-    const factors = [];
-    for (let rest = len; rest > 1; rest /= factors.at(-1)) factors.push(factor(rest));
-    // Entries with the same remainder come together, level by level.
-    const ordered = (from, step, count, level) =>
-      count === 1 ? [from] : Array.from({ length: factors[level] }, (_, j) =>
-        ordered(from + j * step, step * factors[level], count / factors[level], level + 1)).flat();
-    const turn = (of) => Float64Array.from({ length: len }, (_, at) => of((2 * Math.PI * at) / len));
-    const plan = { order: Int32Array.from(ordered(0, 1, len, 0)), stages: factors.reverse(), cos: turn(Math.cos), sin: turn(Math.sin),
-      re: new Float64Array(len), im: new Float64Array(len), spare: new Float64Array(2 * len) };
-    plans.set(len, plan);
-    return plan;
-  };
-  // Mixed radix, decimation in time: from the buffers of the plan into themselves.
-  const line = (plan, sign) => {
-    const { re, im, cos, sin, spare, stages } = plan, len = re.length;
-    let m = 1;
-    for (const p of stages) {
-      const turn = len / (m * p);
-      for (let k = 0; k < m; k++) {
-        const [w1, w2, w3] = [k * turn, 2 * k * turn, 3 * k * turn];
-        if (p === 2) {
-          const c = cos[w1], s = sign * sin[w1];
-          for (let a = k; a < len; a += 2 * m) {
-            const b = a + m, x = re[b] * c - im[b] * s, y = re[b] * s + im[b] * c;
-            re[b] = re[a] - x; im[b] = im[a] - y;
-            re[a] += x; im[a] += y;
-          }
-        } else if (p === 4) {
-          const c1 = cos[w1], s1 = sign * sin[w1], c2 = cos[w2], s2 = sign * sin[w2], c3 = cos[w3], s3 = sign * sin[w3];
-          for (let a = k; a < len; a += 4 * m) {
-            const b = a + m, c = b + m, d = c + m;
-            const xb = re[b] * c1 - im[b] * s1, yb = re[b] * s1 + im[b] * c1;
-            const xc = re[c] * c2 - im[c] * s2, yc = re[c] * s2 + im[c] * c2;
-            const xd = re[d] * c3 - im[d] * s3, yd = re[d] * s3 + im[d] * c3;
-            const pr = re[a] + xc, pi = im[a] + yc, qr = re[a] - xc, qi = im[a] - yc;
-            const rr = xb + xd, ri = yb + yd, tr = -sign * (yb - yd), ti = sign * (xb - xd);
-            re[a] = pr + rr; im[a] = pi + ri;
-            re[b] = qr + tr; im[b] = qi + ti;
-            re[c] = pr - rr; im[c] = pi - ri;
-            re[d] = qr - tr; im[d] = qi - ti;
-          }
-        } else {
-          for (let a = k; a < len; a += p * m) {
-            for (let j = 0; j < p; j++) {
-              const at = a + j * m, w = j * w1, c = cos[w], s = sign * sin[w];
-              spare[2 * j] = re[at] * c - im[at] * s;
-              spare[2 * j + 1] = re[at] * s + im[at] * c;
-            }
-            for (let q = 0; q < p; q++) {
-              let x = 0, y = 0;
-              for (let j = 0; j < p; j++) {
-                const w = (j * q * m * turn) % len, c = cos[w], s = sign * sin[w];
-                x += spare[2 * j] * c - spare[2 * j + 1] * s;
-                y += spare[2 * j] * s + spare[2 * j + 1] * c;
-              }
-              re[a + q * m] = x;
-              im[a + q * m] = y;
-            }
-          }
-        }
-      }
-      m *= p;
-    }
-  };
-  const transform = (re, im, sign) => dims.forEach((len, axis) => {
-    if (len === 1) return;
-    const plan = planned(len), { order } = plan, step = strides[axis], own = plan.re, other = plan.im;
-    for (let block = 0; block < size; block += len * step) for (let cell = block; cell < block + step; cell++) {
-      for (let at = 0; at < len; at++) {
-        const from = cell + order[at] * step;
-        own[at] = re[from];
-        other[at] = im[from];
-      }
-      line(plan, sign);
-      for (let at = 0, to = cell; at < len; at++, to += step) {
-        re[to] = own[at];
-        im[to] = other[at];
-      }
-    }
-  });
-
-  const spectra = new Map();
-  const spectrum = (view) => {
-    if (!spectra.has(view)) {
-      const re = Float64Array.from(fields[view]), im = new Float64Array(size);
-      const mean = re.reduce((sum, value) => sum + value, 0) / size;
-      let square = 0;
-      for (let cell = 0; cell < size; cell++) {
-        square += re[cell] ** 2;
-        re[cell] -= mean;
-      }
-      transform(re, im, -1);
-      spectra.set(view, { re, im, square });
-    }
-    return spectra.get(view);
-  };
+perfkit.correlator = (waves, tolerance) => {
+  // Equal magnitudes differ by the rounding of coded views.
+  const TIE = 1e-6, NOTHING = 1e-12;
+  const { dims, size, strides, along, signed, norms, opposite, half, isPair, shares, transform, inverse } = waves;
   const weightsOf = (f) => {
-    const weights = new Float64Array(size);
-    for (let cell = 1; cell < size; cell++) {
-      let sum = 0;
-      for (let axis = 0; axis < dims.length; axis++) sum += f[axis] * signed(along(cell, axis), dims[axis]) ** 2;
-      weights[cell] = sum / norms[cell];
-    }
+    const weights = new Float64Array(half.length);
+    dims.forEach((_, axis) => shares[axis].forEach((share, at) => (weights[at] += f[axis] * share)));
     return weights;
   };
-  const powerOf = ({ re, im, square }, weights) => {
-    let power = 0;
-    for (let cell = 0; cell < size; cell++) power += weights[cell] * (re[cell] ** 2 + im[cell] ** 2);
+  // Power that a filter passes; 0 if it is rounding error.
+  const powerOf = ({ energies, square }, f) => {
+    const power = energies.reduce((sum, energy, axis) => sum + f[axis] * energy, 0);
     return power / size <= NOTHING * square ? 0 : power;
   };
 
@@ -170,51 +55,116 @@ perfkit.correlator = (dims, fields, tolerance) => {
     return best ? best[2] : 0;
   };
 
-  const rank = (reference, f) => {
-    const weights = weightsOf(f), own = spectrum(reference), power = powerOf(own, weights);
-    const found = [];
-    const [re, im, r] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
-    const views = fields.map((_, at) => at).filter((view) => view !== reference);
-    const take = (view, values, norm) => {
-      for (let cell = 0; cell < size; cell++) r[cell] = Math.max(-1, Math.min(1, values[cell] / norm));
-      const at = peak(r);
-      found.push({ view, r: r[at], shift: dims.map((len, axis) => signed(along(at, axis), len)), unshifted: r[0] });
-    };
-    const varying = [];
-    for (const view of views) {
-      const norm = Math.sqrt(power * powerOf(spectrum(view), weights));
-      if (norm > 0) varying.push([view, norm]);
-      else found.push({ view, r: 0, shift: dims.map(() => 0), unshifted: 0 });
-    }
-    // Correlations are real, so two of them share a transform.
-    for (let pair = 0; pair < varying.length; pair += 2) {
-      const [[one, norm], other] = [varying[pair], varying[pair + 1]];
-      const [b, c] = [spectrum(one), other ? spectrum(other[0]) : null];
-      for (let cell = 0; cell < size; cell++) {
-        const [x, y, w] = [own.re[cell], own.im[cell], weights[cell]];
-        re[cell] = w * (x * b.re[cell] + y * b.im[cell]);
-        im[cell] = w * (x * b.im[cell] - y * b.re[cell]);
-        if (!c) continue;
-        re[cell] -= w * (x * c.im[cell] - y * c.re[cell]);
-        im[cell] += w * (x * c.re[cell] + y * c.im[cell]);
-      }
-      transform(re, im, 1);
-      take(one, re, norm);
-      if (other) take(other[0], im, other[1]);
-    }
-    return found.sort((one, other) => Math.abs(other.r) - Math.abs(one.r) || one.view - other.view);
-  };
-
-  const filtered = (view, f) => {
-    const weights = weightsOf(f), own = spectrum(view);
-    const [re, im] = [new Float64Array(size), new Float64Array(size)];
-    if (!powerOf(own, weights)) return re;
-    for (let cell = 0; cell < size; cell++) {
-      const w = Math.sqrt(weights[cell]) / size;
-      [re[cell], im[cell]] = [w * own.re[cell], w * own.im[cell]];
+  const [re, im] = [new Float64Array(size), new Float64Array(size)];
+  // Correlations of one view, or of two: they are real, so two of them share a transform.
+  const correlate = (product, one, other) => {
+    const { re: b, im: bi } = one, { re: c, im: ci } = other ?? one, both = other ? 1 : 0;
+    re[0] = im[0] = 0;
+    for (let at = 0; at < half.length; at++) {
+      const x = product.re[at], y = product.im[at], cell = half[at], there = opposite[cell];
+      const br = x * b[at] + y * bi[at], bj = x * bi[at] - y * b[at];
+      const cr = both * (x * c[at] + y * ci[at]), cj = both * (x * ci[at] - y * c[at]);
+      re[there] = br + cj; im[there] = cr - bj;
+      re[cell] = br - cj; im[cell] = bj + cr;
     }
     transform(re, im, 1);
-    return re;
   };
-  return { rank, filtered };
+  const largest = (values) => {
+    let [high, low] = [0, 0];
+    for (let cell = 0; cell < size; cell++) {
+      if (values[cell] > high) high = values[cell];
+      else if (values[cell] < low) low = values[cell];
+    }
+    return Math.max(high, -low);
+  };
+
+  // The `top` views of a list that correlate most with a spectrum, of `count` that vary. Transforms are saved where the sum of all
+  // magnitudes shows that a view cannot be among them.
+  const rank = (own, f, views, spectrum, top) => {
+    const weights = weightsOf(f), power = powerOf(own, f);
+    const times = (values, of) => Float64Array.from(values, (value, at) => of(at) * weights[at] * value);
+    const product = { re: times(own.re, () => 1), im: times(own.im, () => 1) };
+    const both = { re: times(own.re, (at) => 1 + isPair[at]), im: times(own.im, (at) => 1 + isPair[at]) };
+    const magnitude = times(own.magnitude, (at) => 1 + isPair[at]);
+    const open = [];
+    for (const view of views) {
+      const other = spectrum(view), norm = Math.sqrt(power * powerOf(other, f));
+      if (!(norm > 0)) continue;
+      const { re: x, im: y, magnitude: size } = other;
+      let [bound, zero] = [0, 0];
+      for (let at = 0; at < half.length; at++) {
+        bound += magnitude[at] * size[at];
+        zero += both.re[at] * x[at] + both.im[at] * y[at];
+      }
+      open.push({ view, norm, bound: bound / norm, most: Math.abs(zero) / norm });
+    }
+    const count = open.length;
+    const leading = (key) => open.map((entry) => entry[key]).sort((one, other) => other - one)[top - 1] ?? 0;
+    const spare = 1 - tolerance;
+    let least = leading("most") * spare - TIE;
+    open.sort((one, other) => other.bound - one.bound || one.view - other.view);
+    for (let at = 0; at < open.length; at += 2) {
+      if (at % 256 === 0 && at) least = Math.max(least, leading("most") * spare - TIE);
+      if (open[at].bound < least) {
+        open.length = at;
+        break;
+      }
+      const [one, other] = [open[at], open[at + 1]];
+      correlate(product, spectrum(one.view), other && spectrum(other.view));
+      one.most = largest(re) / one.norm;
+      if (other) other.most = largest(im) / other.norm;
+    }
+    // The reported correlation is at most the largest one, and less by at most the tolerance.
+    open.sort((one, other) => other.most - one.most || one.view - other.view);
+    const found = [], r = new Float64Array(size);
+    for (const { view, norm, most } of open) {
+      if (found.length >= top && Math.abs(found[top - 1].r) > most + TIE) break;
+      correlate(product, spectrum(view));
+      for (let cell = 0; cell < size; cell++) r[cell] = Math.max(-1, Math.min(1, re[cell] / norm));
+      const at = peak(r);
+      found.push({ view, r: r[at], shift: dims.map((len, axis) => signed(along(at, axis), len)), unshifted: r[0] });
+      found.sort((one, other) => Math.abs(other.r) - Math.abs(one.r) || one.view - other.view);
+    }
+    return { found: found.slice(0, top).filter(({ r }) => r !== 0), count };
+  };
+
+  // Upper bound of the probability that a view of the same magnitudes and random phases correlates as strongly, by the Chernoff bound
+  // of `perf_spectral`: at one shift, and by the union bound at any.
+  const polynomial = (x, coefficients) => coefficients.reduceRight((sum, c) => sum * x + c, 0);
+  const logI0 = (x) => {
+    if (x < 3.75) return Math.log(polynomial((x / 3.75) ** 2, [1, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813]));
+    const scaled = polynomial(3.75 / x, [0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537, -0.01647633, 0.00392377]);
+    return x + Math.log(scaled) - 0.5 * Math.log(x);
+  };
+  const logCosh = (x) => x + Math.log1p(Math.exp(-2 * x)) - Math.LN2;
+  const chance = (own, other, f, r) => {
+    const weights = weightsOf(f);
+    const norm = Math.sqrt(powerOf(own, f) * powerOf(other, f));
+    const [waves, signs] = [[], []];
+    for (let place = 0; place < half.length; place++) {
+      const c = (weights[place] * own.magnitude[place] * other.magnitude[place]) / norm;
+      if (c > 0) (isPair[place] ? waves : signs).push((1 + isPair[place]) * c);
+    }
+    // Smaller terms are replaced by equal ones, which keeps the bound.
+    waves.sort((one, two) => two - one);
+    const rest = waves.splice(32), mean = Math.sqrt(rest.reduce((sum, c) => sum + c * c, 0) / Math.max(1, rest.length));
+    const logarithm = (t) => waves.reduce((sum, c) => sum + logI0(c * t), rest.length * logI0(mean * t)) + signs.reduce((sum, c) => sum + logCosh(c * t), 0);
+    // The exponent is convex in t: its minimum by the golden section over powers.
+    const exponent = (power) => logarithm(Math.exp(power)) - Math.abs(r) * Math.exp(power);
+    const GOLDEN = (Math.sqrt(5) - 1) / 2;
+    let [low, high] = [-5, 28];
+    for (let step = 0; step < 48; step++) {
+      const [a, b] = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)];
+      if (exponent(a) < exponent(b)) high = b;
+      else low = a;
+    }
+    const single = Math.min(1, 2 * Math.exp(exponent((low + high) / 2)));
+    return { single, any: Math.min(1, size * single) };
+  };
+
+  const filtered = (own, f) => {
+    const weights = weightsOf(f);
+    return powerOf(own, f) ? inverse(own, weights.map(Math.sqrt)) : new Float64Array(size);
+  };
+  return { rank, chance, filtered };
 };

@@ -4,12 +4,16 @@ perfkit.view("topology", (section, data) => {
   const find = (name) => section.querySelector(name);
   const axes = data.axes.map(([name, len, block, all]) => ({ name, len, block, all, low: 0, high: len - 1, role: "mean" }));
   const unpack = ([low, high, text]) => ({ low, high, bytes: perfkit.bytes(text) });
-  // Exact values, if the page correlates them: 24 bits a cell.
-  const held = data.fields ? perfkit.bytes(data.fields.held) : null;
-  const exact = (data.fields?.values ?? []).map(([low, high, text]) => {
-    const bytes = perfkit.bytes(text), step = (high - low) / 16777215;
-    return Float64Array.from({ length: bytes.length / 3 }, (_, at) => low + step * (bytes[3 * at] + 256 * bytes[3 * at + 1] + 65536 * bytes[3 * at + 2]));
-  });
+  // Names come with the part that they share with the one before.
+  const names = (coded) => {
+    let last = "";
+    return coded.map(([shared, rest]) => (last = last.slice(0, shared) + rest));
+  };
+  const cellNames = names(data.names);
+  // With values, the page correlates any reference itself.
+  const waveSet = data.fields ? perfkit.waves(axes.map((axis) => axis.len)) : null;
+  const coded = waveSet && perfkit.codedSpectra(waveSet, data.fields);
+  const held = coded?.held;
   const coloured = (values) => {
     let [low, high] = [Infinity, -Infinity];
     values.forEach((value, at) => {
@@ -17,10 +21,11 @@ perfkit.view("topology", (section, data) => {
       low = Math.min(low, value);
       high = Math.max(high, value);
     });
-    const step = high > low ? 254 / (high - low) : 0;
-    return { low, high, bytes: Uint8Array.from(values, (value, at) => (held[at] ? 1 + Math.round(step * (value - low)) : 0)) };
+    return { low, high, values };
   };
-  const grids = data.grids.map((grid, at) => ({ ...grid, kinds: exact[at] ? [coloured(exact[at])] : grid.kinds.map(unpack) }));
+  const gridNames = names(data.grids.map(({ name }) => name));
+  const grids = data.grids.map(({ unit, kinds }, at) => ({ name: gridNames[at], unit, kinds: coded ? null : kinds.map(unpack) }));
+  const kindsOf = (grid, at) => (grid.kinds ??= [coloured(coded.field(at))]);
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
   const state = { map: 0, kind: 0, left: 0, filtered: false, weights: null, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
@@ -29,16 +34,22 @@ perfkit.view("topology", (section, data) => {
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
   // With exact values, lists are computed for any reference and any weights.
   const MOST_LISTED = 12;
-  const correlator = exact.length ? perfkit.correlator(axes.map((axis) => axis.len), exact, data.fields.tolerance) : null;
-  const kin = new Set((data.fields?.kin ?? []).flatMap((others, one) => others.map((other) => one + "," + other)));
-  const areKin = (one, other) => kin.has(Math.min(one, other) + "," + Math.max(one, other));
+  const correlator = coded && perfkit.correlator(waveSet, data.fields.tolerance);
+  // Kin of a view: runs of higher numbers.
+  const holds = (runs, number) => runs.some((first, at) => at % 2 === 0 && number >= first && number < first + runs[at + 1]);
+  const areKin = (one, other) => holds(data.fields.kin[Math.min(one, other)], Math.max(one, other));
+  // A reference that is no grid of the page, but was selected in the trees: the last grid.
+  const OWN = grids.length;
+  let own = null;
+  const spectrumOf = (view) => (view === OWN ? own.spectrum : coded.spectrum(view));
   state.weights = listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
   let computed = null;
   const compute = () => {
     const begin = performance.now();
-    const found = correlator.rank(state.left, state.weights).filter(({ view }) => !areKin(state.left, view));
-    const top = found.slice(0, MOST_LISTED).filter(({ r }) => r !== 0);
-    computed = [state.mask, top.map(({ view, r, shift, unshifted }) => [view, r, shift, unshifted]), state.weights];
+    const isOther = state.left === OWN ? (view) => !own.kin.has(view) : (view) => view !== state.left && !areKin(state.left, view);
+    const views = grids.slice(0, OWN).map((_, view) => view).filter(isOther);
+    const { found: top, count } = correlator.rank(spectrumOf(state.left), state.weights, views, coded.spectrum, MOST_LISTED);
+    computed = [state.mask, top.map(({ view, r, shift, unshifted }) => [view, r, shift, unshifted]), state.weights, count];
     section.dataset.computed = JSON.stringify(top.map(({ view, r, shift }) => [grids[view].name, r, shift]));
     section.dataset.took = Math.round(performance.now() - begin);
     if (top.length) state.right = top[0].view;
@@ -63,14 +74,14 @@ perfkit.view("topology", (section, data) => {
   // What is seen of a grid: cells by place, with the axes that are taken together reduced.
   const reduced = (grid) => {
     const shown = grid.kinds[Math.min(state.kind, grid.kinds.length - 1)];
+    const { bytes, values } = shown;
     const inner = ["x", "y", "z"].map((role) => axes.filter((axis) => axis.role === role));
     const dims = inner.map((all) => all.reduce((size, axis) => size * axis.len + (size > 1 ? size - 1 : 0), 1));
     const strides = axes.map((_, at) => axes.slice(at + 1).reduce((size, axis) => size * axis.len, 1));
     const cells = new Map();
     const total = axes.reduce((size, axis) => size * axis.len, 1);
     for (let cell = 0; cell < total; cell++) {
-      const byte = shown.bytes[cell];
-      if (!byte) continue;
+      if (values ? !held[cell] : !bytes[cell]) continue;
       let inside = true;
       const at = axes.map((axis, index) => {
         const place = Math.floor(cell / strides[index]) % axis.len;
@@ -82,7 +93,7 @@ perfkit.view("topology", (section, data) => {
       const place = ["x", "y", "z"].map((role) => axes.reduce(([sum, wide], axis, index) =>
         axis.role === role ? [sum * (axis.len + (wide ? 1 : 0)) + at[index], true] : [sum, wide], [0, false])[0]);
       const key = place.join();
-      const value = shown.low + ((byte - 1) / 254) * (shown.high - shown.low);
+      const value = values ? values[cell] : shown.low + ((bytes[cell] - 1) / 254) * (shown.high - shown.low);
       const found = cells.get(key);
       if (!found) cells.set(key, { place, sum: value, count: 1, max: value, cell, at });
       else {
@@ -180,11 +191,18 @@ perfkit.view("topology", (section, data) => {
   find(".stills").hidden = drawn;
   find(".panes").hidden = !drawn;
 
-  // Which cubes are seen: inside of the brush, and not hidden by neighbours on all six sides.
-  const exposed = (pane, [low, high]) => {
+  // Which cubes are seen: cells that the brush selects in one of the grids, and not hidden by neighbours on all six sides.
+  const brushed = () => {
+    const { view, range: [low, high] } = panes[Number(find(".by").value)];
     const from = low + (find(".low").value / 1000) * (high - low), to = low + (find(".high").value / 1000) * (high - low);
     const spare = 1e-9 * (high - low);
-    const inside = (cell) => cell && cell.value >= from - spare && cell.value <= to + spare;
+    return (place) => {
+      const cell = view.cells.get(place);
+      return cell && cell.value >= from - spare && cell.value <= to + spare;
+    };
+  };
+  const exposed = (pane, isBrushed) => {
+    const inside = (cell) => cell && isBrushed(cell.place.join());
     const kept = pane.view.list.filter(inside);
     const cells = pane.view.cells;
     pane.kept = kept.length;
@@ -194,9 +212,10 @@ perfkit.view("topology", (section, data) => {
 
   // A grid as recorded, or filtered by the weights of the axes.
   const shown = (view) => {
-    if (!state.filtered || !correlator) return grids[view];
-    const { name, unit } = grids[view];
-    return { name: "filtered: " + name, unit, kinds: [coloured(correlator.filtered(view, state.weights))] };
+    const grid = view === OWN ? own : grids[view], { name, unit } = grid;
+    if (state.filtered && correlator) return { name: "filtered: " + name, unit, kinds: [coloured(correlator.filtered(spectrumOf(view), state.weights))] };
+    kindsOf(grid, view);
+    return grid;
   };
   const fill = () => {
     const all = panes.map((pane, at) => {
@@ -205,10 +224,11 @@ perfkit.view("topology", (section, data) => {
       return ends(pane.view);
     });
     const shared = find(".shared").checked && panes[0].grid.unit === panes[1].grid.unit;
-    panes.forEach((pane, at) => {
-      const range = shared ? [Math.min(all[0][0], all[1][0]), Math.max(all[0][1], all[1][1])] : all[at];
-      pane.range = range;
-      pane.seen = exposed(pane, range);
+    panes.forEach((pane, at) => (pane.range = shared ? [Math.min(all[0][0], all[1][0]), Math.max(all[0][1], all[1][1])] : all[at]));
+    const isBrushed = brushed();
+    panes.forEach((pane) => {
+      const { range } = pane;
+      pane.seen = exposed(pane, isBrushed);
       const table = maps[state.map].table, { gl } = pane.gl || {};
       if (gl) {
         const places = new Float32Array(3 * pane.seen.length), colours = new Uint8Array(4 * pane.seen.length);
@@ -296,20 +316,36 @@ perfkit.view("topology", (section, data) => {
     }
     return best;
   };
-  const describe = (pane, cube) => {
+  const words = (pane, cube) => {
     const where = axes.map((axis, at) => {
       if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;
       const first = cube.at[at] * axis.block, last = Math.min(axis.all, first + axis.block) - 1;
       return `${axis.name} ${first === last ? first : first + " to " + last}`;
     }).filter(Boolean);
-    const name = cube.count === 1 ? data.names[cube.cell] : null;
+    const name = cube.count === 1 ? cellNames[cube.cell] : null;
     const others = panes.filter((other) => other !== pane).map((other) => {
       const found = other.view.cells.get(cube.place.join());
       return found ? ` ${other.grid.name}: ${write(found.value, other.grid.unit)}.` : "";
     });
-    status.textContent = `${name ? name + ", " : ""}${where.join(", ")}: ${write(cube.value, pane.grid.unit)} (${pane.grid.name}).${others.join("")}`;
+    return `${name ? name + ", " : ""}${where.join(", ")}: ${write(cube.value, pane.grid.unit)} (${pane.grid.name}).${others.join("")}`;
+  };
+  const describe = (pane, cube) => {
+    status.textContent = words(pane, cube);
     state.picked = cube.place;
     section.dataset.picked = cube.place.join();
+    if (cube.count === 1) trees?.cell(cube.cell);
+  };
+  // The values under the pointer.
+  const tip = element("div", { class: "tip", "aria-hidden": "true", hidden: "" });
+  section.append(tip);
+  const hover = (pane, event) => {
+    const cube = event.buttons ? null : pick(pane, event);
+    tip.hidden = !cube;
+    if (!cube) return;
+    tip.textContent = words(pane, cube);
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8)) + "px";
+    tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18) + "px";
   };
 
   // The values of the selected cube, after the grids have changed.
@@ -318,7 +354,16 @@ perfkit.view("topology", (section, data) => {
     if (cube) describe(panes[0], cube);
   };
 
-  const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map, ...(computed ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
+  const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map,
+    ...(computed && state.left !== OWN ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
+  // A bound of the probability of chance.
+  const pCell = (view, r, count) => {
+    const chance = correlator.chance(spectrumOf(state.left), coded.spectrum(view), current()[2], r);
+    const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
+    const all = Math.min(1, chance.any * count);
+    const title = `At any shift, for this view: at most ${text(chance.any)}; for the strongest of ${count} views: at most ${text(all)}. At this shift alone: at most ${text(chance.single)}.`;
+    return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(chance.any));
+  };
   const rows = () => {
     const list = current();
     section.dataset.mask = state.mask;
@@ -333,12 +378,13 @@ perfkit.view("topology", (section, data) => {
     });
     const body = find(".found tbody");
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
-    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 4 }, "No view correlates with the reference for these axes.")));
+    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, "No view correlates with the reference for these axes.")));
     else body.replaceChildren(...list[1].map(([view, r, shift, unshifted]) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
         title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, perfkit.shortened(grids[view].name, 64, LEAF));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
-        element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)));
+        element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
+        ...(correlator ? [pCell(view, r, list[3] ?? OWN - 1)] : []));
     }));
     section.dataset.found = list ? list[1].length : 0;
     if (!correlator) return;
@@ -357,6 +403,7 @@ perfkit.view("topology", (section, data) => {
     fill();
     redescribe();
     link();
+    if (state.left !== OWN) trees?.show(state.left);
   };
 
   const waves = () => {
@@ -402,6 +449,7 @@ perfkit.view("topology", (section, data) => {
 
   const options = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
   options(".map", maps.map(({ name }) => name));
+  options(".by", ["reference", "selected view"]);
   options(".kind", data.coarser ? ["mean", "maximum", "spread"] : ["each"]);
   options(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
   find(".kind").closest("label").hidden = !data.coarser;
@@ -469,6 +517,8 @@ perfkit.view("topology", (section, data) => {
       byMetric.get(metric).push(element("option", { value: view, title: name }, perfkit.shortened(name.slice(0, cut), 56, LEAF)));
     });
     find(".reference").append(...[...byMetric].map(([label, all]) => element("optgroup", { label }, ...all)));
+    const selection = element("option", { value: OWN, hidden: "" }, "selection in the trees");
+    find(".reference").append(selection);
     find(".reference").addEventListener("change", (event) => { state.left = Number(event.target.value); change(); });
     find(".swap").addEventListener("click", () => { state.left = state.right; change(); });
     find(".filtered").addEventListener("change", (event) => { state.filtered = event.target.checked; fill(); redescribe(); });
@@ -485,7 +535,7 @@ perfkit.view("topology", (section, data) => {
   find(".map").addEventListener("change", (event) => { state.map = Number(event.target.value); fill(); link(); });
   find(".kind").addEventListener("change", (event) => { state.kind = Number(event.target.value); fill(); });
   find(".pair").addEventListener("change", waves);
-  for (const name of [".low", ".high", ".shared"]) find(name).addEventListener("input", fill);
+  for (const name of [".low", ".high", ".shared", ".by"]) find(name).addEventListener("input", fill);
   find(".gap").addEventListener("input", draw);
   const turn = (yaw, pitch) => {
     state.yaw += yaw;
@@ -510,7 +560,10 @@ perfkit.view("topology", (section, data) => {
       pane.canvas.setPointerCapture(event.pointerId);
     });
     pane.canvas.addEventListener("pointermove", (event) => {
-      if (!held) return;
+      if (!held) {
+        hover(pane, event);
+        return;
+      }
       const [x, y] = [event.clientX - held.x, event.clientY - held.y];
       held = { x: event.clientX, y: event.clientY, moved: held.moved + Math.abs(x) + Math.abs(y) };
       turn(-x / 150, y / 150);
@@ -521,6 +574,7 @@ perfkit.view("topology", (section, data) => {
       held = null;
     });
     pane.canvas.addEventListener("pointercancel", () => (held = null));
+    pane.canvas.addEventListener("pointerleave", () => (tip.hidden = true));
     pane.canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -534,11 +588,42 @@ perfkit.view("topology", (section, data) => {
       keys[event.key]();
     });
   }
+  const trees = !data.fields?.trees ? null : perfkit.trees(find(".profile"), data.fields.trees, {
+    names, field: (view) => kindsOf(grids[view], view)[0].values, held, write,
+    colour: (share) => {
+      const { table } = maps[state.map], step = 3 * Math.round(255 * Math.min(1, share));
+      return `rgb(${table[step]},${table[step + 1]},${table[step + 2]})`;
+    },
+    // What is selected becomes the reference: a grid of the page, or a sum of several.
+    select: ({ name, unit, view, values, kin }) => {
+      if (view === null && !values) {
+        status.textContent = `${name}: the page does not hold the values of the cells.`;
+        return;
+      }
+      if (view === null) {
+        const mean = values.reduce((sum, value, at) => sum + (held[at] ? value : 0), 0) / held.reduce((sum, is) => sum + is, 0);
+        const filled = values.map((value, at) => (held[at] ? value : mean));
+        own = { name, unit, kinds: [coloured(filled)], spectrum: waveSet.forward(filled), kin };
+      }
+      state.left = view ?? OWN;
+      change();
+    },
+    pick: (cell) => {
+      const cube = panes[0].view.list.find((cube) => cube.cell === cell);
+      if (cube) {
+        status.textContent = words(panes[0], cube);
+        state.picked = cube.place;
+        section.dataset.picked = cube.place.join();
+      }
+    },
+  });
   perfkit.onPaint(() => { fill(); waves(); });
   rows();
   fill();
   waves();
   // The cube with the highest value of the reference is selected at first.
   const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
+  trees?.show(state.left);
   if (highest) describe(panes[0], highest);
+  coded?.ahead();
 });

@@ -4,15 +4,15 @@
 //! compile the transforms again. These methods are implemented for two concrete types, so they are
 //! compiled once, in this crate. The public generic methods are thin wrappers around them.
 
+use crate::correlation::CheckedRank;
+use crate::correlation::PairMatch;
+use crate::correlation::Ranking;
+use crate::correlation::{Bound, Correlation, Reference};
 use crate::fft::{Scratch, Transform};
-use crate::pairs::PairMatch;
-use crate::params::CheckedRank;
 use crate::profile::Missing;
-use crate::rank::Ranking;
-use crate::reference::{Bound, Correlation, Reference};
+use crate::significance::{CheckedNull, Confidence};
 use crate::spectra::Spectra;
 use crate::spectra::builder::SpectraBuilder;
-use crate::surrogate::{CheckedNull, Confidence};
 use crate::{CheckedRelations, Filter, Kinship, Real, Relations, Result};
 use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;

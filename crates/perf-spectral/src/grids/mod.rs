@@ -4,7 +4,7 @@ mod candidates;
 mod evidence;
 mod views;
 
-use crate::surrogate::Random;
+use crate::significance::Random;
 use crate::{Error, Result};
 use candidates::{Candidates, is_coarsening};
 use evidence::Evidence;

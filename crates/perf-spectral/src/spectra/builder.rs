@@ -1,6 +1,6 @@
 //! [`SpectraBuilder`]: normalises views and computes their Fourier spectra. Equal views are stored once.
 
-use crate::energy::{Energies, roots};
+use crate::axes::{Energies, roots};
 use crate::fft::{Scratch, Transform};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};

@@ -5,9 +5,9 @@ mod coefficient;
 pub(crate) mod file;
 pub(crate) mod store;
 
+use crate::correlation::{Bound, Correlation, Reference, TOLERANCE};
 use crate::fft::{Scratch, Transform};
 use crate::real::{Aligned, Real};
-use crate::reference::{Bound, Correlation, Reference, TOLERANCE};
 pub use crate::spectra::builder::SpectraBuilder;
 use crate::spectra::file::{Counts, HEADER, check_order, header, read_header, read_table};
 use crate::spectra::store::{Store, read};

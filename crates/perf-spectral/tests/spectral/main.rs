@@ -1,15 +1,11 @@
 //! All tests in one program, which is linked only once.
 
 mod common;
-mod correlate;
-mod equal_magnitudes;
+mod correlation;
 mod filters;
 mod grids;
 mod profile;
-mod rank;
 mod relations;
-mod smooth_views;
 mod store;
 mod tables;
-mod torus;
 mod transform;

@@ -8,6 +8,22 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// Encodes names as the number of UTF-16 units that each shares with the one before, and its rest.
+#[cfg(feature = "topology")]
+pub(crate) fn front_coded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(usize, &'a str)> {
+    let mut last = "";
+    let code = |name: &'a str| {
+        let both = name.chars().zip(last.chars());
+        let shared = both.take_while(|(one, other)| one == other);
+        let (bytes, units) = shared.fold((0, 0), |(bytes, units), (one, _)| {
+            (bytes + one.len_utf8(), units + one.len_utf16())
+        });
+        last = name;
+        (units, name.get(bytes..).unwrap_or_default())
+    };
+    names.map(code).collect()
+}
+
 /// Encodes pairs of bytes by run length.
 ///
 /// Each run consists of its length, followed by the pair. The length is a little-endian base-128
@@ -50,6 +66,22 @@ pub(crate) fn varint(mut value: u64, out: &mut Vec<u8>) {
 #[cfg(all(test, feature = "fold"))]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "topology")]
+    #[test]
+    fn names_share_beginnings() {
+        let names = ["main > a", "main > ä", "main > ä", "main", "𝄞x", "𝄞y"];
+        let coded = front_coded(names.into_iter());
+        let rests = [
+            (0, "main > a"),
+            (7, "ä"),
+            (8, ""),
+            (4, ""),
+            (0, "𝄞x"),
+            (2, "y"),
+        ];
+        assert_eq!(coded, rests);
+    }
 
     #[test]
     fn runs_are_short() {

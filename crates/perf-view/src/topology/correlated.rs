@@ -1,12 +1,13 @@
 //! [`View::correlated`]: page section with lists of correlated views from spectra, one list for
 //! each choice of axes.
 
-use super::fields::{self, Explored};
+use super::explored::{self, Explored};
+use super::trees::Trees;
 use super::view::{Found, View, mask};
 use crate::{Error, Result, Unit};
-use perf_core::Job;
+use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_spectral::{AxisFilter, Match, RankParams, Real, Spectra};
-use perf_topology::Grid;
+use perf_topology::{Grid, Topology};
 use std::collections::BTreeMap;
 
 /// Maximum number of axes for which all 2^n - 1 choices are ranked.
@@ -148,10 +149,12 @@ impl View {
     /// weights of the axes, and computes the list itself. Constant views and repeated ones are
     /// skipped. The page then also draws filtered fields.
     ///
-    /// Values have 24 bits, so correlations equal those of [`Spectra::correlate`] to 1e-6. Views
-    /// beyond 4.5 MB are skipped, and a note names their number. Pages of grids with merged cells
-    /// are not changed. `kin` returns `true` for two views of the spectra of which one contains the
-    /// other; the page hides them from the list of each other. `tolerance` is that of
+    /// Values are coded so that correlations equal those of [`Spectra::correlate`] to 1e-6 (six
+    /// standard deviations of the rounding error). A section has at most about 5.6 MB: if that does
+    /// not suffice, the views that are in no list are rounded more coarsely, to an accuracy of R of
+    /// up to 0.02, and then the last ones are skipped. Notes name both. Pages of grids with merged
+    /// cells are not changed. `kin` returns `true` for two views of the spectra of which one contains
+    /// the other; the page hides them from the list of each other. `tolerance` is that of
     /// [`RankParams::tolerance`].
     ///
     /// # Errors
@@ -167,8 +170,8 @@ impl View {
         job: &Job,
     ) -> Result<Self> {
         let cells = spectra.plan().len();
-        let capacity = fields::capacity(cells);
-        if self.is_coarser() || self.views.len() > capacity {
+        let (capacity, exact) = (explored::capacity(cells), self.views.len());
+        if self.is_coarser() || exact > capacity {
             return Ok(self);
         }
         let views = spectra.views().iter().enumerate();
@@ -194,15 +197,65 @@ impl View {
         self.explored = Some(Explored {
             kin: pairs,
             tolerance,
+            exact,
+            all,
+            trees: None,
         });
-        let held = self.views.len();
-        Ok(if held < all {
-            self.note(format!(
-                "the page holds {held} of {all} different views, as many as fit; `perfkit correlate` compares all"
-            ))
-        } else {
-            self
-        })
+        Ok(self)
+    }
+
+    /// Adds trees of the metrics, the call paths and the system of a profile to a page that
+    /// [explores](Self::explored) its views. Readers select the reference in them, also sums of views
+    /// such as a call path with all paths below it. Other pages are not changed, nor are those of
+    /// profiles with more than 40,000 rows.
+    ///
+    /// `rows` are the views of the spectra in their order. `unit` returns the unit of values and the
+    /// factor by which the values of the grids were multiplied, for the recorded name of a unit.
+    ///
+    /// ```
+    /// use perf_core::{Job, Profile};
+    /// use perf_spectral::{Missing, Spectra, stored_rows};
+    /// use perf_topology::{AxisOrder, Shape, Topology};
+    /// use perf_view::{Page, Unit, topology::View};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+    /// let ranks = profile.system().locations().len();
+    /// let topology = Topology::by_order(Shape::of(&[ranks])?, AxisOrder::LastFastest, ranks);
+    /// let rows = stored_rows(&profile, &[profile.metric("exclusive time").expect("traces have it")]);
+    /// let mut builder = Spectra::<f64>::builder(&[ranks])?;
+    /// builder.add_rows(&profile, &topology, &rows, Missing::Fill, &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let grid = |at: usize| {
+    ///     let (metric, path) = rows[at];
+    ///     let row = profile.row(metric, path).ok().flatten().expect("it is stored");
+    ///     Ok((format!("call path {}", path.0), topology.view(&row)?, Unit::Nanos))
+    /// };
+    /// let job = Job::default();
+    /// let view = View::correlated(&spectra, 0, grid, 3, &job)?;
+    /// let view = view.explored(&spectra, grid, |_, _| false, 0.01, &job)?;
+    /// let view = view.browsed((&profile, &topology), &rows, &spectra, |_| (Unit::Nanos, 1.0), &job)?;
+    /// let html = Page::new("Profile").with(view.section(&job)?).html(&job)?;
+    /// assert!(html.contains("Call paths"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - Returns [`Error::Io`] if a row cannot be read.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn browsed<T: Real>(
+        mut self,
+        (profile, topology): (&Profile, &Topology),
+        rows: &[(MetricId, CallPathId)],
+        spectra: &Spectra<T>,
+        unit: impl Fn(&str) -> (Unit, f64),
+        job: &Job,
+    ) -> Result<Self> {
+        if let Some(explored) = &mut self.explored {
+            let views = (spectra, self.views.as_slice());
+            explored.trees = Trees::of((profile, topology), rows, views, unit, job)?;
+        }
+        Ok(self)
     }
 }
 

@@ -9,11 +9,18 @@
 //! keeps the maximum and the spread as well as the mean, so that outliers remain visible.
 
 #[cfg(feature = "spectral")]
+mod coded_views;
+#[cfg(feature = "spectral")]
 mod correlated;
 mod cubes;
-mod fields;
+#[cfg(feature = "spectral")]
+mod explored;
 mod merged_cells;
+#[cfg(feature = "spectral")]
+mod range_coder;
 mod spectrum;
+#[cfg(feature = "spectral")]
+mod trees;
 mod view;
 
 pub use cubes::Picture;

@@ -2,15 +2,17 @@
 //! views.
 
 use super::cubes::{self, Picture};
-use super::fields::{Explored, Fields};
+#[cfg(feature = "spectral")]
+use super::explored::Explored;
 use super::merged_cells::{Coarse, MOST_CUBES, range};
 use super::spectrum::{self, Plane};
-use crate::encoding::base64;
+use crate::encoding::{base64, front_coded};
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
 use perf_topology::{Grid, Shape};
 use serde::Serialize;
+use serde_json::Value;
 
 /// Entry of a list of correlated views.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,13 +65,23 @@ pub struct View {
     maps: Vec<ColourMap>,
     chosen: Option<u32>,
     /// Number in the spectra of each grid of a ranking.
-    #[cfg_attr(
-        not(feature = "spectral"),
-        allow(dead_code, reason = "only spectra have views to explore")
-    )]
+    #[cfg(feature = "spectral")]
     pub(super) views: Vec<usize>,
     /// `Some` if the page computes correlations of its grids.
+    #[cfg(feature = "spectral")]
     pub(super) explored: Option<Explored>,
+}
+
+/// Values with which the page correlates its grids, as it reads them.
+struct Computed {
+    /// Values, kin and trees; `None` if the page shows given lists only.
+    data: Option<Value>,
+    /// Number of grids in the page.
+    held: usize,
+    /// `true` if the page has the trees of the profile.
+    has_trees: bool,
+    /// Notes about the values.
+    notes: Vec<String>,
 }
 
 /// Correlated views for one set of axis weights.
@@ -93,10 +105,21 @@ struct Shown {
 }
 
 const SCRIPT: &str = concat!(
+    include_str!("../../assets/waves.js"),
+    include_str!("../../assets/coded-spectra.js"),
     include_str!("../../assets/correlator.js"),
+    include_str!("../../assets/trees.js"),
     include_str!("../../assets/topology.js")
 );
 const STYLE: &str = include_str!("../../assets/topology.css");
+
+/// Help of the trees of a profile.
+const TREES: [&str; 2] = [
+    "A collapsed entry contains the entries below it, an expanded one is without them. Call paths belong to the selected \
+     metric, the system to the selected metric and call path. What is selected is the reference.",
+    "Keys: up and down move, right expands, left collapses, Enter selects. Per cent refer to the whole of the metric; \
+     values per call are divided by the visits of the call path.",
+];
 
 impl View {
     /// Creates a view of a reference.
@@ -110,7 +133,9 @@ impl View {
             notes: Vec::new(),
             names: Vec::new(),
             chosen: None,
+            #[cfg(feature = "spectral")]
             views: Vec::new(),
+            #[cfg(feature = "spectral")]
             explored: None,
             heading: "Topology".into(),
             id: "topology".into(),
@@ -235,35 +260,42 @@ impl View {
     /// - Returns [`Error::Empty`] if no cell of the reference holds a location.
     /// - Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn section(&self, job: &Job) -> Result<Section> {
-        let mut grids = Vec::with_capacity(self.grids.len());
-        let mut first = None;
-        for shown in &self.grids {
+        let Some(first) = self.grids.first() else {
+            return Err(Error::Empty { what: "no grid" });
+        };
+        let coarse = Coarse::of(&first.grid, self.most);
+        let computed = self.computed(&coarse, job)?;
+        let shown = self.grids.get(..computed.held).unwrap_or(&self.grids);
+        let names = front_coded(shown.iter().map(|shown| shown.name.as_str()));
+        let mut grids = Vec::with_capacity(shown.len());
+        for (shown, name) in shown.iter().zip(names) {
             job.check()?;
-            let coarse = Coarse::of(&shown.grid, self.most);
-            let is_exact = self.explored.is_some() && !coarse.is_coarser();
-            grids.push(GridData::of(shown, (!is_exact).then_some(&coarse)));
-            first.get_or_insert(coarse);
+            let coarse = computed
+                .data
+                .is_none()
+                .then(|| Coarse::of(&shown.grid, self.most));
+            grids.push(GridData::of(name, shown, coarse.as_ref()));
             job.advance("cubes", 1, self.grids.len() as u64);
         }
-        let coarse = first.ok_or(Error::Empty { what: "no grid" })?;
         let lists = self.lists.iter().map(|list| {
             let found = list.found.iter();
             let found = found.map(|it| (it.view, it.r, it.shift.as_slice(), it.unshifted));
             (mask(&list.f), found.collect(), list.f.as_slice())
         });
+        let body = self.body(&coarse, &computed)?;
+        let names = self.cell_names(&coarse).iter();
         let data = section::data(&Data {
             axes: self.axes(&coarse),
             grids,
             chosen: self.chosen,
             lists: lists.collect(),
-            names: self.cell_names(&coarse),
+            names: front_coded(names.map(String::as_str)),
             maps: map_data(&self.maps),
             waves: map_data(&[ColourMap::BlueYellow]),
             coarser: coarse.is_coarser(),
             spectra: spectrum::planes(&coarse).iter().map(plane_data).collect(),
-            fields: self.fields(&coarse),
+            fields: computed.data,
         })?;
-        let body = self.body(&coarse)?;
         Ok(Section::new(
             "topology",
             &self.id,
@@ -282,13 +314,28 @@ impl View {
         first.is_some_and(|shown| Coarse::of(&shown.grid, self.most).is_coarser())
     }
 
-    /// Returns the values of the grids if the page correlates them.
-    fn fields(&self, coarse: &Coarse) -> Option<Fields> {
-        let explored = self.explored.as_ref().filter(|_| !coarse.is_coarser())?;
-        Some(Fields::of(
-            self.grids.iter().map(|shown| &shown.grid),
-            explored,
-        ))
+    /// Returns the values with which the page correlates its grids.
+    fn computed(&self, coarse: &Coarse, job: &Job) -> Result<Computed> {
+        let lists_only = Computed {
+            data: None,
+            held: self.grids.len(),
+            has_trees: false,
+            notes: Vec::new(),
+        };
+        #[cfg(feature = "spectral")]
+        if let Some(explored) = self.explored.as_ref().filter(|_| !coarse.is_coarser()) {
+            let grids: Vec<&Grid> = self.grids.iter().map(|shown| &shown.grid).collect();
+            let labels = self.grids.iter().map(|shown| shown.name.as_str());
+            let mut data = explored.data(&grids, labels, self.cell_names(coarse), job)?;
+            return Ok(Computed {
+                held: data.len(),
+                has_trees: explored.trees.is_some(),
+                notes: std::mem::take(&mut data.notes),
+                data: Some(section::data(&data)?),
+            });
+        }
+        let _ = (coarse, job);
+        Ok(lists_only)
     }
 
     fn axes(&self, coarse: &Coarse) -> Vec<AxisData> {
@@ -335,7 +382,7 @@ impl View {
         Ok(stills)
     }
 
-    fn body(&self, coarse: &Coarse) -> Result<Markup> {
+    fn body(&self, coarse: &Coarse, computed: &Computed) -> Result<Markup> {
         let stills = self.still()?;
         let note = cubes::note(coarse);
         let keys = format!("{}-keys", self.id);
@@ -343,11 +390,15 @@ impl View {
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
-            String::from(if self.explored.is_some() && !coarse.is_coarser() {
-                "Cubes show values as recorded; filtered fields are deviations from the mean."
+            String::from(if computed.data.is_some() {
+                "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
+                 a view of the same magnitudes and random phases reaches this r at any shift; among many views the \
+                 smallest p is small by chance, so multiply it by their number."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),
+            "Show by, from and to: cells whose value in the grid named there is outside of the range are hidden in both grids."
+                .to_string(),
             "In the spectrum, lighter is stronger and frequency 0 is in the middle. The line marks where the filter \
              passes half; filtered frequencies are dimmed."
                 .to_string(),
@@ -357,7 +408,8 @@ impl View {
                 label { "Colour map " select.map {} }
                 label { "Values " select.kind {} }
                 label { input.shared type="checkbox"; "Common scale" }
-                label { "From " input.low type="range" min="0" max="1000" value="0"; }
+                label { "Show by " select.by {} }
+                label { "from " input.low type="range" min="0" max="1000" value="0"; }
                 label { "to " input.high type="range" min="0" max="1000" value="1000"; }
                 label { "Gaps " input.gap type="range" min="0" max="80" value="14"; }
                 button.turn type="button" { "Turn" }
@@ -375,7 +427,7 @@ impl View {
             div.stage {
                 div.found {
                     h3 { "Correlated views" }
-                    @if self.explored.is_some() && !coarse.is_coarser() {
+                    @if computed.data.is_some() {
                         div.explore.tools role="group" aria-label="Reference" {
                             label { "Reference " select.reference {} }
                             button.swap type="button" { "Selected view as reference" }
@@ -386,8 +438,9 @@ impl View {
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
                         th.n scope="col" { "Unshifted" }
+                        @if computed.data.is_some() { th.n scope="col" { "p" } }
                     } } tbody {} } }
-                    @for note in &self.notes { p.note { (note) } }
+                    @for note in self.notes.iter().chain(&computed.notes) { p.note { (note) } }
                 }
                 div.panes {
                     @for side in ["left", "right"] {
@@ -416,6 +469,17 @@ impl View {
                         }
                     }
                     canvas.waves role="img" aria-label="Magnitude spectrum; filtered frequencies are dimmed" {}
+                }
+                @if computed.has_trees {
+                    div.profile role="group" aria-label="Profile" {
+                        div.tools {
+                            label { "Values of the profile " select.as {} }
+                            (section::help(&format!("{}-trees", self.id), &TREES.map(String::from)))
+                        }
+                        div.metrics { h3 { "Metrics" } }
+                        div.calls { h3 { "Call paths" } }
+                        div.system { h3 { "System" } }
+                    }
                 }
             }
         })
@@ -471,7 +535,8 @@ struct Data<'a> {
     chosen: Option<u32>,
     /// Bit mask of the axes, matches, and weights of the axes.
     lists: Vec<(u32, Vec<FoundData<'a>>, &'a [f64])>,
-    names: &'a [String],
+    /// Names of the cells with the part that they share with the one before.
+    names: Vec<(usize, &'a str)>,
     /// Names and colours of the maps.
     maps: Vec<(&'a str, String)>,
     waves: Vec<(&'static str, String)>,
@@ -480,12 +545,13 @@ struct Data<'a> {
     spectra: Vec<([usize; 2], [usize; 2], String)>,
     /// Values of the grids, if the page correlates them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Fields>,
+    fields: Option<Value>,
 }
 
 #[derive(Serialize)]
 struct GridData<'a> {
-    name: &'a str,
+    /// Name with the part that it shares with the one before.
+    name: (usize, &'a str),
     unit: &'a str,
     /// Mean, and also maximum and spread if cells are merged.
     kinds: Vec<Quantised>,
@@ -493,23 +559,28 @@ struct GridData<'a> {
 
 impl<'a> GridData<'a> {
     /// Describes a grid; without `coarse`, its values are among the fields.
-    fn of(shown: &'a Shown, coarse: Option<&Coarse>) -> Self {
+    fn of(name: (usize, &'a str), shown: &'a Shown, coarse: Option<&Coarse>) -> Self {
         let kinds = match coarse {
             None => Vec::new(),
             Some(coarse) if coarse.is_coarser() => vec![&coarse.mean, &coarse.max, &coarse.spread],
             Some(coarse) => vec![&coarse.mean],
         };
         GridData {
-            name: &shown.name,
-            unit: match &shown.unit {
-                Unit::Nanos => "ns",
-                Unit::Bytes => "B",
-                Unit::Share => "%",
-                Unit::Number => "",
-                Unit::Other(unit) => unit,
-            },
+            name,
+            unit: unit_text(&shown.unit),
             kinds: kinds.into_iter().map(|values| quantised(values)).collect(),
         }
+    }
+}
+
+/// Returns the unit as the page knows it.
+pub(super) fn unit_text(unit: &Unit) -> &str {
+    match unit {
+        Unit::Nanos => "ns",
+        Unit::Bytes => "B",
+        Unit::Share => "%",
+        Unit::Number => "",
+        Unit::Other(unit) => unit,
     }
 }
 

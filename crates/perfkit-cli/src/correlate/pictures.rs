@@ -44,7 +44,11 @@ impl List {
         let view = if self.is_paper() {
             view
         } else {
+            let profile = (&self.profile, &self.topology);
             view.explored(&self.spectra, grid, kin, self.tolerance(), &job)
+                .and_then(|view| {
+                    view.browsed(profile, &self.rows, &self.spectra, pictures::unit, &job)
+                })
                 .map_err(failed)?
         };
         let view = self.notes(TOP).into_iter().fold(view, View::note);

@@ -1,7 +1,7 @@
 //! [`Reference`]: a spectrum prepared for correlation with many others.
 
-use crate::energy::{Run, roots};
-use crate::extremes::Peak;
+use crate::axes::{Run, roots};
+use crate::correlation::Peak;
 use crate::fft::{Scratch, Transform};
 use crate::real::{Real, vectors, vectors_mut};
 use crate::{Error, Filter, Result};

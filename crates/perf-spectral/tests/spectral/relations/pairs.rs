@@ -1,6 +1,6 @@
 //! Relations between all views: equality with the textbook, error rates, and kin.
 
-use crate::smooth_views::{Random, counts, relations, smooth};
+use super::smooth_views::{Random, counts, relations, smooth};
 use perf_core::{
     CallPathId, CallTree, Job, Limits, Location, Metric, MetricId, Profile, ProfileMetric, Region,
     RegionId, Rows, Scope, Severities, SystemTree,

@@ -1,6 +1,6 @@
 //! [`AxisPower`]: the distribution of variation over the axes, and filters derived from it.
 
-use crate::energy::Energies;
+use crate::axes::Energies;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Result};

@@ -1,7 +1,7 @@
 //! All pairs of views, and chosen pairs.
 
-use crate::params::CheckedRank;
-use crate::rank::Match;
+use crate::correlation::CheckedRank;
+use crate::correlation::Match;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{Error, Filter, Result};

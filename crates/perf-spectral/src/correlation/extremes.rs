@@ -1,9 +1,9 @@
 //! Extremes of the working space, with ties resolved in favour of the smallest shift.
 
 use crate::Result;
+use crate::correlation::Correlation;
 use crate::fft::{Scratch, Transform};
 use crate::real::{Aligned, Real};
-use crate::reference::Correlation;
 use perf_topology::MAX_AXES;
 
 /// Value of R and the shift at which it occurs.

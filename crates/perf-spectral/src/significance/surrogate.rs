@@ -5,10 +5,10 @@
 //! p-value of one view is the fraction of surrogates that correlate with it as strongly as the
 //! reference does. The p-value for the whole list uses the best view of each surrogate.
 
+use crate::correlation::{Correlation, Reference, TOLERANCE};
+use crate::correlation::{Score, check_tolerance};
 use crate::fft::Transform;
-use crate::params::{Score, check_tolerance};
 use crate::real::Real;
-use crate::reference::{Correlation, Reference, TOLERANCE};
 use crate::spectra::Spectra;
 use crate::{Error, Filter, Result};
 use perf_core::{Job, parallel};

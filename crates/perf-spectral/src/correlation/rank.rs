@@ -1,8 +1,8 @@
 //! Ranking of all views against one, exhaustively or with pruning, with the same result.
 
-use crate::params::{CheckedRank, RankParams, Score};
+use crate::correlation::{CheckedRank, RankParams, Score};
+use crate::correlation::{Correlation, Reference};
 use crate::real::Real;
-use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Filter, Peak, Result};
 use perf_core::{Job, parallel};

@@ -1,0 +1,299 @@
+//! Relations between all views: pairs whose correlation is not chance.
+//!
+//! R without shift of all pairs is a Gram matrix of filtered, normalised spectra. It is computed in
+//! blocks, and only strong pairs are kept. Their p-values come from the phase null
+//! (`significance::phase_null`), and Benjamini-Yekutieli controls the false discovery rate
+//! over all tested pairs under any dependence between them.
+
+mod discoveries;
+mod gram;
+mod kinship;
+mod order;
+
+pub use kinship::Kinship;
+
+use crate::real::Real;
+use crate::significance::PhaseNull;
+use crate::spectra::Spectra;
+use crate::{AxisFilter, Error, Filter, Result};
+use discoveries::{discoveries, step};
+use gram::{MAX_STRONG, Strong, StrongPairs, dot, strong_pairs};
+use order::arrange;
+use perf_core::{Job, parallel};
+use std::collections::BTreeMap;
+
+perf_core::parameters! {
+    /// Parameters of relations. Set them, then call [`check`](Self::check).
+    ///
+    /// ```
+    /// use perf_spectral::RelationParams;
+    /// assert!(RelationParams::default().rate(0.01).least(0.9).check().is_ok());
+    /// assert!(RelationParams::default().rate(0.0).check().is_err());
+    /// ```
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RelationParams {
+        /// Sets the expected share of false pairs among those found, above 0 and below 1; default 0.05.
+        rate: f64 = 0.05,
+        /// Sets the lowest magnitude of R of a pair, in `0.0..=1.0`; default 0.7. Weaker pairs count as
+        /// tested, but are never found.
+        least: f64 = 0.7,
+    }
+}
+
+impl RelationParams {
+    /// Validates the parameters.
+    ///
+    /// # Errors
+    /// Returns [`Error::Parameter`] for a rate that is not between 0 and 1, or a magnitude that is
+    /// not in `0.0..=1.0`.
+    pub fn check(self) -> Result<CheckedRelations> {
+        let parameter = |what, got| Err(Error::Parameter { what, got });
+        if !(self.rate > 0.0 && self.rate < 1.0) {
+            return parameter("the false discovery rate", self.rate);
+        }
+        if !(0.0..=1.0).contains(&self.least) {
+            return parameter("the least correlation", self.least);
+        }
+        Ok(CheckedRelations(self))
+    }
+}
+
+/// Parameters validated by [`RelationParams::check`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckedRelations(RelationParams);
+
+/// Two views that correlate.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Relation {
+    /// Number of one view, the first of those identical to it.
+    pub one: usize,
+    /// Number of the other view, the first of those identical to it.
+    pub other: usize,
+    /// R without shift, in `-1.0..=1.0`.
+    pub r: f64,
+    /// Upper bound of the probability that a view of the same magnitudes and random phases reaches
+    /// |R|.
+    pub p: f64,
+    /// Part of R that comes from the variation along each axis. The parts add up to R.
+    pub along: Vec<f64>,
+    /// Variation of the view that varies less, relative to the view of its metric that varies most,
+    /// in `0.0..=1.0`.
+    pub share: f64,
+    /// Index of the first of the earlier relations that connect both views, directly, over other
+    /// views, or over kin; `None` if they do not.
+    pub repeats: Option<usize>,
+}
+
+/// Result of [`Spectra::relations`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Relations {
+    /// Pairs that correlate, by descending `r^2` times [`share`](Relation::share).
+    pub found: Vec<Relation>,
+    /// Number of tested pairs.
+    pub tested: u64,
+    /// Number of pairs that were not tested because they are kin.
+    pub kin: u64,
+    /// Magnitude of R that a pair had to reach: [`RelationParams::least`], or a higher one if more
+    /// than two million pairs reach that. Weaker pairs count as tested.
+    pub least: f64,
+    /// Number of distinct views that vary.
+    pub distinct: usize,
+    /// Number of views that differ from another one at most by a positive factor and the mean.
+    pub identical: usize,
+    /// Number of views without variation that the filter passes.
+    pub constant: usize,
+    /// Number of views that were skipped because a value is not finite.
+    pub skipped: usize,
+    /// Largest p-value of a found pair; 0 if none was found.
+    pub threshold: f64,
+    /// Largest p-value at which a single pair would be found.
+    pub needed: f64,
+    /// Smallest p-value of all tested pairs with its pair; `None` if no pair is strong.
+    pub closest: Option<(usize, usize, f64, f64)>,
+}
+
+impl<T: Real> Spectra<T> {
+    /// Finds the pairs of views whose correlation without shift is not chance.
+    ///
+    /// Views that differ by a positive factor and the mean are folded into the first of them.
+    /// Constant views, skipped views and kin are not tested. The p-value of a pair is that of
+    /// infinitely many surrogates with random phases, in closed form, because N surrogates show no
+    /// p-value below 1 / (N + 1). The Benjamini-Yekutieli procedure selects the pairs, so that at
+    /// most the share [`RelationParams::rate`] of them is false in expectation, whatever the
+    /// dependence between pairs.
+    ///
+    /// Time is proportional to the square of the number of views times the number of points; memory
+    /// to the size of the spectra in `f64`. Progress is reported in views, in the phase `relations`.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_spectral::{AxisFilter, Kinship, Spectra};
+    /// // The second view is the opposite of the first one, with a little noise.
+    /// let noise = |x: u32| f64::from(x.wrapping_mul(2654435761) >> 16) / 65536.0;
+    /// let one: Vec<f64> = (0..64).map(noise).collect();
+    /// let two: Vec<f64> = (0..64).map(|x| 0.1 * noise(x + 64) - noise(x)).collect();
+    /// let three: Vec<f64> = (128..192).map(noise).collect();
+    /// let mut builder = Spectra::<f64>::builder(&[8, 8])?;
+    /// builder.extend(&[one, two, three], &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let found = spectra.relations(&AxisFilter::all(2), &Kinship::unrelated(3), &Default::default(), &Job::default())?;
+    /// assert_eq!((found.tested, found.found.len()), (3, 1));
+    /// assert_eq!((found.found[0].one, found.found[0].other), (0, 1));
+    /// assert!(found.found[0].r < -0.98 && found.found[0].p < 1e-6);
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Length`] for a filter with another number of axes or a kinship of another
+    /// number of views, [`Error::Io`] if the file of spectra cannot be read, or
+    /// [`Error::Cancelled`] if the job is cancelled.
+    pub fn relations(
+        &self,
+        filter: &(impl Filter + ?Sized),
+        kin: &Kinship,
+        params: &CheckedRelations,
+        job: &Job,
+    ) -> Result<Relations> {
+        T::relations(self, &filter, kin, params, job)
+    }
+
+    pub(crate) fn all_relations(
+        &self,
+        filter: &dyn Filter,
+        kin: &Kinship,
+        CheckedRelations(params): &CheckedRelations,
+        job: &Job,
+    ) -> Result<Relations> {
+        let (expected, got) = (self.views().len(), kin.len());
+        if expected != got {
+            let what = "views of a kinship";
+            return Err(Error::Length {
+                what,
+                expected,
+                got,
+            });
+        }
+        let (mut rows, order) = self.rows(filter, job)?;
+        let StrongPairs {
+            mut pairs,
+            folded,
+            least,
+        } = strong_pairs(&rows, params.least, MAX_STRONG, job)?;
+        let skipped = self.views().iter().filter(|view| view.is_skipped()).count();
+        let is_leader = |row: usize| folded[row] == row;
+        let leaders: Vec<usize> = (0..rows.views.len())
+            .filter(|row| is_leader(*row))
+            .collect();
+        // Views of each leader: those with an identical spectrum, and those of a scaled one.
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); rows.views.len()];
+        for (view, info) in self.views().iter().enumerate() {
+            let first = info.same_as.unwrap_or(view);
+            if let Ok(row) = rows.views.binary_search(&first) {
+                members[folded[row]].push(view);
+            }
+        }
+        let varying: usize = members.iter().map(Vec::len).sum();
+        let mut relations = Relations {
+            distinct: leaders.len(),
+            identical: varying - leaders.len(),
+            constant: self.views().len() - skipped - varying,
+            skipped,
+            least,
+            ..Relations::default()
+        };
+        let are_kin = |one: usize, other: usize| {
+            let any = |first: usize, others: &[usize]| {
+                others.iter().any(|other| kin.are_kin(first, *other))
+            };
+            let (a, b) = (members[one].as_slice(), members[other].as_slice());
+            let first = |all: &[usize]| all.first().copied().unwrap_or_default();
+            any(first(a), b) || any(first(b), a)
+        };
+        let mut checks = job.checks();
+        for (at, one) in leaders.iter().enumerate() {
+            checks.next(leaders.len() - at)?;
+            let others = leaders.get(at + 1..).unwrap_or_default();
+            let related = others.iter().filter(|other| are_kin(*one, **other)).count();
+            relations.kin += related as u64;
+            relations.tested += (others.len() - related) as u64;
+        }
+        pairs.retain(|pair| {
+            let (one, other) = (pair.one as usize, pair.other as usize);
+            is_leader(one) && is_leader(other) && !are_kin(one, other)
+        });
+        const PIECE: usize = 256;
+        let pieces: Vec<&[Strong]> = pairs.chunks(PIECE).collect();
+        let tested = parallel::try_map(pieces.len(), |at| -> Result<Vec<(f64, Strong)>> {
+            job.check()?;
+            let mut null = PhaseNull::default();
+            let mut p = |pair: &Strong| {
+                let rows_of = (pair.one as usize, pair.other as usize);
+                (rows.probability(rows_of, pair.r, &mut null), *pair)
+            };
+            Ok(pieces[at].iter().map(&mut p).collect())
+        })?;
+        let mut tested: Vec<(f64, Strong)> = tested.into_iter().flatten().collect();
+        let key = |(_, pair): &(f64, Strong)| (pair.one, pair.other);
+        tested.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
+        relations.closest = tested.first().map(|(p, pair)| {
+            let view = |row: u32| rows.views[row as usize];
+            (view(pair.one), view(pair.other), pair.r, *p)
+        });
+        let step = step(relations.tested, params.rate);
+        relations.needed = step;
+        tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
+        relations.threshold = tested.last().map_or(0.0, |(p, _)| *p);
+        // The largest variation of each metric.
+        let mut largest = BTreeMap::new();
+        for (view, deviation) in rows.views.iter().zip(&rows.deviations) {
+            let most: &mut f64 = largest.entry(kin.metric(*view)).or_default();
+            *most = most.max(*deviation);
+        }
+        let share = |row: usize| {
+            let most = largest.get(&kin.metric(rows.views[row]));
+            most.map_or(0.0, |most| rows.deviations[row] / most)
+        };
+        let axes = self.plan.dims().len();
+        let along = axis_weights(self, &order, axes, job)?;
+        let found = tested.into_iter().map(|(p, pair)| {
+            let (one, other) = (pair.one as usize, pair.other as usize);
+            let products = rows.row(one).iter().zip(rows.row(other));
+            let products: Vec<f64> = products.map(|(a, b)| a * b).collect();
+            let part = |weights: &Vec<f64>| dot(weights, &products);
+            Relation {
+                one: rows.views[one],
+                other: rows.views[other],
+                r: pair.r,
+                p,
+                along: along.iter().map(part).collect(),
+                share: share(one).min(share(other)),
+                repeats: None,
+            }
+        });
+        relations.found = found.collect();
+        rows.values = Vec::new();
+        arrange(&mut relations.found, kin);
+        Ok(relations)
+    }
+}
+
+/// Returns `W_i^2` of each axis at the places of a row.
+fn axis_weights<T: Real>(
+    spectra: &Spectra<T>,
+    order: &[usize],
+    axes: usize,
+    job: &Job,
+) -> Result<Vec<Vec<f64>>> {
+    let of = |axis: usize| {
+        let f: Vec<f64> = (0..axes)
+            .map(|at| f64::from(u8::from(at == axis)))
+            .collect();
+        let weights = spectra.plan.weights(&AxisFilter::new(&f)?, job)?;
+        Ok(order.iter().map(|place| weights[*place].wide()).collect())
+    };
+    (0..axes).map(of).collect()
+}

@@ -1,0 +1,6 @@
+//! Correlations of a reference with other views.
+
+mod correlate;
+mod equal_magnitudes;
+mod rank;
+mod torus;

@@ -1,0 +1,4 @@
+//! Relations between all views.
+
+mod pairs;
+mod smooth_views;

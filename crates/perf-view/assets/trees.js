@@ -1,0 +1,296 @@
+"use strict";
+// Metrics, call paths and system of a profile as three coupled trees. A collapsed item contains the items below it, an expanded one
+// does not.
+perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }) => {
+  const { element, percent } = perfkit;
+  const MOST_CHILDREN = 300;
+  const regions = names(data.regions), places = names(data.system);
+  const cells = held.reduce((count, is) => count + is, 0);
+  const below = (parents) => {
+    const lists = new Map();
+    parents.forEach((parent, at) => {
+      const key = parent ?? -1;
+      if (!lists.has(key)) lists.set(key, []);
+      lists.get(key).push(at);
+    });
+    return (at) => lists.get(at) ?? [];
+  };
+  const pathParents = data.paths.map(([, parent]) => parent);
+  const [metricsBelow, pathsBelow, placesBelow] = [data.metrics.map(({ parent }) => parent), pathParents, data.parents].map(below);
+  const rowOf = data.rows.map(({ paths }) => new Map(paths.map((path, at) => [path, at])));
+
+  // Sums over all locations, by call path.
+  const add = { sum: (a, b) => a + b, min: Math.min, max: Math.max, none: () => NaN };
+  const totals = new Map();
+  const totalsOf = (metric, own) => {
+    const key = 2 * metric + (own ? 1 : 0);
+    if (totals.has(key)) return totals.get(key);
+    const { inclusive, exclusive, combine } = data.metrics[metric];
+    const source = own ? exclusive ?? inclusive : inclusive ?? exclusive;
+    const has = new Uint8Array(data.paths.length), values = new Float64Array(data.paths.length);
+    data.rows[source].paths.forEach((path, at) => {
+      has[path] = 1;
+      values[path] = data.rows[source].totals[at] ?? NaN;
+    });
+    const stored = values.slice();
+    if (own && exclusive === null && combine === "sum") {
+      pathParents.forEach((parent, path) => { if (parent !== null) values[parent] -= stored[path]; });
+    }
+    // Parents come before their children.
+    if (!own && inclusive === null && combine !== "none") for (let path = values.length - 1; path > 0; path--) {
+      const parent = pathParents[path];
+      if (parent === null || !has[path]) continue;
+      values[parent] = has[parent] ? add[combine](values[parent], values[path]) : values[path];
+      has[parent] = 1;
+    }
+    totals.set(key, values);
+    return values;
+  };
+  const additive = (metric) => data.metrics[metric].combine === "sum";
+  // Metrics with their signs: those below an expanded one are taken away.
+  const metricParts = (metric, isOpen) =>
+    [[metric, 1], ...(isOpen && additive(metric) ? metricsBelow(metric).filter(additive).map((part) => [part, -1]) : [])];
+  const whole = (metric) => {
+    const { exclusive, combine } = data.metrics[metric];
+    if (exclusive !== null) return data.rows[exclusive].totals.reduce((sum, value) => (sum === null ? value : add[combine](sum, value ?? NaN)), null) ?? 0;
+    const all = totalsOf(metric, false), roots = pathsBelow(-1);
+    return roots.length ? roots.map((root) => all[root]).reduce(add[combine]) : 0;
+  };
+  // Rows of a metric and call path with their signs, as [source, path, sign].
+  const subtree = (path) => {
+    const found = [path];
+    for (let at = 0; at < found.length; at++) found.push(...pathsBelow(found[at]));
+    return found;
+  };
+  const rowsOf = (metric, path, own) => {
+    const { inclusive, exclusive, combine } = data.metrics[metric];
+    if (own && exclusive !== null) return [[exclusive, path, 1]];
+    if (own) return [[inclusive, path, 1], ...(combine === "sum" ? pathsBelow(path).map((child) => [inclusive, child, -1]) : [])];
+    if (inclusive !== null) return [[inclusive, path, 1]];
+    return combine === "none" ? [[exclusive, path, 1]] : subtree(path).map((each) => [exclusive, each, 1]);
+  };
+  // Values of the cells, and the grid if they are those of a single one; null if the page does not hold them.
+  const fieldOf = (parts, path, own) => {
+    let [values, count, single] = [null, 0, null];
+    const { combine } = data.metrics[parts[0][0]];
+    for (const [metric, sign] of parts) for (const [source, each, direction] of rowsOf(metric, path, own)) {
+      const at = rowOf[source].get(each);
+      if (at === undefined) continue;
+      const place = data.rows[source].views[at];
+      if (place === null) return null;
+      const own = Array.isArray(place) ? place[0] : field(place), factor = sign * direction;
+      const isSame = Array.isArray(place);
+      count++;
+      single = count === 1 && factor === 1 && !isSame ? place : null;
+      const first = !values;
+      values ??= new Float64Array(held.length);
+      for (let cell = 0; cell < held.length; cell++) {
+        const value = factor * (isSame ? own : own[cell]);
+        values[cell] = first ? value : add[combine](values[cell], value);
+      }
+    }
+    return { values: values ?? new Float64Array(held.length), view: single };
+  };
+
+  const state = { metric: 0, path: 0, place: null, as: "absolute" };
+  let shown = { values: new Float64Array(held.length), view: null };
+  // A tree: `value(at, isOpen)` of an item, and `chosen(at)` when it is selected.
+  const tree = (name, label, { children, text, value, whole, unit, calls, chosen }) => {
+    const box = element("div", { role: "tree", tabindex: 0, "aria-label": label });
+    host.querySelector("." + name).append(box);
+    const open = new Set(), limits = new Map();
+    let [focus, selected, lines] = [null, null, []];
+    const id = (at) => `${host.closest("section").id}-${name}-${at}`;
+    const said = (at, isOpen) => {
+      const found = value(at, isOpen);
+      if (!Number.isFinite(found)) return [found, "-"];
+      if (state.as === "share") return [found, whole() ? percent(found / whole()) : "-"];
+      if (state.as === "call") {
+        const count = calls(at);
+        return [found, count > 0 ? write(found / count, unit(at)) : "-"];
+      }
+      return [found, write(found, unit(at))];
+    };
+    const paint = () => {
+      lines = [];
+      const visit = (at, level) => {
+        const all = children(at), isOpen = open.has(at);
+        lines.push({ at, level, isOpen: all.length ? isOpen : null });
+        if (!isOpen) return;
+        const limit = limits.get(at) ?? MOST_CHILDREN;
+        all.slice(0, limit).forEach((child) => visit(child, level + 1));
+        if (all.length > limit) lines.push({ more: at, level: level + 1, count: all.length - limit });
+      };
+      children(-1).forEach((root) => visit(root, 1));
+      if (!lines.some((line) => line.at === focus)) focus = lines[0]?.at ?? null;
+      const values = lines.map((line) => (line.more === undefined ? said(line.at, line.isOpen) : [0, ""]));
+      const most = values.reduce((most, [found]) => Math.max(most, Math.abs(found) || 0), 0);
+      box.replaceChildren(...lines.map((line, at) => {
+        const [found, words] = values[at];
+        const mark = element("i", {});
+        if (line.more === undefined && most > 0) mark.style.background = colour(Math.abs(found) / most);
+        const item = element("div", { role: "treeitem", "aria-level": line.level, "aria-selected": String(line.at === selected && line.more === undefined),
+          class: found === 0 ? "zero" : "" },
+          element("b", {}, line.more !== undefined || line.isOpen === null ? "" : line.isOpen ? "▾" : "▸"), mark,
+          element("span", { class: "n" }, words), element("span", {}, line.more === undefined ? text(line.at) : `${line.count} more`));
+        item.style.paddingLeft = 14 * (line.level - 1) + "px";
+        if (line.more === undefined) item.id = id(line.at);
+        if (line.isOpen !== null && line.isOpen !== undefined) item.setAttribute("aria-expanded", String(line.isOpen));
+        item.addEventListener("click", (event) => {
+          if (line.more !== undefined) {
+            limits.set(line.more, (limits.get(line.more) ?? MOST_CHILDREN) + MOST_CHILDREN);
+            paint();
+          } else if (event.target.tagName === "B" && line.isOpen !== null) toggle(line.at);
+          else choose(line.at);
+        });
+        return item;
+      }));
+      mark();
+    };
+    const mark = () => {
+      lines.forEach((line, at) => box.children[at].classList.toggle("focus", line.at === focus && line.more === undefined));
+      if (focus !== null) box.setAttribute("aria-activedescendant", id(focus));
+    };
+    const scroll = () => {
+      const line = lines.findIndex(({ at }) => at === focus), item = box.children[line];
+      if (item) box.scrollTop = Math.min(item.offsetTop, Math.max(box.scrollTop, item.offsetTop + item.offsetHeight - box.clientHeight));
+    };
+    const choose = (at) => {
+      focus = selected = at;
+      chosen(at, open.has(at));
+    };
+    // The value of a selected item changes with its expansion.
+    const toggle = (at) => {
+      if (open.has(at)) open.delete(at);
+      else open.add(at);
+      focus = at;
+      if (at === selected) chosen(at, open.has(at));
+      else paint();
+    };
+    box.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const at = lines.findIndex((line) => line.at === focus), line = lines[at];
+      if (!line) return;
+      const go = (to) => {
+        const found = lines[Math.max(0, Math.min(lines.length - 1, to))];
+        if (found.more === undefined) focus = found.at;
+      };
+      const up = lines.slice(0, at).findLastIndex(({ level }) => level < line.level);
+      const keys = { ArrowDown: () => go(at + 1), ArrowUp: () => go(at - 1), Home: () => go(0), End: () => go(lines.length - 1),
+        ArrowRight: () => (line.isOpen === false ? toggle(line.at) : line.isOpen && go(at + 1)),
+        ArrowLeft: () => (line.isOpen ? toggle(line.at) : up >= 0 && go(up)), Enter: () => choose(line.at), " ": () => choose(line.at) };
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+      mark();
+      scroll();
+    });
+    return { paint, scroll, open, select: (at) => (focus = selected = at), isOpen: (at) => open.has(at) };
+  };
+
+  const isMetricOpen = () => metricTree.isOpen(state.metric);
+  const parts = () => metricParts(state.metric, isMetricOpen());
+  const unit = () => data.metrics[state.metric].unit;
+  const sum = (list, of) => list.reduce((sum, [metric, sign]) => sum + sign * of(metric), 0);
+  const base = () => {
+    let root = state.metric;
+    while (data.metrics[root].parent !== null) root = data.metrics[root].parent;
+    return whole(root);
+  };
+  const callsOf = (path) => (data.calls === null ? NaN : totalsOf(data.calls, true)[path]);
+  const pathValue = (path, own) => {
+    const list = parts();
+    return list.length === 1 ? totalsOf(state.metric, own)[path] : sum(list, (metric) => totalsOf(metric, own)[path]);
+  };
+  const isPathOpen = () => pathTree.isOpen(state.path) || !pathsBelow(state.path).length;
+  const callField = () => (data.calls === null ? null : fieldOf([[data.calls, 1]], state.path, true));
+  let callValues = null;
+  const over = (at, values) => {
+    const { combine } = data.metrics[state.metric];
+    if (data.cells[at] !== null) return values[data.cells[at]];
+    const found = placesBelow(at).map((child) => over(child, values));
+    return found.length ? found.reduce(add[combine]) : 0;
+  };
+
+  const metricTree = tree("metrics", "Metrics", {
+    children: metricsBelow, text: (at) => data.metrics[at].name, unit: (at) => data.metrics[at].unit, whole: base, calls: () => NaN,
+    value: (at, isOpen) => sum(metricParts(at, isOpen), whole),
+    chosen: (at) => { state.metric = at; update(true); },
+  });
+  const pathTree = tree("calls", "Call paths", {
+    children: pathsBelow, text: (at) => regions[data.paths[at][0]], unit, whole: base, calls: callsOf,
+    value: (at, isOpen) => pathValue(at, isOpen !== false),
+    chosen: (at) => { state.path = at; update(true); },
+  });
+  const systemTree = tree("system", "System", {
+    children: placesBelow, text: (at) => places[at], unit, whole: base,
+    calls: (at) => (callValues ? over(at, callValues.values) : NaN),
+    value: (at) => (shown ? over(at, shown.values) : NaN),
+    chosen: (at) => { state.place = at; systemTree.paint(); if (data.cells[at] !== null) pick(data.cells[at]); },
+  });
+  const update = (isOwn) => {
+    shown = fieldOf(parts(), state.path, isPathOpen());
+    callValues = state.as === "call" ? callField() : null;
+    host.dataset.selected = JSON.stringify([data.metrics[state.metric].name, regions[data.paths[state.path][0]], isPathOpen(), pathValue(state.path, isPathOpen())]);
+    [metricTree, pathTree, systemTree].forEach(({ paint }) => paint());
+    if (!isOwn) return;
+    const { name } = data.metrics[state.metric];
+    const words = [isMetricOpen() && parts().length > 1 ? "without its parts" : "", pathsBelow(state.path).length ? (isPathOpen() ? "exclusive" : "inclusive") : ""].filter(Boolean);
+    const label = `${regions[data.paths[state.path][0]]}, ${name}${words.length ? ` (${words.join(", ")})` : ""}`;
+    select({ name: label, unit: unit(), view: shown?.view ?? null, values: shown?.values ?? null, kin: kinOf() });
+  };
+  // Grids that contain the selection or are part of it.
+  const kinOf = () => {
+    const path = new Set(subtree(state.path)), found = new Set();
+    for (let at = state.path; at !== null; at = pathParents[at]) path.add(at);
+    const metrics = [state.metric, ...metricsBelow(state.metric)];
+    for (let at = data.metrics[state.metric].parent; at !== null; at = data.metrics[at].parent) metrics.push(at);
+    for (const metric of metrics) for (const source of [data.metrics[metric].inclusive, data.metrics[metric].exclusive]) {
+      if (source === null) continue;
+      data.rows[source].paths.forEach((each, at) => {
+        const place = data.rows[source].views[at];
+        if (path.has(each) && typeof place === "number") found.add(place);
+      });
+    }
+    return found;
+  };
+  // Shows a grid of the page: expanded if its values are exclusive.
+  const show = (view) => {
+    for (const [metric, { inclusive, exclusive }] of data.metrics.entries()) for (const [source, own] of [[exclusive, true], [inclusive, false]]) {
+      const at = source === null ? -1 : data.rows[source].views.indexOf(view);
+      if (at < 0) continue;
+      [state.metric, state.path] = [metric, data.rows[source].paths[at]];
+      for (let up = data.metrics[metric].parent; up !== null; up = data.metrics[up].parent) metricTree.open.add(up);
+      for (let up = pathParents[state.path]; up !== null; up = pathParents[up]) pathTree.open.add(up);
+      metricTree.open.delete(metric);
+      if (own && pathsBelow(state.path).length) pathTree.open.add(state.path);
+      else pathTree.open.delete(state.path);
+      metricTree.select(metric);
+      pathTree.select(state.path);
+      update(false);
+      metricTree.scroll();
+      pathTree.scroll();
+      return;
+    }
+  };
+  const cell = (at) => {
+    const place = data.cells.indexOf(at);
+    if (place < 0) return;
+    for (let up = data.parents[place]; up !== null; up = data.parents[up]) systemTree.open.add(up);
+    state.place = place;
+    systemTree.select(place);
+    systemTree.paint();
+    systemTree.scroll();
+  };
+  host.querySelector(".as").append(...[["absolute", "absolute"], ["share", "per cent"], ["call", "per call"]]
+    .filter(([value]) => value !== "call" || data.calls !== null).map(([value, text]) => element("option", { value }, text)));
+  host.querySelector(".as").addEventListener("change", (event) => {
+    state.as = event.target.value;
+    update(false);
+  });
+  // Small systems are shown whole, others to their first branches.
+  for (let at = 0; at < data.parents.length && data.parents.length <= 40; at++) if (data.cells[at] === null) systemTree.open.add(at);
+  for (let all = placesBelow(-1); all.length === 1; all = placesBelow(all[0])) systemTree.open.add(all[0]);
+  if (data.unplaced) host.querySelector(".system").append(element("p", { class: "note" }, `${data.unplaced} locations have no cell of the grid and are not shown here.`));
+  return { show, cell };
+};
