@@ -41,6 +41,8 @@ pub(super) struct Watched {
     pub(super) age: u32,
     /// Number of calls at which the modes are fitted again.
     pub(super) refit_at: u64,
+    /// Number of calls below which an abnormal call may be the first one of a mode.
+    single_from: u64,
     /// Resolution in nanoseconds.
     resolution: u64,
 }
@@ -53,6 +55,9 @@ const MIXED_MORE: u64 = 8192;
 /// Number of views after which a mixture is fitted again regardless of the number of calls.
 pub(super) const MIXED_VIEWS: u32 = 16;
 
+/// Multiple of the minimum number of calls below which a call far from the known modes may be the
+/// first one of a further mode: one in 20 calls is seen among 96 calls with a probability of 99 %.
+const MODES_SEEN: u64 = 3;
 /// Number of calls with which an abnormal call is compared.
 const RECENT: usize = 64;
 /// Number of the last of them that show a change.
@@ -64,8 +69,6 @@ const LEAST_RECENT: usize = 16;
 const ALIKE: f64 = 1.25;
 /// Largest ratio of times that are about the same.
 const SIMILAR: f64 = 1.3;
-/// Share of the calls that may be a mode if they take about the same time.
-const KNOWN_SHARE: f64 = 0.01;
 /// Distance of the quartiles of normal times in deviations.
 const QUARTILES: f64 = 1.349;
 /// Number of deviations that are added to the bound of normal times for the recent calls.
@@ -93,6 +96,7 @@ impl Watched {
             mixed: 0,
             age: 0,
             refit_at: params.minimum(),
+            single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
         }
     }
@@ -104,7 +108,14 @@ impl Watched {
             return self.warm_up(value);
         };
         let (label, score) = if value > mode.seen || value < mode.low {
-            self.look(at, mode, value)
+            match self.look(at, mode, value) {
+                (Label::TooSlow | Label::TooFast, score)
+                    if self.sketch.count() < self.single_from =>
+                {
+                    (Label::NotEnoughData, score)
+                }
+                found => found,
+            }
         } else {
             (Label::Normal, mode.score(value))
         };
@@ -204,8 +215,9 @@ impl Watched {
         own - quartile(2) < bound * least * deviation
     }
 
-    /// Returns `true` if 1 % of all calls are abnormal in the same way and took about the same time, so
-    /// that they may be a mode of the function that has not enough calls yet.
+    /// Returns `true` if as many calls as a mode requires are abnormal in the same way and took about
+    /// the same time, so that they may be a mode of the function that has not enough calls yet. The call itself counts,
+    /// because the earlier ones of a mode may be one too few by chance.
     fn is_known(&self, value: u64, label: Label) -> bool {
         let at = self.modes.partition_point(|mode| mode.until < value);
         let Some(mode) = self.modes.get(at) else {
@@ -220,7 +232,7 @@ impl Watched {
         let range = self.sketch.filled();
         let calls = range.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
         let calls: u64 = calls.map(|(_, calls)| calls).sum();
-        calls as f64 >= KNOWN_SHARE * self.sketch.count() as f64 && calls > 0
+        calls > 0 && (calls + 1) as f64 >= self.wanted.mode_share * self.sketch.count() as f64
     }
 
     #[inline]
