@@ -224,15 +224,20 @@ impl Watched {
             return false;
         };
         let value = value as f64;
-        let (mut from, mut until) = (value / SIMILAR, value * SIMILAR);
-        match label {
-            Label::TooFast => until = until.min(mode.low as f64),
-            _ => from = from.max(self.highest(at, mode) as f64),
-        }
-        let range = self.sketch.filled();
-        let calls = range.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
-        let calls: u64 = calls.map(|(_, calls)| calls).sum();
-        calls > 0 && (calls + 1) as f64 >= self.wanted.mode_share * self.sketch.count() as f64
+        let least = self.wanted.mode_share * self.sketch.count() as f64;
+        let are_enough = |from: f64, until: f64| {
+            let near = self.sketch.filled();
+            let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
+            let calls: u64 = near.map(|(_, calls)| calls).sum();
+            calls > 0 && (calls + 1) as f64 >= least
+        };
+        let (from, until) = (value / SIMILAR, value * SIMILAR);
+        // The bound of normal calls is costly, and rarely needed.
+        are_enough(from, until)
+            && match label {
+                Label::TooFast => are_enough(from, until.min(mode.low as f64)),
+                _ => are_enough(from.max(self.highest(at, mode) as f64), until),
+            }
     }
 
     #[inline]
