@@ -49,8 +49,8 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 ///   reported for every fifth function otherwise. It counts in [`NewModes`](crate::lost_time::NewModes).
 /// * A call that is no exception among the last calls is [`Label::NotEnoughData`]: two of the last
 ///   four are about as far from the median, or it is within the spread of the last 64 of its mode.
-///   So is a call of which there are similar ones, which are abnormal too and have the share of a
-///   mode: they may be a mode that has not enough calls yet.
+///   So is a call of which there are similar ones, which are abnormal too and at least 1 % of the
+///   calls: they may be a mode that has not enough calls yet.
 ///   A step in speed is thus reported by its first calls, and a drift not at all; a
 ///   [`Drift`](crate::Drift) reports both as changes.
 /// * A function may have several modes, such as for messages of two sizes. Gaps separate modes.

@@ -58,6 +58,8 @@ pub(super) const MIXED_VIEWS: u32 = 16;
 /// Multiple of the minimum number of calls below which a call far from the known modes may be the
 /// first one of a further mode: one in 20 calls is seen among 96 calls with a probability of 99 %.
 const MODES_SEEN: u64 = 3;
+/// Share of the calls that may be a mode if they take about the same time.
+const KNOWN_SHARE: f64 = 0.01;
 /// Number of calls with which an abnormal call is compared.
 const RECENT: usize = 64;
 /// Number of the last of them that show a change.
@@ -215,21 +217,20 @@ impl Watched {
         own - quartile(2) < bound * least * deviation
     }
 
-    /// Returns `true` if as many calls as a mode requires are abnormal in the same way and took about
-    /// the same time, so that they may be a mode of the function that has not enough calls yet. The call itself counts,
-    /// because the earlier ones of a mode may be one too few by chance.
+    /// Returns `true` if 1 % of all calls are abnormal in the same way and took about the same time, so
+    /// that they may be a mode of the function that has not enough calls yet.
     fn is_known(&self, value: u64, label: Label) -> bool {
         let at = self.modes.partition_point(|mode| mode.until < value);
         let Some(mode) = self.modes.get(at) else {
             return false;
         };
         let value = value as f64;
-        let least = self.wanted.mode_share * self.sketch.count() as f64;
+        let least = KNOWN_SHARE * self.sketch.count() as f64;
         let are_enough = |from: f64, until: f64| {
             let near = self.sketch.filled();
             let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
             let calls: u64 = near.map(|(_, calls)| calls).sum();
-            calls > 0 && (calls + 1) as f64 >= least
+            calls > 0 && calls as f64 >= least
         };
         let (from, until) = (value / SIMILAR, value * SIMILAR);
         // The bound of normal calls is costly, and rarely needed.
