@@ -12,13 +12,9 @@ mod call;
 mod context;
 mod gpu;
 mod health;
-mod memory;
 mod names;
 mod node;
-mod order;
 mod params;
-mod paths;
-mod repair;
 mod sink;
 mod stream;
 

@@ -3,7 +3,7 @@
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};
 use super::params::{CallsParams, CheckedCallsParams, ModelBy};
-use super::paths::Paths;
+use super::stream::paths::Paths;
 use super::stream::{Shared, Stream};
 use super::{Batch, NodeState, StreamHealth};
 use crate::FunctionId;

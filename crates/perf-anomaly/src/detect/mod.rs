@@ -29,34 +29,24 @@
 //! [`Sstd`], [`Hbos`] and [`Copod`] are for comparison with published results. They reproduce the
 //! peculiarities of Chimbuko's detectors, which are documented where they occur.
 
-mod copod;
 mod drift;
 mod facts;
 mod functions;
-mod hbos;
-mod histogram;
 mod losses;
 mod model;
-mod overlap;
 mod rules;
-mod scored;
-mod sstd;
 mod strict;
 mod tail;
 
-pub use copod::Copod;
 pub use drift::{Change, Drift, DriftChecked, DriftParams};
 pub use facts::facts_text;
 pub(crate) use facts::{is_endless, is_time, value_text};
 pub use functions::Functions;
 pub(crate) use functions::table;
-pub use hbos::Hbos;
-pub use histogram::{Bin, Histogram};
 pub(crate) use losses::Relabelled;
 pub use losses::{Loss, Losses, Place};
 pub use model::{Model, ScoredHistogram};
-pub use sstd::Sstd;
-pub use strict::{StrictChecked, StrictParams};
+pub use strict::{Bin, Copod, Hbos, Histogram, Sstd, StrictChecked, StrictParams};
 pub use tail::{Sketch, Tail, TailChecked, TailParams};
 
 use crate::{Error, FunctionId, Judgement, Result, Sample};

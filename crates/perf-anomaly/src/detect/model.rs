@@ -1,7 +1,6 @@
 //! [`Model`]: knowledge of a detector about all functions, which can be sent, merged and stored.
 
-use super::histogram::Histogram;
-use super::{Functions, Sketch};
+use super::{Functions, Histogram, Sketch};
 use crate::encode::{Reader, Writer};
 use crate::{Error, FunctionId, Moments, Result};
 use perf_core::Merge;

@@ -115,8 +115,10 @@ struct Times {
     slow: BTreeMap<usize, Slow>,
     /// Indices of its modes.
     modes: Vec<usize>,
-    /// Calls of the current batch, and those of them that are slow or in a mode.
-    batch: (u64, u64),
+    /// Number of the last batch with its calls.
+    batch: u64,
+    /// Calls of that batch, and those of them that are slow or in a mode.
+    batch_calls: (u64, u64),
 }
 
 /// Detection of new modes: slow run times that repeat.
@@ -165,6 +167,8 @@ pub struct NewModes {
     events: Vec<Event>,
     /// Number of modes that were not kept.
     dropped: u64,
+    /// Number of batches so far.
+    batch: u64,
 }
 
 /// Returns the bin of a run time.
@@ -257,6 +261,7 @@ impl NewModes {
         judgements: &[Judgement],
     ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
+        self.batch += 1;
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
@@ -264,18 +269,21 @@ impl NewModes {
             let times = self.functions.entry(sample.function, Times::default);
             let bin = bin(sample.runtime.0);
             times.count(bin);
-            times.batch.0 += 1;
+            if times.batch != self.batch {
+                (times.batch, times.batch_calls) = (self.batch, (0, 0));
+            }
+            times.batch_calls.0 += 1;
             let mut modes = times.modes.iter().copied();
             let mode = modes.find(|mode| self.events[*mode].includes(bin, times));
             if mode.is_some() || is_slow(sample, judgement) {
-                times.batch.1 += 1;
+                times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
             }
         }
         for (at, bin, mode) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let times = self.functions.entry(sample.function, Times::default);
-            let (calls, slow) = times.batch;
+            let (calls, slow) = times.batch_calls;
             if calls >= SEVERAL && slow as f64 >= ALL * calls as f64 {
                 continue;
             }
@@ -287,11 +295,6 @@ impl NewModes {
                     }
                 }
                 None => self.add_slow(rank, step, bin, sample, judgement),
-            }
-        }
-        for sample in samples {
-            if let Some(times) = self.functions.get_mut(sample.function) {
-                times.batch = (0, 0);
             }
         }
         counted

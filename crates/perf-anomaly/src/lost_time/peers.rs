@@ -1,6 +1,7 @@
 //! [`Peers`]: ranks and phases that are slower than their peers.
 
 use super::spells::{Bounds, Entry, Series, deviation, median, spells};
+use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -229,10 +230,8 @@ impl Peers {
     ) {
         let step = step / self.group.max(1);
         let mut skipped = skipped.iter().peekable();
-        let mut cells: BTreeMap<FunctionId, Cell> = BTreeMap::new();
-        let mut last = (FunctionId(u32::MAX), Cell::default());
+        let mut cells: Functions<Cell> = Functions::default();
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
-            let time = u64::try_from(sample.runtime.0).unwrap_or_default();
             if skipped.next_if(|skip| **skip == at).is_some()
                 || sample.first
                 || judgement.label == Label::Ignored
@@ -240,21 +239,19 @@ impl Peers {
             {
                 continue;
             }
-            if last.0 != sample.function {
-                cells.entry(last.0).or_default().merge(&last.1);
-                last = (sample.function, Cell::default());
-            }
-            last.1.add(time);
+            let time = u64::try_from(sample.runtime.0).unwrap_or_default();
+            cells.entry(sample.function, Cell::default).add(time);
         }
-        cells.entry(last.0).or_default().merge(&last.1);
-        cells.retain(|function, cell| cell.calls > 0 && takes_part(*function));
+        let cells = cells
+            .unordered()
+            .filter(|(function, _)| takes_part(*function));
         if step < self.closed {
-            self.late += cells.values().map(|cell| cell.calls).sum::<u64>();
+            self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
             return;
         }
         let open = self.open.entry(step).or_default();
         for (function, cell) in cells {
-            open.entry((function, rank)).or_default().merge(&cell);
+            open.entry((function, rank)).or_default().merge(cell);
         }
     }
 

@@ -38,24 +38,16 @@
 mod compare;
 mod context;
 mod json;
-mod lines;
-mod memory;
-mod merge;
 mod params;
 mod prune;
 mod record;
 mod recorder;
 mod reduction;
-#[cfg(feature = "sqlite")]
-mod sqlite;
 mod store;
 mod table;
 mod worst;
 
 pub use compare::{Comparison, Difference, Side};
-pub use lines::Lines;
-pub use memory::Memory;
-pub use merge::{merge, open};
 pub use params::{CheckedRecorderParams, RecorderParams};
 pub(crate) use prune::prune_with;
 pub use prune::{Pruned, prune, prune_within};
@@ -66,5 +58,5 @@ pub use record::{
 pub use recorder::Recorder;
 pub use reduction::Reduction;
 #[cfg(feature = "sqlite")]
-pub use sqlite::Sqlite;
-pub use store::{Order, Query, Revision, Store};
+pub use store::Sqlite;
+pub use store::{Lines, Memory, Order, Query, Revision, Store, merge, open};

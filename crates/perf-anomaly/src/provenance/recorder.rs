@@ -2,11 +2,10 @@
 
 use super::context::{launch, record, short};
 use super::json;
-use super::memory::Memory;
 use super::params::{CheckedRecorderParams, RecorderParams};
 use super::record::{Entry, Kind, ModelRecord, Record, RunRecord, StreamRecord};
 use super::reduction::Reduction;
-use super::store::Store;
+use super::store::{Memory, Store};
 use super::worst::Worst;
 use crate::calls::{CallKey, Calls, StreamHealth};
 use crate::detect::Functions;

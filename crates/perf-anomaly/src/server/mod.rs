@@ -26,28 +26,22 @@
 //! model judges early calls alike for any number of ranks.
 
 mod client;
-mod delta;
-mod exchange;
+mod message;
 mod names;
 mod params;
-mod position;
 mod ranking;
 mod schedule;
 mod state;
 mod statistics;
 mod sum;
 mod table;
-mod view;
 
 pub use client::{Client, Synced};
-pub use delta::Delta;
-pub use exchange::{Exchange, Local};
+pub use message::{Delta, Exchange, Local, Position, View};
 pub use names::FunctionName;
 pub use params::{CheckedServerParams, ServerParams};
-pub use position::Position;
 pub use ranking::{RankSummary, Ranking, Ranks};
 pub use schedule::Schedule;
 pub use state::Server;
 pub use statistics::{FunctionStats, StepStats};
 pub use sum::Sum;
-pub use view::View;

@@ -1,10 +1,10 @@
 //! [`Server`]: merges the deltas of all clients, and builds the views for them.
 
+use super::message::Shared;
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
-use super::view::Shared;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::encode::{Reader, Writer};

@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::Random;
-use perf_anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
-use perf_anomaly::{Monitor, Report};
-use perf_core::{EventSink, Nanos, StreamEvent, StreamId, StreamKey};
+use perf_anomaly::lost_time::{LostTime, NewMode, Peers, SlowPhase, SlowRank};
+use perf_anomaly::{FunctionId, Judgement, Monitor, Report, Sample};
+use perf_core::{EventSink, Merge, Nanos, StreamEvent, StreamId, StreamKey};
 
 const SEEDS: u64 = 10;
 const RANKS: u32 = 8;
@@ -206,4 +206,54 @@ fn healthy_runs_lose_nothing() {
         found += causes + report.lasting.modes().all().count();
     }
     assert_eq!(found, 0);
+}
+
+/// Calls of `solve` in which rank 5 is slow, and step 8 on all ranks.
+fn calls(rank: u32, step: u64) -> Vec<Sample> {
+    let mut random = Random::new(1000 * u64::from(rank) + step + 1);
+    let slow = if rank == 5 { 1.3 } else { 1.0 };
+    let slow = if step == 8 { 1.5 * slow } else { slow };
+    let time = |random: &mut Random| (5e6 * slow * (1.0 + 0.05 * random.normal())) as i64;
+    let samples = (0..100).map(|_| Sample {
+        function: FunctionId(0),
+        runtime: Nanos(time(&mut random)),
+        first: false,
+    });
+    samples.collect()
+}
+
+#[test]
+fn ranks_in_four_processes_are_compared_as_in_one() {
+    let add = |peers: &mut Peers, rank: u32, step: u64| {
+        let samples = calls(rank, step);
+        let judgements = vec![Judgement::default(); samples.len()];
+        peers.add((0, rank), step, (&samples, &judgements), &[], |_| true);
+    };
+    let (mut one, mut merged) = (Peers::default(), Peers::default());
+    for step in 0..20 {
+        for rank in 0..RANKS {
+            add(&mut one, rank, step);
+        }
+        one.end_step(step);
+        // Each process has two ranks, and its sums of a step arrive in any order.
+        for process in [2, 0, 3, 1] {
+            let mut part = Peers::default();
+            for rank in [2 * process, 2 * process + 1] {
+                add(&mut part, rank, step);
+            }
+            merged.merge(&part);
+        }
+        merged.end_step(step);
+    }
+    assert_eq!(merged.slow_ranks(), one.slow_ranks());
+    assert_eq!(merged.slow_phases(), one.slow_phases());
+    assert_eq!(merged.slow_steps(), one.slow_steps());
+    let [slow] = one.slow_ranks()[..] else {
+        panic!("one slow rank")
+    };
+    let [phase] = one.slow_phases()[..] else {
+        panic!("one slow phase")
+    };
+    assert_eq!((slow.rank, phase.first, phase.last), (5, 8, 8));
+    assert_eq!((one.late(), merged.late()), (0, 0));
 }

@@ -6,25 +6,13 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-mod calibration;
-mod calls;
-mod calls_laws;
 mod common;
-mod damage;
-mod drift;
-mod experience;
-mod laws;
+mod detect;
 mod lost_time;
 mod monitor;
 mod naive;
-mod oracle;
-mod own;
-mod power;
 mod provenance;
-mod replay;
-mod scenarios;
 mod server;
 mod spans;
-mod streams;
+mod stream;
 mod tables;
-mod times;

@@ -75,29 +75,30 @@ const FEWEST: f64 = 100.0;
 /// Logarithms of tail probabilities by the logarithm of the excess, for each shape.
 type Table = [[f64; SIZE]; COUNT];
 
-fn tables() -> &'static [Table; STARTS.len()] {
-    static TABLES: OnceLock<Box<[Table; STARTS.len()]>> = OnceLock::new();
-    TABLES.get_or_init(|| {
+/// Returns the table of a threshold, which is computed at its first use.
+fn table(number: usize) -> &'static Table {
+    static TABLES: [OnceLock<Box<Table>>; STARTS.len()] = [const { OnceLock::new() }; STARTS.len()];
+    TABLES[number].get_or_init(|| {
+        let start = STARTS[number];
         let normal = Normal::standard();
         let log_tail = |z: f64| normal.sf(z).max(f64::MIN_POSITIVE).ln();
-        Box::new(STARTS.map(|start| {
-            let median = -normal.inverse_cdf(normal.sf(start) / 2.0);
-            SHAPES.map(|shape| {
-                let power = |z: f64| match shape {
-                    0.0 => (1.0 + z).ln(),
-                    _ => ((1.0 + z).powf(shape) - 1.0) / shape,
-                };
-                let root = |power: f64| match shape {
-                    0.0 => power.exp() - 1.0,
-                    // Light shapes have an end.
-                    _ => (1.0 + shape * power).max(0.0).powf(1.0 / shape) - 1.0,
-                };
-                let unit = power(median) - power(start);
-                std::array::from_fn(|at| {
-                    let excess = unit * (at as f64 / FINE - RANGE).exp();
-                    let z = root(power(start) + excess);
-                    (log_tail(z) - log_tail(start)).clamp(LOWEST, 0.0)
-                })
+        let median = -normal.inverse_cdf(normal.sf(start) / 2.0);
+        let log_start = log_tail(start);
+        Box::new(SHAPES.map(|shape| {
+            let power = |z: f64| match shape {
+                0.0 => (1.0 + z).ln(),
+                _ => ((1.0 + z).powf(shape) - 1.0) / shape,
+            };
+            let root = |power: f64| match shape {
+                0.0 => power.exp() - 1.0,
+                // Light shapes have an end.
+                _ => (1.0 + shape * power).max(0.0).powf(1.0 / shape) - 1.0,
+            };
+            let from = power(start);
+            let unit = power(median) - from;
+            std::array::from_fn(|at| {
+                let excess = unit * (at as f64 / FINE - RANGE).exp();
+                (log_tail(root(from + excess)) - log_start).clamp(LOWEST, 0.0)
             })
         }))
     })
@@ -244,14 +245,21 @@ impl Extrapolation {
     }
 
     fn weigh(&mut self, intervals: &[Interval], is_above_ties: bool) {
-        let tables = &tables()[self.table];
+        let tables = table(self.table);
         // No term is positive, so that the sum ends where it is negligible.
         let likelihood = |table: &[f64; SIZE], scale: f64, least: f64| {
             let mut sum = 0.0;
+            let tail = |log: f64| look_up(table, log - scale).exp();
+            // Most intervals begin where the previous one ends.
+            let mut last = (f64::NAN, 0.0);
             for one in intervals {
-                let tail = |log: f64| look_up(table, log - scale).exp();
-                let beyond = if one.is_open { 0.0 } else { tail(one.high) };
-                let within = tail(one.low) - beyond;
+                let beyond = match one.is_open {
+                    true => 0.0,
+                    false if one.high == last.0 => last.1,
+                    false => tail(one.high),
+                };
+                last = (one.low, tail(one.low));
+                let within = last.1 - beyond;
                 sum += one.calls * within.max(1e-300).ln();
                 if sum < least {
                     break;
@@ -313,7 +321,7 @@ impl Extrapolation {
             return self.share;
         }
         let log = excess.ln();
-        let tables = &tables()[self.table];
+        let tables = table(self.table);
         let mut sum = 0.0;
         for (table, weights) in tables.iter().zip(&self.weights) {
             for (at, weight) in weights.iter().enumerate() {

@@ -41,6 +41,8 @@ pub(super) struct Watched {
     pub(super) age: u32,
     /// Number of calls at which the modes are fitted again.
     pub(super) refit_at: u64,
+    /// Number of calls below which an abnormal call may be the first one of a mode.
+    single_from: u64,
     /// Resolution in nanoseconds.
     resolution: u64,
 }
@@ -53,6 +55,11 @@ const MIXED_MORE: u64 = 8192;
 /// Number of views after which a mixture is fitted again regardless of the number of calls.
 pub(super) const MIXED_VIEWS: u32 = 16;
 
+/// Multiple of the minimum number of calls below which a call far from the known modes may be the
+/// first one of a further mode: one in 20 calls is seen among 96 calls with a probability of 99 %.
+const MODES_SEEN: u64 = 3;
+/// Share of the calls that may be a mode if they take about the same time.
+const KNOWN_SHARE: f64 = 0.01;
 /// Number of calls with which an abnormal call is compared.
 const RECENT: usize = 64;
 /// Number of the last of them that show a change.
@@ -64,8 +71,6 @@ const LEAST_RECENT: usize = 16;
 const ALIKE: f64 = 1.25;
 /// Largest ratio of times that are about the same.
 const SIMILAR: f64 = 1.3;
-/// Share of the calls that may be a mode if they take about the same time.
-const KNOWN_SHARE: f64 = 0.01;
 /// Distance of the quartiles of normal times in deviations.
 const QUARTILES: f64 = 1.349;
 /// Number of deviations that are added to the bound of normal times for the recent calls.
@@ -93,6 +98,7 @@ impl Watched {
             mixed: 0,
             age: 0,
             refit_at: params.minimum(),
+            single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
         }
     }
@@ -104,7 +110,14 @@ impl Watched {
             return self.warm_up(value);
         };
         let (label, score) = if value > mode.seen || value < mode.low {
-            self.look(at, mode, value)
+            match self.look(at, mode, value) {
+                (Label::TooSlow | Label::TooFast, score)
+                    if self.sketch.count() < self.single_from =>
+                {
+                    (Label::NotEnoughData, score)
+                }
+                found => found,
+            }
         } else {
             (Label::Normal, mode.score(value))
         };
@@ -212,15 +225,20 @@ impl Watched {
             return false;
         };
         let value = value as f64;
-        let (mut from, mut until) = (value / SIMILAR, value * SIMILAR);
-        match label {
-            Label::TooFast => until = until.min(mode.low as f64),
-            _ => from = from.max(self.highest(at, mode) as f64),
-        }
-        let range = self.sketch.filled();
-        let calls = range.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
-        let calls: u64 = calls.map(|(_, calls)| calls).sum();
-        calls as f64 >= KNOWN_SHARE * self.sketch.count() as f64 && calls > 0
+        let least = KNOWN_SHARE * self.sketch.count() as f64;
+        let are_enough = |from: f64, until: f64| {
+            let near = self.sketch.filled();
+            let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
+            let calls: u64 = near.map(|(_, calls)| calls).sum();
+            calls > 0 && calls as f64 >= least
+        };
+        let (from, until) = (value / SIMILAR, value * SIMILAR);
+        // The bound of normal calls is costly, and rarely needed.
+        are_enough(from, until)
+            && match label {
+                Label::TooFast => are_enough(from, until.min(mode.low as f64)),
+                _ => are_enough(from.max(self.highest(at, mode) as f64), until),
+            }
     }
 
     #[inline]

@@ -2,11 +2,11 @@
 
 mod query;
 
-use super::json::{read, write};
 use super::lines::failed;
-use super::record::{Entry, Record};
-use super::store::{Query, Revision, Store};
+use super::{Query, Revision, Store};
 use crate::Result;
+use crate::provenance::json::{read, write};
+use crate::provenance::record::{Entry, Record};
 use perf_core::Cancelled;
 use query::{bound, kind, sql};
 use rusqlite::types::Value;

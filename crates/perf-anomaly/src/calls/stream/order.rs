@@ -14,8 +14,8 @@
 //!
 //! A step that lies completely before the last time of the stream sets the time back.
 
-use super::params::{CallsParams, Repair};
-use super::stream::{Function, Note, Stream};
+use super::{Function, Note, Stream};
+use crate::calls::params::{CallsParams, Repair};
 use perf_core::Nanos;
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ const HELD: u32 = 1 << 31;
 
 /// Events that wait for the later events that decide about their time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(in crate::calls) struct Held {
     /// Waiting enters and exits.
     functions: Vec<Function>,
     /// Step and index of arrival of each event that waits, and of those that waited until the
@@ -65,7 +65,7 @@ struct Limits {
 impl Stream {
     /// Corrects the times of the enters and exits of a step and of the events that waited, and
     /// sorts them by time.
-    pub(super) fn order(&mut self, params: &CallsParams, step: u64, is_end: bool) {
+    pub(in crate::calls) fn order(&mut self, params: &CallsParams, step: u64, is_end: bool) {
         if params.repair == Repair::Strict {
             return self.sort_functions();
         }
@@ -88,7 +88,7 @@ impl Stream {
 
     /// Corrects the times of messages and counters after the last enter or exit: if at most
     /// [`AGREE`] of them are far ahead, their times are replaced by that of the preceding event.
-    pub(super) fn mend_notes(&mut self, notes: &mut [Note], params: &CallsParams) {
+    pub(in crate::calls) fn mend_notes(&mut self, notes: &mut [Note], params: &CallsParams) {
         let mut last = self.last;
         if params.repair == Repair::Strict || last == Self::NEVER {
             return;
@@ -201,7 +201,7 @@ impl Stream {
 
     /// Returns the step of arrival of an event, and its index there.
     #[inline]
-    pub(super) fn id_of(&self, event: &Function, step: u64) -> (u64, u32) {
+    pub(in crate::calls) fn id_of(&self, event: &Function, step: u64) -> (u64, u32) {
         if event.index & HELD == 0 {
             return (step, event.index);
         }
@@ -210,7 +210,7 @@ impl Stream {
     }
 
     /// Drops the ids of events that no longer wait; called after each step.
-    pub(super) fn forget_held(&mut self) {
+    pub(in crate::calls) fn forget_held(&mut self) {
         let old = self.held.ids.len() - self.held.functions.len();
         self.held.ids.drain(..old);
         let mut still = HashMap::new();
@@ -227,7 +227,7 @@ impl Stream {
     }
 
     /// Returns the number of events that wait for the next step.
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::calls) fn held(&self) -> usize {
         self.held.functions.len()
     }
 
@@ -256,7 +256,7 @@ impl Stream {
 }
 
 /// Returns the longest time between consecutive events in nanoseconds.
-pub(super) fn longest(events: &[Function]) -> i64 {
+pub(in crate::calls) fn longest(events: &[Function]) -> i64 {
     let pairs = events.windows(2);
     let between = pairs.map(|pair| match pair {
         [a, b] => b.at.0.saturating_sub(a.at.0),

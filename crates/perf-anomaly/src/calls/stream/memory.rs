@@ -1,13 +1,13 @@
 //! Calls, messages and counter values that a stream keeps after a step, and their queries.
 
-use super::params::CallsParams;
-use super::stream::{Frame, Function, Note, Stream};
-use super::{Batch, Call};
+use super::{Frame, Function, Note, Stream};
+use crate::calls::params::CallsParams;
+use crate::calls::{Batch, Call};
 
 impl Stream {
     /// Keeps the last calls of the previous step, which is in `batch`, and drops everything that
     /// can no longer be queried.
-    pub(super) fn forget(&mut self, params: &CallsParams, batch: &Batch) {
+    pub(in crate::calls) fn forget(&mut self, params: &CallsParams, batch: &Batch) {
         self.elders.clear();
         let known = self.kept.len() + self.entered.len();
         let old = known.saturating_sub(params.context);
@@ -36,7 +36,7 @@ impl Stream {
     /// Stores the row of a completed call in the batch, or the call itself if it was entered in an
     /// earlier step.
     #[inline]
-    pub(super) fn remember(&mut self, call: &Call, row: usize) {
+    pub(in crate::calls) fn remember(&mut self, call: &Call, row: usize) {
         match call.number.checked_sub(self.base()) {
             Some(slot) => {
                 if let Some(entered) = self.entered.get_mut(slot as usize) {
@@ -57,7 +57,7 @@ impl Stream {
     }
 
     /// Returns a call by its number if it is open, in the batch or kept.
-    pub(super) fn call(&self, number: u64, batch: &Batch) -> Option<Call> {
+    pub(in crate::calls) fn call(&self, number: u64, batch: &Batch) -> Option<Call> {
         let found = self
             .stack
             .binary_search_by_key(&number, |frame| frame.call.number);
@@ -76,7 +76,7 @@ impl Stream {
     }
 
     /// Returns at most `most` kept calls that were entered before a call, in order of entry.
-    pub(super) fn before(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
+    pub(in crate::calls) fn before(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         let from = number.saturating_sub(most as u64).max(self.oldest());
         (from..number)
             .filter_map(|number| self.call(number, batch))
@@ -85,7 +85,7 @@ impl Stream {
 
     /// Returns at most `most` kept calls that were entered after a call, in order of entry; none if
     /// the call was entered before the oldest kept call.
-    pub(super) fn after(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
+    pub(in crate::calls) fn after(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         if number < self.oldest() {
             return Vec::new();
         }
@@ -96,7 +96,7 @@ impl Stream {
     }
 
     /// Returns the kept messages and counter values of a call, latest first.
-    pub(super) fn notes(&self, call: &Call) -> impl Iterator<Item = Note> + '_ {
+    pub(in crate::calls) fn notes(&self, call: &Call) -> impl Iterator<Item = Note> + '_ {
         let mut at = call.last_note;
         std::iter::from_fn(move || {
             let slot = at.checked_sub(self.notes_base)?.checked_sub(1)?;
@@ -107,17 +107,17 @@ impl Stream {
     }
 
     /// Returns the number of events that are not yet converted to calls.
-    pub(super) fn pending(&self) -> usize {
+    pub(in crate::calls) fn pending(&self) -> usize {
         self.functions.len() + self.pending.len() + self.held()
     }
 
     /// Returns the open calls, outermost first.
-    pub(super) fn open(&self) -> impl Iterator<Item = &Call> {
+    pub(in crate::calls) fn open(&self) -> impl Iterator<Item = &Call> {
         self.stack.iter().map(|frame| &frame.call)
     }
 
     /// Returns the memory of the stream in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::calls) fn memory(&self) -> usize {
         self.functions.capacity() * size_of::<Function>()
             + (self.pending.capacity() + self.notes.capacity()) * size_of::<Note>()
             + self.stack.capacity() * size_of::<Frame>()

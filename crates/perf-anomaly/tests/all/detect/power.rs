@@ -269,8 +269,6 @@ fn single_calls_are_found_and_false_alarms_are_few() {
         let allowed = match shape.0 {
             // Two calls of each change are reported before it is known.
             "step by 30 %" | "bursts of 50 in 500" => rate + 5.0 * SEEDS as f64,
-            // The first calls of a rare mode are reported before it is known.
-            "two modes, 1 in 20" => rate + SEEDS as f64,
             _ if shape.1 == Planted::Nothing => 3.0 * rate,
             _ => rate,
         };

@@ -1,7 +1,7 @@
 //! [`View`]: message from the server to a client with the merged model of all ranks.
 
-use super::FunctionName;
 use crate::encode::{Reader, Writer};
+use crate::server::FunctionName;
 use crate::{Model, Result};
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +33,7 @@ pub struct View {
 
 /// Model that many views share, and its bytes once they are computed.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(in crate::server) struct Shared {
     /// Model.
     model: Model,
     /// Encoded model.
@@ -41,16 +41,16 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn model(&self) -> &Model {
+    pub(in crate::server) fn model(&self) -> &Model {
         &self.model
     }
 
     /// Returns the memory in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::server) fn memory(&self) -> usize {
         self.model.memory() + self.bytes.get().map_or(0, |bytes| bytes.len())
     }
 
-    pub(super) fn new(model: Model) -> Arc<Self> {
+    pub(in crate::server) fn new(model: Model) -> Arc<Self> {
         Arc::new(Shared {
             model,
             bytes: OnceLock::new(),
@@ -59,7 +59,7 @@ impl Shared {
 }
 
 impl View {
-    pub(super) fn new(
+    pub(in crate::server) fn new(
         session: u64,
         merged: u64,
         (number, since): (u64, u64),

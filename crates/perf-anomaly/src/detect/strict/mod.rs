@@ -1,5 +1,17 @@
-//! Parameters of the strict detectors, which reproduce Chimbuko's, and bookkeeping of the parts of
-//! a model that were not sent yet.
+//! The strict detectors, which reproduce Chimbuko's: [`Sstd`], [`Hbos`] and [`Copod`], their
+//! parameters, and bookkeeping of the parts of a model that were not sent yet.
+
+mod copod;
+mod hbos;
+mod histogram;
+mod overlap;
+mod scored;
+mod sstd;
+
+pub use copod::Copod;
+pub use hbos::Hbos;
+pub use histogram::{Bin, Histogram};
+pub use sstd::Sstd;
 
 use super::{Functions, rules::Rules};
 use crate::error::within;

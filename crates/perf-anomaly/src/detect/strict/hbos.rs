@@ -3,7 +3,7 @@
 use super::Histogram;
 use super::histogram::{Bin, Width};
 use super::scored::{Scored, Scores, rarity, scored_detector};
-use super::strict::{StrictChecked, StrictParams};
+use super::{StrictChecked, StrictParams};
 
 /// Labels calls in the rarest bins of a histogram of run times, with the same labels as Chimbuko's
 /// HBOS.

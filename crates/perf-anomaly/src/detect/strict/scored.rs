@@ -1,11 +1,11 @@
 //! Common parts of HBOS and COPOD: a histogram for each function, the scores of its bins, and a
 //! threshold at a fraction of the range of scores.
 
-use super::LOOK;
+use super::Histogram;
 use super::histogram::Width;
-use super::rules::{IGNORED, Rules, TOO_FEW};
-use super::strict::{Known, StrictChecked, by_function, check_part, room};
-use super::{Histogram, ScoredHistogram, microseconds};
+use super::{Known, StrictChecked, by_function, check_part, room};
+use crate::detect::rules::{IGNORED, Rules, TOO_FEW};
+use crate::detect::{LOOK, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 

@@ -1,14 +1,14 @@
 //! [`Position`]: first and last step of a rank that the server merged, for clients that restart.
 
-use super::StepStats;
 use crate::Result;
 use crate::encode::{Reader, Writer};
+use crate::server::StepStats;
 use perf_core::Nanos;
 
 /// Steps of a rank that a server merged from a client.
 ///
 /// A client that was stopped, and reads the same stream again, gets the positions from the server
-/// and does not send these steps again; see [`Client::resume`](super::Client::resume).
+/// and does not send these steps again; see [`Client::resume`](crate::server::Client::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
@@ -25,7 +25,7 @@ pub struct Position {
 impl Position {
     /// Adds the steps of a delta. A step before the last merged step of its rank begins another
     /// run.
-    pub(super) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
+    pub(in crate::server) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
         for step in steps {
             let new = Position {
                 program: step.program,
@@ -42,7 +42,7 @@ impl Position {
         }
     }
 
-    pub(super) fn write(all: &[Position], to: &mut Writer) {
+    pub(in crate::server) fn write(all: &[Position], to: &mut Writer) {
         to.u32(all.len() as u32);
         for one in all {
             to.varint(one.program.into());
@@ -52,7 +52,7 @@ impl Position {
         }
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<Position>> {
+    pub(in crate::server) fn read(from: &mut Reader<'_>) -> Result<Vec<Position>> {
         let count = from.count(4, "a number of positions that fits the remaining bytes")?;
         let position = |from: &mut Reader<'_>| {
             Ok(Position {

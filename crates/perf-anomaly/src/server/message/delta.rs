@@ -1,8 +1,8 @@
 //! [`Delta`]: message from a client to the server with new knowledge and statistics.
 
-use super::{FunctionName, FunctionStats, StepStats};
 use crate::detect::Functions;
 use crate::encode::{Reader, Writer};
+use crate::server::{FunctionName, FunctionStats, StepStats};
 use crate::{Model, Result};
 
 /// First bytes of an encoded delta.

@@ -1,8 +1,8 @@
 //! [`open`] for stores of any kind, and [`merge`] for the stores of several ranks.
 
+use super::Store;
 use super::lines::{Lines, failed};
-use super::record::Entry;
-use super::store::Store;
+use crate::provenance::record::Entry;
 use crate::{Error, Result};
 use perf_core::Job;
 use std::fs::File;

@@ -1,4 +1,17 @@
-//! [`Store`]: interface for the storage of entries, and [`Query`] for the selection of records.
+//! [`Store`]: interface for the storage of entries with its implementations, and [`Query`] for the
+//! selection of records.
+
+mod lines;
+mod memory;
+mod merge;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+pub use lines::Lines;
+pub use memory::Memory;
+pub use merge::{merge, open};
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
 
 use super::record::{Entry, Kind, Record};
 use crate::{Label, Result};

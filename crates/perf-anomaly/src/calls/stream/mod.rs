@@ -1,59 +1,64 @@
 //! [`Stream`]: conversion of the events of one stream to calls, with its stack of open calls and
 //! the calls it keeps.
 
+mod memory;
+mod order;
+pub(in crate::calls) mod paths;
+mod repair;
+
 use super::call::{Call, CallFlags};
 use super::gpu::{Gpu, Launch};
 use super::names::CounterKind;
-use super::order::{Held, longest};
 use super::params::{CallsParams, Repair};
-use super::paths::Paths;
 use super::{Batch, StreamHealth};
 use crate::detect::LOOK;
+use order::{Held, longest};
+use paths::Paths;
 use perf_core::{CallPathId, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
 use std::collections::HashMap;
 
 /// Enter or exit, in 16 bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Function {
+pub(in crate::calls) struct Function {
     /// Time.
-    pub(super) at: Nanos,
+    pub(in crate::calls) at: Nanos,
     /// Number of the region; the highest bit is set for an exit.
-    pub(super) word: u32,
+    pub(in crate::calls) word: u32,
     /// Index among the enters and exits of its rank in the step.
-    pub(super) index: u32,
+    pub(in crate::calls) index: u32,
 }
 
 const EXIT: u32 = 1 << 31;
 
 /// Message or counter value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Note {
+pub(in crate::calls) struct Note {
     /// Time.
-    pub(super) at: Nanos,
+    pub(in crate::calls) at: Nanos,
     /// Event.
-    pub(super) event: StreamEvent,
+    pub(in crate::calls) event: StreamEvent,
     /// Index plus 1 of the previous note of the same call; 0 for none.
-    pub(super) previous: u64,
+    pub(in crate::calls) previous: u64,
     /// `true` for a correlation id.
     is_correlation: bool,
 }
 
 /// State that streams share while the events of a step are converted.
-pub(super) struct Shared<'a> {
+pub(in crate::calls) struct Shared<'a> {
     /// Parameters.
-    pub(super) params: &'a CallsParams,
+    pub(in crate::calls) params: &'a CallsParams,
     /// Call paths.
-    pub(super) paths: &'a mut Paths,
+    pub(in crate::calls) paths: &'a mut Paths,
     /// Launches and work of the rank.
-    pub(super) gpu: &'a mut Gpu,
+    pub(in crate::calls) gpu: &'a mut Gpu,
     /// Completed calls.
-    pub(super) batch: &'a mut Batch,
+    pub(in crate::calls) batch: &'a mut Batch,
     /// Defects that belong to no stream.
-    pub(super) lost: &'a mut StreamHealth,
+    pub(in crate::calls) lost: &'a mut StreamHealth,
     /// Step.
-    pub(super) step: u64,
+    pub(in crate::calls) step: u64,
     /// Job, for cancellation checks.
-    pub(super) job: &'a Job,
+    pub(in crate::calls) job: &'a Job,
 }
 
 /// Stream with the arena of its calls.
@@ -62,91 +67,91 @@ pub(super) struct Shared<'a> {
 /// entered in this step, in order of entry. The last calls of earlier steps are in `kept`. All
 /// buffers are reused in the next step.
 #[derive(Clone, Debug)]
-pub(super) struct Stream {
+pub(in crate::calls) struct Stream {
     /// Id of the stream.
     id: StreamId,
     /// Program, rank and thread.
-    pub(super) key: StreamKey,
+    pub(in crate::calls) key: StreamKey,
     /// Index of the rank.
-    pub(super) rank: usize,
+    pub(in crate::calls) rank: usize,
     /// `true` for an accelerator stream.
-    pub(super) is_gpu: bool,
+    pub(in crate::calls) is_gpu: bool,
     /// `true` if calls may overlap and do not call each other.
-    pub(super) overlaps: bool,
+    pub(in crate::calls) overlaps: bool,
     /// Properties.
-    pub(super) metadata: Vec<(String, String)>,
+    pub(in crate::calls) metadata: Vec<(String, String)>,
     /// Counts of events and defects.
-    pub(super) health: StreamHealth,
+    pub(in crate::calls) health: StreamHealth,
     /// Enters and exits of the step.
-    pub(super) functions: Vec<Function>,
+    pub(in crate::calls) functions: Vec<Function>,
     /// `true` if these events are in order of time.
-    pub(super) functions_sorted: bool,
+    pub(in crate::calls) functions_sorted: bool,
     /// Enters and exits that wait for the next step.
-    pub(super) held: Held,
+    pub(in crate::calls) held: Held,
     /// Correlation ids of calls that are not yet entered, by the index of the enter.
-    pub(super) correlations: HashMap<u32, u64>,
+    pub(in crate::calls) correlations: HashMap<u32, u64>,
     /// Messages and counter values that are not assigned to a call yet.
-    pub(super) pending: Vec<Note>,
+    pub(in crate::calls) pending: Vec<Note>,
     /// `true` if these events are in order of time.
     pending_sorted: bool,
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
     /// Open calls.
-    pub(super) stack: Vec<Frame>,
+    pub(in crate::calls) stack: Vec<Frame>,
     /// Largest allowed number of open calls.
     deepest: usize,
     /// Row in the batch of each call that was entered in this step, in order of entry;
     /// [`OPEN`](Self::OPEN) until it is completed. Empty if no calls are kept.
-    pub(super) entered: Vec<usize>,
+    pub(in crate::calls) entered: Vec<usize>,
     /// Number of the next call.
-    pub(super) next: u64,
+    pub(in crate::calls) next: u64,
     /// Last calls entered in earlier steps, in order of entry.
-    pub(super) kept: Vec<Call>,
+    pub(in crate::calls) kept: Vec<Call>,
     /// Calls completed in this step that were entered before those in `kept`.
-    pub(super) elders: Vec<Call>,
+    pub(in crate::calls) elders: Vec<Call>,
     /// Messages and counter values that can be queried.
-    pub(super) notes: Vec<Note>,
+    pub(in crate::calls) notes: Vec<Note>,
     /// Index of the first of `notes` among all notes of the stream.
-    pub(super) notes_base: u64,
+    pub(in crate::calls) notes_base: u64,
     /// Bit set of the models that have had a complete call.
-    pub(super) seen: Vec<u64>,
+    pub(in crate::calls) seen: Vec<u64>,
     /// Number of open calls of each region. Built at the first exit that does not match, so that an
     /// intact stream does not pay for it and a damaged one does not search its stack at each exit.
-    pub(super) open: Option<HashMap<u32, u32>>,
+    pub(in crate::calls) open: Option<HashMap<u32, u32>>,
     /// Time of the last converted enter or exit.
-    pub(super) last: Nanos,
+    pub(in crate::calls) last: Nanos,
     /// Longest interval between two enters or exits in this step, in nanoseconds.
-    pub(super) longest: i64,
+    pub(in crate::calls) longest: i64,
     /// Longest interval of the earlier steps in nanoseconds; it decays by an eighth in each step.
-    pub(super) usual: i64,
+    pub(in crate::calls) usual: i64,
     /// Time of the last event of any kind.
-    pub(super) end: Nanos,
+    pub(in crate::calls) end: Nanos,
 }
 
 /// Open call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(in crate::calls) struct Frame {
     /// The call.
-    pub(super) call: Call,
+    pub(in crate::calls) call: Call,
     /// Time in its callees in nanoseconds.
-    pub(super) children: i64,
+    pub(in crate::calls) children: i64,
     /// Time of the first exit of a region without an open call that occurred while this call was
     /// innermost, or [`NEVER`](Self::NEVER).
-    pub(super) foreign: Nanos,
+    pub(in crate::calls) foreign: Nanos,
 }
 
 impl Frame {
     /// Marker that no valid event has as its time.
-    pub(super) const NEVER: Nanos = Nanos(i64::MIN);
+    pub(in crate::calls) const NEVER: Nanos = Nanos(i64::MIN);
 }
 
 impl Stream {
     /// Marker that is not a row of a batch.
     const OPEN: usize = usize::MAX;
     /// Marker that no valid event has as its time.
-    pub(super) const NEVER: Nanos = Nanos(i64::MIN);
+    pub(in crate::calls) const NEVER: Nanos = Nanos(i64::MIN);
 
-    pub(super) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
+    pub(in crate::calls) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
         Stream {
             id,
             key,
@@ -180,7 +185,13 @@ impl Stream {
     }
 
     #[inline]
-    pub(super) fn push_function(&mut self, at: Nanos, region: u32, is_exit: bool, index: u32) {
+    pub(in crate::calls) fn push_function(
+        &mut self,
+        at: Nanos,
+        region: u32,
+        is_exit: bool,
+        index: u32,
+    ) {
         if let Some(before) = self.functions.last()
             && at < before.at
         {
@@ -191,7 +202,7 @@ impl Stream {
         self.functions.push(Function { at, word, index });
     }
 
-    pub(super) fn push_note(&mut self, at: Nanos, event: StreamEvent, kind: CounterKind) {
+    pub(in crate::calls) fn push_note(&mut self, at: Nanos, event: StreamEvent, kind: CounterKind) {
         // Messages and counters may be interleaved; the order is checked for each kind.
         let (count, last) = match event {
             StreamEvent::Counter(..) => (&mut self.health.counters, &mut self.last_notes.1),
@@ -211,7 +222,7 @@ impl Stream {
 
     /// Adds a correlation id to the call that was entered last, which launches work on an
     /// accelerator or is such work. Without such a call the id is counted as a defect.
-    pub(super) fn push_correlation(&mut self, id: u64) {
+    pub(in crate::calls) fn push_correlation(&mut self, id: u64) {
         match self.functions.last() {
             Some(last) if last.word & EXIT == 0 => {
                 self.correlations.insert(last.index, id);
@@ -223,7 +234,7 @@ impl Stream {
     /// Converts the pending events to calls. Messages and counter values after the last enter or
     /// exit wait for the next step, whose first events may be earlier. At the end of the stream, or
     /// if too many wait, they are assigned too.
-    pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
+    pub(in crate::calls) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
         self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
         if self.functions.is_empty() && self.pending.is_empty() && self.held() == 0 {
             return;
@@ -303,7 +314,7 @@ impl Stream {
 
     /// Counts the calls that are open after the last event, and closes them unless repair is
     /// strict.
-    pub(super) fn finish(&mut self, shared: &mut Shared<'_>) {
+    pub(in crate::calls) fn finish(&mut self, shared: &mut Shared<'_>) {
         self.health.open_at_end += self.stack.len() as u64;
         if shared.params.repair == Repair::Mend {
             let end = self.end;

@@ -1,16 +1,16 @@
 //! Exits: completion of the innermost call, and repair of exits that do not match it.
 
-use super::StreamHealth;
-use super::call::{Call, CallFlags};
-use super::params::{CallsParams, ModelBy, Repair, Runtime};
 use super::paths::Paths;
-use super::stream::{Frame, Shared, Stream};
+use super::{Frame, Shared, Stream};
+use crate::calls::StreamHealth;
+use crate::calls::call::{Call, CallFlags};
+use crate::calls::params::{CallsParams, ModelBy, Repair, Runtime};
 use crate::{FunctionId, Sample};
 use perf_core::Nanos;
 use std::collections::HashMap;
 
 impl Stream {
-    pub(super) fn exit(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
+    pub(in crate::calls) fn exit(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
         let Some((top, entry)) = self
             .stack
             .last()
@@ -63,7 +63,7 @@ impl Stream {
     /// Advances the time of the stream to `at`. A time before the last enter or exit is replaced by
     /// that of the latter, unless repair is strict.
     #[inline]
-    pub(super) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
+    pub(in crate::calls) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
         if at < self.last {
             self.health.late += 1;
             return match params.repair {
@@ -113,7 +113,7 @@ impl Stream {
     /// call had ended if it never called `region` before, and `region` is either its own region or
     /// is known to be called by its caller.
     #[cold]
-    pub(super) fn settle(&mut self, region: u32, shared: &mut Shared<'_>) {
+    pub(in crate::calls) fn settle(&mut self, region: u32, shared: &mut Shared<'_>) {
         let Some(top) = self.stack.last_mut() else {
             return;
         };
@@ -134,7 +134,7 @@ impl Stream {
 
     /// Ends the innermost call.
     #[inline]
-    pub(super) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
+    pub(in crate::calls) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
         let Some((frame, callers)) = self.stack.split_last_mut() else {
             return;
         };

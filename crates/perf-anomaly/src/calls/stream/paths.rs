@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 /// sibling that was entered next the last time. Most children are found with one or two
 /// comparisons; the others are looked up in a table.
 #[derive(Clone, Debug)]
-pub(super) struct Paths {
+pub(in crate::calls) struct Paths {
     /// Paths by id.
     nodes: Vec<Node>,
     /// Ids by hash of parent and region.
@@ -35,11 +35,11 @@ struct Node {
 const NONE: u32 = u32::MAX;
 
 impl Paths {
-    pub(super) const ROOT: u32 = 0;
+    pub(in crate::calls) const ROOT: u32 = 0;
     /// Path of all calls beyond the limit, and of their callees.
-    pub(super) const OTHER: u32 = 1;
+    pub(in crate::calls) const OTHER: u32 = 1;
 
-    pub(super) fn new(limit: usize) -> Self {
+    pub(in crate::calls) fn new(limit: usize) -> Self {
         let none = Node {
             region: NONE,
             parent: 0,
@@ -53,25 +53,25 @@ impl Paths {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::calls) fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Returns region and parent of a path; `None` for paths 0 and 1, and for unknown ids.
-    pub(super) fn get(&self, path: u32) -> Option<(u32, u32)> {
+    pub(in crate::calls) fn get(&self, path: u32) -> Option<(u32, u32)> {
         let node = self.nodes.get(path as usize)?;
         (node.region != NONE).then_some((node.region, node.parent))
     }
 
     /// Returns `true` if `parent` has called `region` before.
-    pub(super) fn knows(&self, parent: u32, region: u32) -> bool {
+    pub(in crate::calls) fn knows(&self, parent: u32, region: u32) -> bool {
         self.table.contains_key(&key(parent, region))
     }
 
     /// Returns the path of `region` called from `parent`, and adds it if it is new;
     /// [`OTHER`](Self::OTHER) if the limit is reached.
     #[inline]
-    pub(super) fn child(&mut self, parent: u32, region: u32) -> u32 {
+    pub(in crate::calls) fn child(&mut self, parent: u32, region: u32) -> u32 {
         // Paths 0 and 1 have no region, so an absent child never matches.
         let at = |path: u32| self.nodes.get(path as usize).copied();
         let Some(last) = at(parent).map(|parent| parent.child) else {
@@ -127,7 +127,7 @@ fn key(parent: u32, region: u32) -> u64 {
 
 /// Hash function that mixes the 64 bits of a key: multiply and fold, twice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mix(u64);
+pub(in crate::calls) struct Mix(u64);
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {

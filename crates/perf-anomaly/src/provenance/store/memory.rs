@@ -1,9 +1,9 @@
 //! [`Memory`]: store of entries in memory, which is discarded when the program ends.
 
-use super::json;
-use super::record::{Entry, Record};
-use super::store::{Revision, Store};
+use super::{Revision, Store};
 use crate::Result;
+use crate::provenance::json;
+use crate::provenance::record::{Entry, Record};
 use perf_core::Cancelled;
 
 /// Store in memory, for programs that display the worst anomalies and store none. It reports as

@@ -1,8 +1,8 @@
 //! [`Lines`]: store of entries in a file of JSON Lines.
 
-use super::json;
-use super::record::Entry;
-use super::store::{Revision, Store};
+use super::{Revision, Store};
+use crate::provenance::json;
+use crate::provenance::record::{Entry, Record};
 use crate::{Error, Result};
 use perf_core::Cancelled;
 use std::fs::{File, OpenOptions};
@@ -168,7 +168,7 @@ impl Store for Lines {
         self.lines(&mut |_, entry| entry.map_or(Ok(()), &mut *take))
     }
 
-    fn revise(&mut self, judge: &mut dyn FnMut(&super::Record) -> Revision) -> Result<u64> {
+    fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64> {
         let mut name = self.path.clone().into_os_string();
         name.push(".revised");
         let beside = PathBuf::from(name);

@@ -1,9 +1,8 @@
 //! [`Sstd`]: detector that scores a run time by its distance from the mean in standard deviations.
 
-use super::LOOK;
-use super::rules::{IGNORED, Rules, TOO_FEW};
-use super::strict::{Known, StrictChecked, StrictParams, check_sigma};
-use super::{Detector, Model, microseconds};
+use super::{Known, StrictChecked, StrictParams, check_sigma};
+use crate::detect::rules::{IGNORED, Rules, TOO_FEW};
+use crate::detect::{Detector, LOOK, Model, microseconds};
 use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 

@@ -1,7 +1,8 @@
 //! [`Exchange`]: transport of messages between a client and a server, and [`Local`] for threads of
 //! one process.
 
-use super::{Delta, Server, View};
+use super::{Delta, View};
+use crate::server::Server;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 

@@ -1,0 +1,10 @@
+//! Tests of the detectors: rates of false alarms, recall, laws, and labels of Chimbuko.
+
+mod calibration;
+mod drift;
+mod experience;
+mod laws;
+mod oracle;
+mod own;
+mod power;
+mod scenarios;

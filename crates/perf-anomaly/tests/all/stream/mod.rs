@@ -1,0 +1,8 @@
+//! Tests of the conversion of event streams to calls: repairs, damage and replay.
+
+mod calls;
+mod calls_laws;
+mod damage;
+mod replay;
+mod streams;
+mod times;
