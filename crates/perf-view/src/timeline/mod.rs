@@ -13,17 +13,11 @@
 mod cell_colour;
 mod legend;
 mod links;
-mod local;
-mod markup;
 mod overlay;
-mod page_overlays;
+mod page;
 mod picture;
-mod pyramid;
-mod served;
-mod view;
 
 pub use links::Marker;
 pub use overlay::Overlay;
+pub use page::{Part, Served, View};
 pub use picture::Picture;
-pub use served::{Part, Served};
-pub use view::View;

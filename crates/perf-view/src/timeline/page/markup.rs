@@ -1,8 +1,8 @@
 //! HTML of a timeline section: controls, legend, and the rows as a table.
 
-use super::legend::Entry;
-use super::picture::busy_share;
 use super::pyramid::Node;
+use crate::timeline::legend::Entry;
+use crate::timeline::picture::busy_share;
 use crate::{Theme, number, section, shortened};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};

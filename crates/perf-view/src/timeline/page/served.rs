@@ -1,11 +1,10 @@
 //! [`Served`]: timeline of a page that asks for the cells of the part it shows.
 
-use super::legend;
-use super::links;
-use super::page_overlays::{Links, MOST_LINKS, Shown};
-use super::picture::busy_share;
+use super::data::rounded;
+use super::overlays::{Links, MOST_LINKS, Shown};
 use super::pyramid::{Codes, Node, Plan};
-use super::view::rounded;
+use crate::timeline::picture::busy_share;
+use crate::timeline::{legend, links};
 use crate::{Error, Palette, Result, Theme};
 use perf_core::{Job, TimeRange};
 use perf_fold::{FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
