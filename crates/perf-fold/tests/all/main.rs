@@ -15,6 +15,7 @@ mod gpu_corpus;
 mod laws;
 mod naive;
 mod planted;
+mod recorded_values;
 mod streams;
 mod tables;
 mod work;
