@@ -27,6 +27,41 @@ impl Across {
             Across::Max => "max",
         }
     }
+
+    /// Returns the combination of the cells of several locations. Cells without a value are skipped.
+    /// Least and largest value are those of all cells; for a sum they are the sum.
+    pub fn of<'a>(self, cells: impl IntoIterator<Item = &'a CounterCell>) -> CounterCell {
+        let (mut count, mut sum, mut largest) = (0.0, 0.0, f64::NEG_INFINITY);
+        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+        let known = cells.into_iter().filter(|cell| !cell.mean.is_nan());
+        for cell in known {
+            count += 1.0;
+            sum += cell.mean;
+            largest = largest.max(cell.mean);
+            min = min.min(cell.min);
+            max = max.max(cell.max);
+        }
+        if count == 0.0 {
+            return CounterCell::EMPTY;
+        }
+        match self {
+            Across::Mean => CounterCell {
+                mean: sum / count,
+                min,
+                max,
+            },
+            Across::Max => CounterCell {
+                mean: largest,
+                min,
+                max,
+            },
+            Across::Sum => CounterCell {
+                mean: sum,
+                min: sum,
+                max: sum,
+            },
+        }
+    }
 }
 
 /// Counter of all locations that sample it.
@@ -82,12 +117,12 @@ impl Counter {
             .collect();
         let cell = |column: usize| {
             let cells = all.iter().filter_map(|cells| cells.get(column));
-            combine(cells.filter(|cell| !cell.mean.is_nan()), across)
+            across.of(cells)
         };
         (0..columns).map(cell).collect()
     }
 
-    /// Returns the counter in a window as a table with a row for each location.
+    /// Returns counters in a window as a table with a row for each counter and location.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -96,52 +131,25 @@ impl Counter {
     /// | `samples` | unsigned | number of samples in the whole recording |
     /// | `mean`, `min`, `max` | float | values over the window, see [`CounterCell`]; missing without a value |
     /// | `unit` | text | unit of the values |
-    pub fn table(&self, window: TimeRange) -> Table {
-        let all: Vec<_> = self.series.iter().map(|of| of.over(window)).collect();
+    pub fn table(counters: &[Counter], window: TimeRange) -> Table {
+        let rows = || {
+            counters
+                .iter()
+                .flat_map(|of| of.series.iter().map(move |one| (of, one)))
+        };
+        let all: Vec<_> = rows().map(|(_, one)| one.over(window)).collect();
         let values = |of: fn(&CounterCell) -> f64| {
             all.iter()
                 .map(move |cell| Some(of(cell)).filter(|value| !value.is_nan()))
         };
         Table::new("counters", "Counters of a window by location.")
-            .text("counter", self.series.iter().map(|_| self.name.as_str()))
-            .text("location", self.series.iter().map(|of| of.label.as_str()))
-            .unsigned("samples", "", self.series.iter().map(|of| of.samples))
+            .text("counter", rows().map(|(of, _)| of.name.as_str()))
+            .text("location", rows().map(|(_, one)| one.label.as_str()))
+            .unsigned("samples", "", rows().map(|(_, one)| one.samples))
             .floats("mean", "", values(|cell| cell.mean))
             .floats("min", "", values(|cell| cell.min))
             .floats("max", "", values(|cell| cell.max))
-            .text("unit", self.series.iter().map(|_| self.unit.as_str()))
-    }
-}
-
-/// Combines the cells of several locations. `cells` have values.
-pub(crate) fn combine<'a>(
-    cells: impl Iterator<Item = &'a CounterCell>,
-    across: Across,
-) -> CounterCell {
-    let (mut count, mut sum, mut largest) = (0.0, 0.0, f64::NEG_INFINITY);
-    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-    for cell in cells {
-        count += 1.0;
-        sum += cell.mean;
-        largest = largest.max(cell.mean);
-        min = min.min(cell.min);
-        max = max.max(cell.max);
-    }
-    if count == 0.0 {
-        return CounterCell::EMPTY;
-    }
-    let mean = match across {
-        Across::Mean => sum / count,
-        Across::Sum => sum,
-        Across::Max => largest,
-    };
-    match across {
-        Across::Sum => CounterCell {
-            mean,
-            min: mean,
-            max: mean,
-        },
-        _ => CounterCell { mean, min, max },
+            .text("unit", rows().map(|(of, _)| of.unit.as_str()))
     }
 }
 

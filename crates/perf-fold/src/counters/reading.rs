@@ -10,7 +10,7 @@ use perf_core::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Samples of one metric about one location.
+/// Samples by the described location and the metric.
 type Samples = BTreeMap<(LocationId, MetricId), Vec<(Ticks, Value)>>;
 
 /// Returns the counters of a view.
@@ -80,13 +80,9 @@ fn unit(unit: &str, mode: MetricMode) -> String {
     }
 }
 
-fn samples(
-    view: TraceView<'_>,
-    location: &LocationView<'_>,
-    job: &Job,
-) -> Result<HashMap<(LocationId, MetricId), Vec<(Ticks, Value)>>> {
+fn samples(view: TraceView<'_>, location: &LocationView<'_>, job: &Job) -> Result<Samples> {
     let definitions = view.definitions();
-    let mut found: HashMap<_, Vec<(Ticks, Value)>> = HashMap::new();
+    let mut found = Samples::new();
     let mut checks = job.checks();
     for (at, event) in location.iter() {
         checks.next(1)?;

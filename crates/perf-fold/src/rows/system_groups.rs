@@ -117,9 +117,10 @@ impl<'a> Tree<'a> {
                 processes.push(self.one_process(rank, kind, process, streams));
             }
             let name = self.nodes.get(&node).map_or("No node", String::as_str);
-            let label = match self.mixed_nodes.contains(&node) {
-                true => format!("{name}, {}", plural(kind)),
-                false => name.to_owned(),
+            let label = if self.mixed_nodes.contains(&node) {
+                format!("{name}, {}", plural(kind))
+            } else {
+                name.to_owned()
             };
             let level = Some(GroupBy::Node);
             let id = self.groups.push(label, kind, level, streams, processes);
@@ -170,9 +171,10 @@ impl<'a> Tree<'a> {
         }
         let without_devices = devices.is_empty();
         devices.extend(children);
-        let label = match self.mixed_processes.contains(&process) {
-            true => format!("{name}, {}", plural(kind)),
-            false => name,
+        let label = if self.mixed_processes.contains(&process) {
+            format!("{name}, {}", plural(kind))
+        } else {
+            name
         };
         let level = Some(GroupBy::Process);
         let id = self.groups.push(label, kind, level, streams, devices);

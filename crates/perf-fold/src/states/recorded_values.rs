@@ -4,7 +4,7 @@
 use super::class::code;
 use super::timeline_builder::lifetime;
 use super::timelines::Columns;
-use crate::{ClassId, Classes, Counter, Error, RegionMap, Result, State, Timelines};
+use crate::{ClassId, Classes, Counter, Error, RegionMap, Result, State, StateMap, Timelines};
 use perf_core::{
     Event, Job, KindId, LocationId, LocationKind, LocationView, SystemTree, Ticks, TraceView,
     parallel,
@@ -123,9 +123,10 @@ impl Timelines {
             let name = name.unwrap_or_else(|| format!("value {}", value.cast_signed()));
             ids.insert(value, classes.add(&name)?);
         }
-        let others = match has_others {
-            true => Some(classes.add("other values")?),
-            false => None,
+        let others = if has_others {
+            Some(classes.add("other values")?)
+        } else {
+            None
         };
         let states = |location: LocationView<'_>| {
             let (mut found, mut checks) = (Vec::new(), job.checks());
@@ -158,8 +159,9 @@ impl Timelines {
     ) -> Result<Self> {
         let contexts = &view.definitions().contexts;
         let state = |context| {
-            let paths = std::iter::successors(Some(context), |path| contexts.get(*path)?.parent);
-            let path = paths.skip(level).next();
+            let mut paths =
+                std::iter::successors(Some(context), |path| contexts.get(*path)?.parent);
+            let path = paths.nth(level);
             let region = path.and_then(|path| Some(contexts.get(path)?.region));
             let class = region.and_then(|region| map.of(region));
             class.map_or(State::Idle, State::Class)
@@ -194,7 +196,6 @@ impl Timelines {
             }
             Ok(found)
         };
-        use crate::StateMap;
         Self::from_states(view, map.classes(), states, job)
     }
 
@@ -221,15 +222,22 @@ impl Timelines {
             unit if unit.starts_with('/') => unit.to_owned(),
             unit => format!(" {unit}"),
         };
+        // Large bounds such as 3e9 are hard to read with all their zeros.
+        let write = |bound: &f64| match bound.abs() {
+            size if (1e-3..1e6).contains(&size) || size == 0.0 => bound.to_string(),
+            _ => format!("{bound:e}"),
+        };
         let mut classes = Classes::default();
         let mut ranges = Vec::new();
         for at in 0..=bounds.len() {
             let below = at.checked_sub(1).and_then(|at| bounds.get(at));
             let range = match (below, bounds.get(at)) {
                 (None, None) => name.clone(),
-                (None, Some(high)) => format!("{name} < {high}{unit}"),
-                (Some(low), Some(high)) => format!("{low} <= {name} < {high}{unit}"),
-                (Some(low), None) => format!("{name} >= {low}{unit}"),
+                (None, Some(high)) => format!("{name} < {}{unit}", write(high)),
+                (Some(low), Some(high)) => {
+                    format!("{} <= {name} < {}{unit}", write(low), write(high))
+                }
+                (Some(low), None) => format!("{name} >= {}{unit}", write(low)),
             };
             ranges.push(classes.add(&range)?);
         }

@@ -5,6 +5,7 @@ use super::local::Local;
 use super::overlays::{Links, MOST_LINKS, Mark};
 use super::pyramid::{Level, Node};
 use crate::number;
+use crate::timeline::counters::{CounterNames, TracksData};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -37,6 +38,12 @@ pub(super) struct Data<'a> {
     pub(super) command: Option<&'a str>,
     pub(super) serve: Option<&'a str>,
     pub(super) markers: Vec<Mark<'a>>,
+    /// Colours from least to largest, for counters and messages.
+    pub(super) heat: Vec<String>,
+    /// Counters below the rows.
+    pub(super) counters: Vec<CounterNames>,
+    /// Values of the counters; empty for a served page.
+    pub(super) tracks: Vec<TracksData>,
 }
 
 /// Requests of a page for its cells.

@@ -5,9 +5,10 @@ use super::overlays::Leaves;
 use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, nodes};
 use super::{Part, Served, View, markup};
 use crate::timeline::cell_colour::MEASURE;
+use crate::timeline::counters::Tracks;
 use crate::timeline::picture::{busy_share, busy_words};
 use crate::timeline::{Picture, legend};
-use crate::{Error, OTHER, Result, Section, Theme, number, section};
+use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::Job;
 use perf_fold::{Folder, GroupId, Line, RowOrder, Usage};
 use std::collections::HashMap;
@@ -73,6 +74,15 @@ impl View<'_> {
             Some(_) => (None, [0; 2]),
             None => self.link_values(&nodes, start)?,
         };
+        // The labels of a served page need no columns.
+        let columns = match served {
+            Some(_) => 1,
+            None => self.counter_columns(),
+        };
+        let counters = self.counters.iter();
+        let tracks: Vec<Tracks> = counters
+            .map(|of| Tracks::of(of, self.window, columns))
+            .collect();
         let states = codes.states.iter().map(|class| {
             let name = self.timelines.classes().name(*class);
             (name, palette.of(name).to_string())
@@ -103,6 +113,14 @@ impl View<'_> {
             command: self.command.as_deref(),
             serve: self.serve.as_deref(),
             markers: self.marker_values(&leaves, start),
+            heat: (0..64)
+                .map(|at| ColourMap::BlueYellow.at(f64::from(at) / 63.0).to_string())
+                .collect(),
+            counters: tracks.iter().map(Tracks::names).collect(),
+            tracks: match served {
+                Some(_) => Vec::new(),
+                None => tracks.iter().map(|of| of.data(0, span)).collect(),
+            },
         })?;
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
@@ -160,8 +178,20 @@ impl View<'_> {
             start,
             roots,
             nodes,
+            counters: self.counters.clone(),
         };
         Ok((section, data))
+    }
+
+    /// Returns the number of columns of the counters of a page, from 256 to 4,096, so that they take
+    /// about half a MiB.
+    fn counter_columns(&self) -> usize {
+        /// Size of all counters in bytes.
+        const BUDGET: usize = 512 << 10;
+        // Five lines of four bytes, and a byte for each row.
+        let bytes = self.counters.iter().map(|of| 20 + of.series.len().min(32));
+        let columns = BUDGET / bytes.sum::<usize>().max(1);
+        columns.clamp(256, 4096)
     }
 
     fn requests<'n>(&self, address: &'n str) -> Requests<'n> {
@@ -215,7 +245,11 @@ impl View<'_> {
                 parent: node.parent,
                 children: &node.children,
                 cut: node.cut,
-                busy: rounded(busy_share(usage, self.has_own_spans)),
+                busy: rounded(busy_share(
+                    usage,
+                    group.map_or_else(Default::default, |it| it.kind),
+                    self.has_own_spans,
+                )),
                 similar: similar.get(&node.group).copied().unwrap_or(0),
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }

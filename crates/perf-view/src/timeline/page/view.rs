@@ -2,9 +2,10 @@
 
 use super::Served;
 use crate::timeline::Marker;
+use crate::timeline::counters::MOST_COUNTERS;
 use crate::{Result, Section};
 use perf_core::{Job, TimeRange};
-use perf_fold::{FoldParams, Folder, Groups, Line, Op, Timelines};
+use perf_fold::{Counter, FoldParams, Folder, Groups, Line, Op, Timelines};
 
 /// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
 ///
@@ -41,6 +42,7 @@ pub struct View<'a> {
     pub(super) budget: usize,
     pub(super) command: Option<String>,
     pub(super) serve: Option<String>,
+    pub(super) counters: Vec<Counter>,
     pub(super) has_own_spans: bool,
     pub(super) states: usize,
     pub(super) rules: FoldParams,
@@ -64,6 +66,7 @@ impl<'a> View<'a> {
             budget: 3 << 20,
             command: None,
             serve: None,
+            counters: Vec::new(),
             has_own_spans: false,
             states: 1 << 20,
             rules: Folder::params().instants(true),
@@ -102,6 +105,14 @@ impl<'a> View<'a> {
     /// markers in the window.
     pub fn markers(mut self, markers: impl IntoIterator<Item = Marker>) -> Self {
         self.markers = markers.into_iter().collect();
+        self
+    }
+
+    /// Sets the counters below the rows, at most 12. A served page computes them for each window; any
+    /// other page contains them at one resolution, and says so where it zooms in further. Default:
+    /// none.
+    pub fn counters(mut self, counters: impl IntoIterator<Item = Counter>) -> Self {
+        self.counters = counters.into_iter().take(MOST_COUNTERS).collect();
         self
     }
 
