@@ -387,8 +387,8 @@ perfkit.view("timeline", (section, data) => {
         pixels.push(size ? [sum / size, low, top] : null);
         if (size) [least, largest] = [Math.min(least, low), Math.max(largest, top)];
       }
-      if (!(largest > least)) largest = least + 1;
-      const y = (value) => bottom - 1 - ((value - least) / (largest - least)) * (LINE - 4);
+      const size = largest > least ? largest - least : 1;
+      const y = (value) => bottom - 1 - ((value - least) / size) * (LINE - 4);
       const mark = perfkit.variable("measure") || data.number[1];
       context.fillStyle = perfkit.variable("grid");
       context.fillRect(layout.left, line, width, 1);

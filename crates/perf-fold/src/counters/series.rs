@@ -38,6 +38,13 @@ impl Steps {
         })
     }
 
+    /// Returns the value at a time, or `None` without a value.
+    fn at(&self, at: Ticks) -> Option<f64> {
+        let passed = self.times.partition_point(|time| *time <= at);
+        let value = self.values.get(passed.checked_sub(1)?).copied();
+        value.filter(|value| !value.is_nan())
+    }
+
     /// Returns integral, covered time, least and largest value of each interval between `edges`.
     fn sums(&self, edges: &[Ticks]) -> Vec<Sum> {
         let mut sums = vec![Sum::default(); edges.len().saturating_sub(1)];
@@ -64,6 +71,14 @@ impl Steps {
                 let end = piece.end.min(*edge);
                 sum.add(value, end.saturating_since(at) as f64);
                 at = end;
+            }
+        }
+        // A column between two ticks has the value at its tick.
+        for (sum, ends) in sums.iter_mut().zip(edges.windows(2)) {
+            if ends[0] == ends[1]
+                && let Some(value) = self.at(ends[0])
+            {
+                sum.add(value, 1.0);
             }
         }
         sums

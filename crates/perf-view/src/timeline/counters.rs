@@ -155,11 +155,14 @@ impl Tracks {
         let cells = self.lines.get(line).map_or(&[][..], Vec::as_slice);
         let known = || cells.iter().filter(|cell| !cell.mean.is_nan());
         let least = known().map(|cell| cell.min).fold(0.0, f64::min);
-        let largest = known()
-            .map(|cell| cell.max)
-            .fold(f64::MIN_POSITIVE, f64::max);
+        let largest = known().map(|cell| cell.max).fold(0.0, f64::max);
+        let size = if largest > least {
+            largest - least
+        } else {
+            1.0
+        };
         let (top, bottom) = (top + GAP, top + GAP + LINE);
-        let y = |value: f64| bottom - 1.0 - (value - least) / (largest - least) * (LINE - 4.0);
+        let y = |value: f64| bottom - 1.0 - (value - least) / size * (LINE - 4.0);
         let width = cells.len() as f64;
         scene.line([left, bottom, left + width, bottom], theme.grid);
         scene.line([left, top, left + width, top], theme.grid);

@@ -9,7 +9,7 @@ use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
 use perf_core::{Job, LocationKind};
 use perf_fold::{
-    Across, Cell, Column, Counter, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value,
+    Across, Cell, Column, Counter, Ends, Fold, Folder, Lines, Op, State, Traffic, Usage, Value,
 };
 use std::collections::HashMap;
 
@@ -173,7 +173,16 @@ impl<'a> Picture<'a> {
         }
         let is_theme = |colour| [self.theme.idle, self.theme.absent].contains(&colour);
         let mut entries = legend::by_area(entries, &areas, is_theme);
-        let hues = legend::hues(&totals, classes, &palette);
+        let is_painted = |state: &State| {
+            let class = state.class();
+            class.is_some_and(|class| areas.contains_key(&palette.of(classes.name(class))))
+        };
+        let painted: Vec<_> = totals
+            .iter()
+            .copied()
+            .filter(|it| is_painted(&it.0))
+            .collect();
+        let hues = legend::hues(&painted, classes, &palette);
         entries.extend(hues.iter().map(|text| Entry::remark(text)));
         entries.extend(self.remarks(&paint));
         if layout.every > 1 {

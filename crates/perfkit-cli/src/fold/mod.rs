@@ -41,7 +41,8 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     let view = View::of(&recording, options).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = options.name();
-    let title = options.title(&view.op);
+    let title = options.title(&view.op, options.matrix);
+    let heading = options.title(&view.op, None);
     let overlay = if options.waits {
         Some(overlay(&recording, &options.names())?)
     } else {
@@ -57,7 +58,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
             let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
-            let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
+            let (rows, name) = ((groups, view.chosen), (heading.as_str(), "timeline"));
             let more = pictures::More {
                 command: options.again(words),
                 serve: options.serve(),

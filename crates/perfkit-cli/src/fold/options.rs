@@ -288,9 +288,9 @@ impl Options {
         }
     }
 
-    /// Returns the heading of the picture.
-    pub(crate) fn title(&self, op: &str) -> String {
-        let words = match (&self.rows.stack, self.matrix) {
+    /// Returns the heading of the timeline, or of the matrix of messages.
+    pub(crate) fn title(&self, op: &str, matrix: Option<Measure>) -> String {
+        let words = match (&self.rows.stack, matrix) {
             (_, Some(_)) => "messages between rows".into(),
             (Some(location), _) => format!("call stack of {location}"),
             _ => pictures::words(op),
