@@ -7,6 +7,7 @@ mod convert;
 mod correlate;
 mod detect;
 mod devices_golden;
+mod fold_options;
 mod golden;
 mod pictures;
 mod profile_algebra;
