@@ -67,7 +67,12 @@
 //! | How much do the streams differ? | [`Op::Entropy`], [`Cell::agreement`] |
 //! | Which state takes most of the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
 //! | Which states does a cell contain? | [`Folder::tally`] |
-//! | Which rows exchange messages? | [`Folder::lines`] |
+//! | Which rows exchange messages? | [`Folder::lines`], [`Folder::messages`] |
+//! | How long are messages, and how fast? | [`MessageSizes`] |
+//! | What does one location call? | [`Timelines::call_stack`] |
+//! | How do counters change, such as power or instructions? | [`Counters`] |
+//! | When does a counter exceed a bound? | [`Timelines::of_counter`] |
+//! | Which value has an event kind, such as an iteration? | [`Timelines::of_events`] |
 //! | How can other programs open a fold? | [`Fold::to_trace`], then a writer of `perf-formats` |
 //!
 //! # Cost
@@ -107,10 +112,10 @@
 #![doc(html_root_url = "../")]
 
 mod cells;
+mod counters;
 mod devices;
 mod error;
-mod message_lines;
-mod message_matrix;
+mod messages;
 mod rows;
 #[cfg(feature = "serde")]
 mod serialize;
@@ -123,13 +128,16 @@ pub use cells::folder::{Folder, Scratch};
 pub use cells::operation::{Cell, Choice, FoldOp, Op, Value};
 pub use cells::params::{AbsentRule, Checked, FoldParams, Nesting, Selection, Ties};
 pub use cells::tally::{Counts, Entry, Tally};
+pub use counters::counter::{Across, Counter, Counters};
+pub use counters::series::{CounterCell, Series};
 pub use devices::{
     Cause, Device, DeviceCopies, DeviceParams, Devices, Gap, Hta, HtaParams, Span, StreamUse, Work,
     WorkRules, device_copies,
 };
 pub use error::{Error, Result};
-pub use message_lines::{Column, Ends, Line, Lines, Traffic};
-pub use message_matrix::{MessageMatrix, Pair};
+pub use messages::message_lines::{Column, Ends, Line, Lines, Traffic};
+pub use messages::message_matrix::{MessageMatrix, Pair};
+pub use messages::message_sizes::{MessageSizes, SizeClass};
 pub use rows::RowOrder;
 pub use rows::groups::{Group, GroupBy, GroupId, Groups};
 pub use states::class::{ClassId, Classes, State};

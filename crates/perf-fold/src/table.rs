@@ -183,7 +183,8 @@ impl Usage {
 
 impl Folder {
     /// Returns the usage of the rows, computed by [`usage`](Self::usage), as two tables:
-    /// [`Utilisation::table`] with the column `row`, and [`Usage::table`].
+    /// [`Utilisation::table`] with the columns `row` and `busy share`, which is
+    /// [`Usage::busy_share`] in per cent, and [`Usage::table`].
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -204,8 +205,20 @@ impl Folder {
         let label = |id: &crate::GroupId| groups.get(*id).map_or("", |group| group.label.as_str());
         let named = || groups.rows().iter().map(label).zip(usage);
         let utilisation = named().map(|(name, usage)| (name, &usage.utilisation));
+        let kinds = groups
+            .rows()
+            .iter()
+            .map(|id| groups.get(*id).map(|group| group.kind));
+        let busy = kinds.zip(usage).map(|(kind, usage)| {
+            let share = usage.busy_share(kind.unwrap_or_default());
+            (usage.utilisation.span > 0).then_some(100.0 * share)
+        });
         [
-            Utilisation::table("row", utilisation, timelines.clock()),
+            Utilisation::table("row", utilisation, timelines.clock()).with(Of::floats(
+                "busy share",
+                "%",
+                busy,
+            )),
             Usage::table(named(), timelines.classes(), timelines.clock()),
         ]
     }
@@ -325,7 +338,7 @@ impl Lines {
     /// let lines = folder.lines(window, [message(1), message(1), message(0)]);
     /// let [bundles, others] = lines.tables(&folder.fold(window, &job)?);
     /// assert_eq!(bundles.cell(0, "messages"), Some(Cell::Unsigned(2)));
-    /// assert_eq!(bundles.text_of(0, "receiver"), "MPI Rank 1, threads");
+    /// assert_eq!(bundles.text_of(0, "receiver"), "MPI Rank 1");
     /// assert_eq!(others.cell(0, "messages"), Some(Cell::Unsigned(1)));
     /// # Ok::<(), perf_fold::Error>(())
     /// ```

@@ -160,7 +160,10 @@ perfkit.local = (data) => {
       } else if (++ended === at) union += b[ended - 1] - since;
     }
     const span = ownSpans ? (last > first ? last - first : 0) : to - from;
-    return { times, busy: span ? union / span : 0 };
+    // A device is busy while any of its streams is; threads are counted one by one.
+    const counted = accelerators.includes(group) ? 1 : streamsOf(group).length;
+    const busy = accelerators.includes(group) ? union : times.reduce((sum, time, code) => sum + (code < FIRST ? 0 : time), 0);
+    return { times, busy: span && counted ? busy / (counted * span) : 0 };
   };
   const rank = (code) => (code >= FIRST ? classes[code - FIRST][4] : Infinity);
   const named = ({ times }) => {

@@ -190,6 +190,39 @@ perfkit.view("timeline", (section, data) => {
     context.restore();
   };
 
+  // Share of the colours for a value between the least and the largest: on a logarithmic scale if they differ much.
+  const scaled = (values) => {
+    const positive = values.filter((value) => value > 0), least = Math.min(...positive), largest = Math.max(...positive), isLog = largest > 100 * least;
+    return { isLog, least, largest, share: (value) => (!(value > 0) ? 0 : isLog ? Math.log(value / least) / Math.log(largest / least) : value / largest) };
+  };
+  const heat = (share) => data.heat[Math.round(Math.min(1, Math.max(0, share)) * (data.heat.length - 1))];
+
+  // The messages as a matrix of the rows that are not unfolded: rows send, columns receive.
+  let cellsOf = null;
+  const matrix = (pairs, mean) => {
+    const box = find(".matrix"), measure = find(".measure").value, rows = layout.rows.map((group, row) => [group, row]).filter(([group]) => !(state.open.has(group) && groups[group].children.length));
+    box.hidden = !pairs.length || rows.length < 2;
+    if (box.hidden) return;
+    const side = Math.min(420, layout.width - 8), cell = side / rows.length, index = new Map(rows.map(([, row], at) => [row, at]));
+    const value = (pair) => (measure === "mean" ? pair.times.filter((time) => time >= 0).reduce((sum, time, _, all) => sum + time / all.length, 0) : pair[measure]);
+    const { share } = scaled(pairs.map(value)), [context] = perfkit.fit(box, side, side);
+    context.fillStyle = perfkit.variable("idle");
+    context.fillRect(0, 0, side, side);
+    cellsOf = { rows, cell, found: new Map() };
+    for (const pair of pairs) {
+      const [x, y] = [index.get(pair.b), index.get(pair.a)], gap = cell > 8 ? 1 : 0;
+      context.fillStyle = heat(share(value(pair)));
+      context.fillRect(x * cell, y * cell, Math.max(1, cell - gap), Math.max(1, cell - gap));
+      cellsOf.found.set(y + "," + x, `${count(pair.number)} messages, ${perfkit.bytesText(pair.bytes)}, mean time ${mean(pair)}`);
+    }
+    section.dataset.matrix = pairs.length;
+  };
+  find(".matrix").addEventListener("pointermove", (event) => {
+    const bounds = event.target.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top].map((at) => Math.floor(at / cellsOf.cell));
+    const [from, to] = [cellsOf.rows[y], cellsOf.rows[x]];
+    if (from && to) find(".pair").textContent = `${groups[from[0]].label} to ${groups[to[0]].label}: ${cellsOf.found.get(y + "," + x) || "no messages"}.`;
+  });
+
   // Table of the messages between the visible rows. Bundles are counted at the time of the message that stands for them.
   const between = (pairs, isBundled) => {
     const box = find(".between"), body = box.querySelector("tbody"), most = 40;
@@ -204,6 +237,7 @@ perfkit.view("timeline", (section, data) => {
     };
     body.replaceChildren(...pairs.slice(0, most).map((pair) =>
       element("tr", {}, label(pair.a), label(pair.b), figure(count(pair.number)), figure(perfkit.bytesText(pair.bytes)), figure(mean(pair)))));
+    matrix(pairs, mean);
     const early = pairs.reduce((sum, { times }) => sum + times.filter((time) => time < 0).length, 0);
     box.querySelector(".note").textContent = [
       pairs.length ? "" : "None.",
@@ -308,6 +342,119 @@ perfkit.view("timeline", (section, data) => {
     }
   });
 
+  // Counters below the rows: a line for all locations, and a heat map with a row for each, or for blocks of neighbours.
+  const LINE = 52, across = find(".across"), reading = find(".reading"), tracksCanvas = find(".tracks");
+  const floats = (text) => new Float32Array(perfkit.bytes(text).buffer);
+  const opened = new WeakMap();
+  const unpacked = (track) => {
+    if (!opened.has(track)) opened.set(track, { lines: track.lines.map(floats), band: track.band.map(floats), rows: track.rows.map(perfkit.bytes) });
+    return opened.get(track);
+  };
+  const tracksOf = () => (isServed ? (part ? part.tracks : []) : data.tracks);
+  const rowHeight = (rows) => Math.floor(Math.min(14, Math.max(4, 128 / Math.max(1, rows))));
+  let places = [];
+  const counters = () => {
+    find(".counters").hidden = !data.counters.length;
+    if (!data.counters.length) return;
+    find(".across").parentElement.hidden = data.counters.every(({ locations }) => locations < 2);
+    const found = tracksOf(), which = Number(across.value), head = layout.narrow ? 36 : 0, gap = 10, width = Math.floor(layout.plot);
+    const height = ({ rows }) => gap + head + LINE + rows.length * rowHeight(rows.length);
+    const [context, scale] = perfkit.fit(tracksCanvas, layout.width, data.counters.reduce((sum, of) => sum + height(of), 0));
+    context.clearRect(0, 0, layout.width, 1e5);
+    context.textBaseline = "middle";
+    let top = 0;
+    places = [];
+    data.counters.forEach((of, number) => {
+      const track = found[number], line = top + gap + head, bottom = line + LINE, high = rowHeight(of.rows.length);
+      places.push({ number, line, bottom, end: bottom + of.rows.length * high, high });
+      top += height(of);
+      if (!track) return;
+      const { lines, band, rows } = unpacked(track), of_line = lines[which], hasBand = which !== 1;
+      const column = (x) => Math.floor(((moment(layout.left + x) - track.from) / track.span) * track.columns);
+      // Mean and range of each pixel: of the columns that begin in it, or of the one around it.
+      const pixels = [];
+      let least = 0, largest = 0;
+      for (let x = 0; x < width; x++) {
+        const from = column(x + 1e-6), to = Math.max(from + 1, column(x + 1));
+        let sum = 0, size = 0, low = Infinity, top = -Infinity;
+        for (let at = Math.max(0, from); at < Math.min(to, track.columns); at++) {
+          if (Number.isNaN(of_line[at])) continue;
+          sum += of_line[at];
+          size++;
+          low = Math.min(low, hasBand ? band[0][at] : of_line[at]);
+          top = Math.max(top, hasBand ? band[1][at] : of_line[at]);
+        }
+        pixels.push(size ? [sum / size, low, top] : null);
+        if (size) [least, largest] = [Math.min(least, low), Math.max(largest, top)];
+      }
+      const size = largest > least ? largest - least : 1;
+      const y = (value) => bottom - 1 - ((value - least) / size) * (LINE - 4);
+      const mark = perfkit.variable("measure") || data.number[1];
+      context.fillStyle = perfkit.variable("grid");
+      context.fillRect(layout.left, line, width, 1);
+      context.fillRect(layout.left, bottom - 1, width, 1);
+      context.strokeStyle = context.fillStyle = mark;
+      context.lineWidth = 1.3;
+      context.globalAlpha = 0.25;
+      pixels.forEach((pixel, x) => pixel && context.fillRect(layout.left + x, y(pixel[2]), 1, Math.max(0.5, y(pixel[1]) - y(pixel[2]))));
+      context.globalAlpha = 1;
+      context.beginPath();
+      pixels.forEach((pixel, x) => {
+        if (!pixel) return;
+        const at = layout.left + x;
+        if (pixels[x - 1]) context.lineTo(at, y(pixel[0]));
+        else context.moveTo(at, y(pixel[0]));
+        context.lineTo(at + 1, y(pixel[0]));
+      });
+      context.stroke();
+      // Rows of the heat map, with the colours of the whole range of the counter.
+      const strip = document.createElement("canvas"), wide = Math.max(1, Math.round(width * scale));
+      [strip.width, strip.height] = [wide, 1];
+      const brush = strip.getContext("2d"), absent = perfkit.rgb(perfkit.variable("absent"));
+      const shades = data.heat.map(perfkit.rgb);
+      rows.forEach((codes, row) => {
+        const image = brush.createImageData(wide, 1);
+        for (let x = 0; x < wide; x++) {
+          const at = column((x + 0.5) / scale), code = at >= 0 && at < track.columns ? codes[at] : 0;
+          image.data.set(code ? shades[Math.round(((code - 1) / 254) * (shades.length - 1))] : absent, 4 * x);
+          image.data[4 * x + 3] = 255;
+        }
+        brush.putImageData(image, 0, 0);
+        context.imageSmoothingEnabled = false;
+        context.drawImage(strip, layout.left, bottom + row * high, width, high - (high > 6 ? 1 : 0));
+      });
+      const write = perfkit.writer(of.unit), isWindow = Math.abs(track.span - state.span) <= 2;
+      const seen = pixels.filter(Boolean).map(([mean]) => mean), about = seen.length ? seen.reduce((sum, value) => sum + value, 0) / seen.length : NaN;
+      const over = isWindow ? track.over[which] : about;
+      const letters = Math.floor((layout.narrow ? layout.width : layout.left - 12) / 6.9), middle = layout.narrow ? top - height(of) + gap + 8 : (line + bottom) / 2 - 16;
+      const name = of.locations > 1 ? `${across.selectedOptions[0].text} ${of.name}` : of.name;
+      context.textAlign = "left";
+      context.fillStyle = perfkit.variable("ink");
+      context.font = "12px system-ui, sans-serif";
+      context.fillText(perfkit.shortened(name, Math.max(12, letters)), 4, middle);
+      context.fillStyle = perfkit.variable("quiet");
+      const texts = seen.length ? [`mean ${write(over)}`, `${write(least)} to ${write(largest)}`] : ["no samples here"];
+      if (layout.narrow) context.fillText(texts.join(", "), 4, middle + 16);
+      else texts.forEach((text, at) => context.fillText(text, 4, middle + 16 * (at + 1)));
+      if (high >= 12 && !layout.narrow) of.rows.forEach((label, row) => context.fillText(perfkit.shortened(label, Math.max(12, letters)), 4, bottom + (row + 0.5) * high));
+    });
+    section.dataset.counters = places.length;
+    const coarse = isServed ? 0 : Math.max(0, ...found.map(({ span, columns }) => (span / columns) * layout.plot > state.span ? span / columns : 0));
+    reading.textContent = coarse ? `This page holds counters in columns of ${time(coarse)}; a page of perfkit serve computes them for each window.` : "";
+  };
+  tracksCanvas.addEventListener("pointermove", (event) => {
+    const bounds = tracksCanvas.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
+    const place = places.find(({ line, end }) => y >= line && y < end), track = place && tracksOf()[place.number];
+    if (!track || x < layout.left) return;
+    const of = data.counters[place.number], write = perfkit.writer(of.unit), at = moment(x), { lines, rows } = unpacked(track);
+    const column = Math.floor(((at - track.from) / track.span) * track.columns), row = y < place.bottom ? -1 : Math.floor((y - place.bottom) / place.high);
+    const code = row < 0 ? 0 : rows[row][column], [low, high] = track.range || [0, 0];
+    const value = row < 0 ? lines[Number(across.value)][column] : code ? low + ((code - 1) / 254) * (high - low) : NaN;
+    const where = row < 0 ? (of.locations > 1 ? across.selectedOptions[0].text + " of " + count(of.locations) + " locations" : "") : of.rows[row];
+    reading.textContent = `${of.name} at ${moments(data.start + at)}${where ? ", " + where : ""}: ${Number.isFinite(value) ? (row < 0 ? "" : "about ") + write(value) : "no value"}.`;
+  });
+  across.addEventListener("change", () => counters());
+
   const toggle = (group) => {
     if (!groups[group].children.length) return;
     if (!state.open.delete(group)) state.open.add(group);
@@ -392,6 +539,8 @@ perfkit.view("timeline", (section, data) => {
     const remark = lines(context);
     marks(context);
     names();
+    counters();
+    if (isExact) legend();
     section.dataset.rows = layout.rows.length;
     section.dataset.from = Math.round(state.from);
     section.dataset.span = Math.round(state.span);
@@ -422,7 +571,6 @@ perfkit.view("timeline", (section, data) => {
     part = local(from, to, columns, op, rows);
     sent.clear();
     section.dataset.computedMs = performance.now() - begin;
-    legend();
   };
   // Asks the server for the visible part, unless it is there or asked for. A request for an earlier part is cancelled.
   let request = null;
@@ -441,7 +589,6 @@ perfkit.view("timeline", (section, data) => {
         sent.clear();
         section.dataset.served = query;
         section.dataset.servedMs = performance.now() - begin;
-        legend();
         first = true;
         paint();
       })
@@ -449,8 +596,22 @@ perfkit.view("timeline", (section, data) => {
         if (error.name !== "AbortError") status.textContent = `The server did not answer (${error.message}). Start perfkit serve again if it has ended.`;
       });
   };
-  // Legend and table of the window.
+  // Number of painted cells of the window by colour.
+  const areas = () => {
+    const codes = new Float64Array(256), seen = grid(), from = columnAt(seen, state.from), to = columnAt(seen, state.from + state.span * (1 - 1e-12));
+    for (const group of layout.rows) {
+      const found = seen.cells(group);
+      if (found) for (let at = from; at <= to; at++) codes[found[0][at]]++;
+    }
+    const colours = new Map();
+    const add = (colour, area) => colours.set(colour, (colours.get(colour) || 0) + area);
+    data.states.forEach(([, colour], at) => add(colour, codes[FIRST + at]));
+    add(data.others[1], codes[OTHERS]);
+    return { colours, hasNumbers: codes[NUMBER] > 0 };
+  };
+  // Legend and table of the window: states by painted area, those in no cell together.
   const legend = () => {
+    if (!part) return;
     const words = `${moments(data.start + part.from)} to ${moments(data.start + part.from + part.span)}`;
     for (const whole of section.querySelectorAll(".whole")) whole.textContent = words;
     const list = find(".legend"), remark = list.lastElementChild, model = list.querySelector("svg");
@@ -460,7 +621,13 @@ perfkit.view("timeline", (section, data) => {
       square.setAttribute("fill", colour);
       return picture;
     };
-    list.replaceChildren(...part.legend.map(([name, colour, found]) => {
+    const { colours, hasNumbers } = areas(), isThemed = (colour) => data.themed[colour] !== undefined;
+    const painted = part.legend.filter(([, colour]) => !isThemed(colour) && colours.get(colour) > 0);
+    painted.sort((a, b) => colours.get(b[1]) - colours.get(a[1]));
+    const hidden = part.legend.filter(([, colour]) => !isThemed(colour) && !(colours.get(colour) > 0));
+    const sum = (at) => hidden.reduce((sum, [, , found]) => sum + found[at], 0);
+    const rest = hidden.length && !hasNumbers ? [[`${count(hidden.length)} more in no cell here`, null, [sum(0), sum(1)]]] : [];
+    list.replaceChildren(...[...painted, ...rest, ...part.legend.filter(([, colour]) => isThemed(colour))].map(([name, colour, found]) => {
       const text = element("span", { title: name }, perfkit.shortened(name, 72) + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
       return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
     }), remark);
@@ -524,6 +691,7 @@ perfkit.view("timeline", (section, data) => {
   filter.addEventListener("input", paint);
   on(".order", "change", paint);
   messages.addEventListener("change", paint);
+  on(".measure", "change", paint);
   if (data.links || (isServed && data.served.hasLinks)) find(".links").hidden = false;
   if (local) box.addEventListener("scroll", () => { first = true; paint(); });
   if (isServed) {
@@ -594,4 +762,6 @@ perfkit.view("timeline", (section, data) => {
   // A window of another size is no choice of anybody: the link stays.
   perfkit.onPaint(() => { first = true; paint(); });
   paint();
+  // The first picture may have added a scroll bar, which takes some of the width.
+  if (Math.max(280, box.clientWidth) !== layout.width) { first = true; paint(); }
 });

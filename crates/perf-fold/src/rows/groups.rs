@@ -79,7 +79,7 @@ impl Group {
 /// let groups = Groups::by(&timelines, GroupBy::Process);
 /// assert_eq!(groups.rows().len(), 40);
 /// let first = groups.get(groups.rows()[0]).expect("there is one");
-/// assert_eq!(first.label, "MPI Rank 0, threads");
+/// assert_eq!(first.label, "MPI Rank 0");
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -75,11 +75,13 @@ impl Groups {
                 natural(groups.get(*id).map_or("", |group| group.label.as_str()))
             }),
             _ => ids.sort_by_key(|id| {
-                let time = usage.get(id.index()).map_or(0, |usage| match order {
-                    RowOrder::Busy => usage.utilisation.busy,
+                let kind = groups.get(*id).map(|group| group.kind).unwrap_or_default();
+                let key = usage.get(id.index()).map_or(0, |usage| match order {
+                    // Shares are not negative, so their bits have their order.
+                    RowOrder::Busy => usage.busy_share(kind).to_bits(),
                     _ => mpi(usage, timelines),
                 });
-                Reverse(time)
+                Reverse(key)
             }),
         };
         let mut rows = std::mem::take(&mut self.rows);

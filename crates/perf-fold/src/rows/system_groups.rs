@@ -3,7 +3,7 @@
 use super::groups::{GroupBy, GroupId, Groups};
 use crate::Timelines;
 use perf_core::{GroupKind, LocationGroupId, LocationKind, SystemNodeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Streams by the id of their owner. `u32::MAX`, which sorts last, stands for no owner.
 type Parts = BTreeMap<u32, Vec<u32>>;
@@ -21,6 +21,12 @@ pub(crate) struct Tree<'a> {
     processes: HashMap<u32, String>,
     /// Unique node names by node id.
     nodes: HashMap<u32, String>,
+    /// Processes with locations of several kinds.
+    mixed_processes: HashSet<u32>,
+    /// Nodes with locations of several kinds.
+    mixed_nodes: HashSet<u32>,
+    /// Short names of processes with devices, such as `rank 3`, if they are unique.
+    ranks: HashMap<u32, String>,
 }
 
 impl<'a> Tree<'a> {
@@ -32,6 +38,9 @@ impl<'a> Tree<'a> {
             order: Vec::new(),
             processes: names(system.groups().iter().map(|group| group.name.as_str())),
             nodes: names(system.nodes().iter().map(|node| node.name.as_str())),
+            mixed_processes: HashSet::new(),
+            mixed_nodes: HashSet::new(),
+            ranks: HashMap::new(),
         };
         let kinds = [
             LocationKind::CpuThread,
@@ -40,6 +49,9 @@ impl<'a> Tree<'a> {
         ];
         let count = timelines.len() as u32;
         let of = |kind| (0..count).filter(move |stream| timelines.kind(*stream) == kind);
+        tree.mixed_processes = tree.mixed(|stream| tree.process(stream));
+        tree.mixed_nodes = tree.mixed(|stream| tree.node(stream));
+        tree.ranks = tree.ranks();
         for (rank, kind) in kinds.into_iter().enumerate() {
             tree.kind(rank, kind, of(kind).collect());
         }
@@ -60,6 +72,40 @@ impl<'a> Tree<'a> {
         self.groups
     }
 
+    /// Returns the owners that have streams of several kinds.
+    fn mixed(&self, owner: impl Fn(u32) -> u32) -> HashSet<u32> {
+        let mut kinds: HashMap<u32, LocationKind> = HashMap::new();
+        let mut mixed = HashSet::new();
+        let streams = 0..self.timelines.len() as u32;
+        let known = |stream: &u32| self.timelines.kind(*stream) != LocationKind::Metric;
+        for stream in streams.filter(known) {
+            let (owner, kind) = (owner(stream), self.timelines.kind(stream));
+            if *kinds.entry(owner).or_insert(kind) != kind {
+                mixed.insert(owner);
+            }
+        }
+        mixed
+    }
+
+    /// Returns the part before the comma of names such as `rank 3, python (59813)` for processes with
+    /// devices, if no two of these processes share it.
+    fn ranks(&self) -> HashMap<u32, String> {
+        let streams = 0..self.timelines.len() as u32;
+        let with_devices = streams.filter(|stream| self.device(*stream) != NOTHING);
+        let owners: BTreeSet<u32> = with_devices.map(|stream| self.process(stream)).collect();
+        let rank = |id: &u32| {
+            let (rank, _) = self.processes.get(id)?.split_once(", ")?;
+            rank.starts_with("rank ").then(|| (*id, rank.to_owned()))
+        };
+        let found: HashMap<u32, String> = owners.iter().filter_map(rank).collect();
+        let unique: HashSet<&String> = found.values().collect();
+        if unique.len() == owners.len() {
+            found
+        } else {
+            HashMap::new()
+        }
+    }
+
     fn kind(&mut self, rank: usize, kind: LocationKind, streams: Vec<u32>) {
         if streams.is_empty() {
             return;
@@ -71,7 +117,11 @@ impl<'a> Tree<'a> {
                 processes.push(self.one_process(rank, kind, process, streams));
             }
             let name = self.nodes.get(&node).map_or("No node", String::as_str);
-            let label = format!("{name}, {}", plural(kind));
+            let label = if self.mixed_nodes.contains(&node) {
+                format!("{name}, {}", plural(kind))
+            } else {
+                name.to_owned()
+            };
             let level = Some(GroupBy::Node);
             let id = self.groups.push(label, kind, level, streams, processes);
             self.order.push((GroupBy::Node, (node, rank, id)));
@@ -109,9 +159,10 @@ impl<'a> Tree<'a> {
             let device = self.processes.get(&device).map_or("", String::as_str);
             // Annotations of a device are stored beside its streams but are not work. They
             // therefore get a separate row.
+            let owner = self.ranks.get(&process).unwrap_or(&name);
             let label = match kind {
-                LocationKind::AcceleratorStream => of_process(&name, device),
-                _ => format!("{}, other {}", of_process(&name, device), plural(kind)),
+                LocationKind::AcceleratorStream => of_process(owner, device),
+                _ => format!("{}, other {}", of_process(owner, device), plural(kind)),
             };
             let level = Some(GroupBy::Device);
             let id = self.groups.push(label, kind, level, streams, leaves);
@@ -120,7 +171,11 @@ impl<'a> Tree<'a> {
         }
         let without_devices = devices.is_empty();
         devices.extend(children);
-        let label = format!("{name}, {}", plural(kind));
+        let label = if self.mixed_processes.contains(&process) {
+            format!("{name}, {}", plural(kind))
+        } else {
+            name
+        };
         let level = Some(GroupBy::Process);
         let id = self.groups.push(label, kind, level, streams, devices);
         self.order.push((GroupBy::Process, (process, rank, id)));
@@ -191,7 +246,7 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
 fn of_process(process: &str, device: &str) -> String {
     let own = device.split_once(", ").filter(|(first, _)| {
         let rest = process.strip_prefix(first);
-        rest.is_some_and(|rest| rest.starts_with(", "))
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(", "))
     });
     let own = own.map_or(device, |(_, own)| own);
     format!("{process}, {own}")

@@ -1,8 +1,10 @@
 //! States of streams over time: classes, rules that assign them, and columns of transitions.
 
+mod call_stack;
 pub(crate) mod class;
 mod overlap;
+mod recorded_values;
 pub(crate) mod sampling;
 pub(crate) mod state_map;
-mod timeline_builder;
+pub(crate) mod timeline_builder;
 pub(crate) mod timelines;

@@ -2,7 +2,7 @@
 
 use super::overlap::Overlaps;
 use crate::states::class::code;
-use crate::states::timelines::Columns;
+use crate::states::timelines::{Columns, push};
 use crate::{Error, Result, StateMap};
 use perf_core::{
     Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts, Ticks, TimeRange,
@@ -20,12 +20,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     job: &Job,
 ) -> Result<(Columns, ReplayCounts)> {
     let Some(lifetime) = lifetime(location) else {
-        let columns = Columns {
-            location: location.id(),
-            times: Vec::new(),
-            codes: vec![code::ABSENT],
-            instants: Vec::new(),
-        };
+        let columns = Columns::absent(location.id());
         return Ok((columns, ReplayCounts::default()));
     };
     let mut walk = Walk::new(map, location.len());
@@ -97,7 +92,7 @@ fn instants<M: StateMap + ?Sized>(
 }
 
 /// Returns the range from the first to the last event of the location, cut to the window.
-fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
+pub(crate) fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
     let times = location.all().times();
     let all = TimeRange::new(*times.first()?, *times.last()?)?;
     all.intersect(location.window())
@@ -203,15 +198,7 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
     /// Adds a transition to state `code` at `at`.
     #[inline]
     fn transition(&mut self, at: Ticks, code: u32) {
-        if self.times.last() == Some(&at) {
-            // The previous state has zero length, so its transition is removed.
-            self.times.pop();
-            self.codes.pop();
-        }
-        if self.codes.last() != Some(&code) {
-            self.times.push(at);
-            self.codes.push(code);
-        }
+        push(&mut self.times, &mut self.codes, at, code);
     }
 
     /// Adds a transition to the state that follows from the stack, the recording switch and the

@@ -78,12 +78,42 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
+    /// Creates the columns of a stream that is never recorded.
+    pub(crate) fn absent(location: LocationId) -> Self {
+        Columns {
+            location,
+            times: Vec::new(),
+            codes: vec![code::ABSENT],
+            instants: Vec::new(),
+        }
+    }
+
+    /// Adds a transition to state `code` at `at`, which is not before the last one. Transitions
+    /// without a change are skipped, and the last of a time wins.
+    pub(crate) fn push(&mut self, at: Ticks, code: u32) {
+        push(&mut self.times, &mut self.codes, at, code);
+    }
+
     /// Returns the code of the zero-length work at a time, or `None` if there is none. If there are
     /// several pieces, the last in file order wins.
     pub(crate) fn instant(&self, at: Ticks) -> Option<u32> {
         let until = self.instants.partition_point(|(time, _)| *time <= at);
         let last = self.instants.get(until.checked_sub(1)?)?;
         (last.0 == at).then_some(last.1)
+    }
+}
+
+/// Adds a transition to columns, see [`Columns::push`].
+#[inline]
+pub(crate) fn push(times: &mut Vec<Ticks>, codes: &mut Vec<u32>, at: Ticks, code: u32) {
+    if times.last() == Some(&at) {
+        // The previous state has zero length, so its transition is removed.
+        times.pop();
+        codes.pop();
+    }
+    if codes.last() != Some(&code) {
+        times.push(at);
+        codes.push(code);
     }
 }
 
@@ -119,6 +149,16 @@ impl Timelines {
             job.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;
+        let of = (definitions.system.clone(), definitions.clock);
+        Ok(Self::assembled(built, map.classes().clone(), of))
+    }
+
+    /// Returns timelines of columns that are built, with the repairs of each stream.
+    pub(crate) fn assembled(
+        built: Vec<(Columns, ReplayCounts)>,
+        classes: Classes,
+        (system, clock): (SystemTree, Clock),
+    ) -> Self {
         let mut repairs = ReplayCounts::default();
         let mut streams = Vec::with_capacity(built.len());
         for (columns, counts) in built {
@@ -131,14 +171,14 @@ impl Timelines {
             start: first.min().copied().unwrap_or_default(),
             end: last.max().copied().unwrap_or_default(),
         };
-        Ok(Timelines(Arc::new(Inner {
+        Timelines(Arc::new(Inner {
             streams,
-            classes: map.classes().clone(),
-            system: definitions.system.clone(),
-            clock: definitions.clock,
+            classes,
+            system,
+            clock,
             range,
             repairs,
-        })))
+        }))
     }
 
     /// Returns the number of streams.

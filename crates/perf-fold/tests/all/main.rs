@@ -13,4 +13,5 @@ mod devices;
 mod folders;
 mod laws;
 mod naive;
+mod recorded_values;
 mod tables;

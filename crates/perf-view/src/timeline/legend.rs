@@ -2,7 +2,8 @@
 
 use crate::{Colour, Kind, Palette, Theme, number, shortened};
 use perf_fold::{Classes, State, Usage};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Time of all streams in each state, the largest first.
 pub(super) type Totals = [(State, u128)];
@@ -71,6 +72,39 @@ pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec
     let kinds: BTreeSet<Kind> = classes.map(|name| palette.kind(name)).collect();
     let words = kinds.iter().map(|kind| kind.words());
     words.map(|(hue, kind)| format!("{hue}: {kind}")).collect()
+}
+
+/// Sorts the entries of states by their painted area, and joins the states that are painted in no cell.
+/// Without a painted state, as in pictures of numbers, no state is left. `is_theme` selects the entries
+/// that stay as they are.
+pub(super) fn by_area(
+    entries: Vec<Entry>,
+    areas: &HashMap<Colour, usize>,
+    is_theme: impl Fn(Colour) -> bool,
+) -> Vec<Entry> {
+    let is_state = |entry: &Entry| entry.colour.is_some_and(|colour| !is_theme(colour));
+    let (states, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_state);
+    let area = |entry: &Entry| {
+        entry
+            .colour
+            .and_then(|it| areas.get(&it))
+            .copied()
+            .unwrap_or(0)
+    };
+    let (mut painted, hidden): (Vec<Entry>, Vec<Entry>) =
+        states.into_iter().partition(|entry| area(entry) > 0);
+    painted.sort_by_key(|entry| Reverse(area(entry)));
+    if !hidden.is_empty() && !painted.is_empty() {
+        let times = hidden.iter().filter_map(|entry| entry.time);
+        let sum = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+        painted.push(Entry {
+            colour: None,
+            name: format!("{} more in no cell here", hidden.len()),
+            time: Some(sum),
+        });
+    }
+    painted.extend(others);
+    painted
 }
 
 /// Returns the entries of the legend: states by time, then one entry for the states of each kind

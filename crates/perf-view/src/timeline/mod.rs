@@ -3,6 +3,7 @@
 //! | type | output |
 //! |---|---|
 //! | [`Picture`] | one fold as PNG or SVG |
+//! | [`MatrixPicture`] | messages between rows as PNG or SVG |
 //! | [`View`] | a section of a page, to unfold rows, choose the operation and zoom |
 //! | [`Served`] | the data of a section that asks a server for the cells it shows |
 //!
@@ -11,19 +12,16 @@
 //! different runs can be compared.
 
 mod cell_colour;
+mod counters;
 mod legend;
 mod links;
-mod local;
-mod markup;
+mod matrix;
 mod overlay;
-mod page_overlays;
+mod page;
 mod picture;
-mod pyramid;
-mod served;
-mod view;
 
 pub use links::Marker;
+pub use matrix::{MatrixPicture, Measure};
 pub use overlay::Overlay;
+pub use page::{Part, Served, View};
 pub use picture::Picture;
-pub use served::{Part, Served};
-pub use view::View;

@@ -1,13 +1,17 @@
 //! [`Picture`]: one folded timeline as PNG or SVG, with legend, messages and markers.
 
 use super::cell_colour::{self, Paint};
+use super::counters::{MOST_COUNTERS, Tracks};
 use super::legend::{self, Entry};
 use super::overlay::Rows;
 use super::{Marker, Overlay, links};
 use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
-use perf_core::Job;
-use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
+use perf_core::{Job, LocationKind};
+use perf_fold::{
+    Across, Cell, Column, Counter, Ends, Fold, Folder, Lines, Op, State, Traffic, Usage, Value,
+};
+use std::collections::HashMap;
 
 /// One fold as PNG or SVG, with one row for each group and one pixel for each column.
 ///
@@ -38,6 +42,8 @@ pub struct Picture<'a> {
     overlay: Option<&'a Overlay>,
     has_legend: bool,
     has_own_spans: bool,
+    tracks: Vec<Tracks>,
+    across: Across,
 }
 
 const MARGIN: f64 = 16.0;
@@ -80,6 +86,8 @@ impl<'a> Picture<'a> {
             overlay: None,
             has_legend: true,
             has_own_spans: false,
+            tracks: Vec::new(),
+            across: Across::default(),
         })
     }
 
@@ -130,6 +138,16 @@ impl<'a> Picture<'a> {
         self
     }
 
+    /// Adds counters below the rows, at most 12: the values of all locations combined by `across` as a
+    /// line, and those of each location as a heat map. Default: none.
+    pub fn counters(mut self, counters: &[Counter], across: Across) -> Self {
+        let (window, columns) = (self.fold.window(), self.fold.columns());
+        let shown = counters.iter().take(MOST_COUNTERS);
+        self.tracks = shown.map(|of| Tracks::of(of, window, columns)).collect();
+        self.across = across;
+        self
+    }
+
     /// Draws the picture.
     pub fn scene(&self) -> Scene {
         let layout = Layout::of(self);
@@ -148,8 +166,23 @@ impl<'a> Picture<'a> {
         };
         let clock = self.folder.timelines().clock();
         let nanos = |ticks| clock.total(ticks).0 as f64;
-        let mut entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
-        let hues = legend::hues(&totals, classes, &palette);
+        let entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
+        let mut areas: HashMap<_, usize> = HashMap::new();
+        for class in self.fold.cells().iter().filter_map(Cell::picture) {
+            *areas.entry(palette.of(classes.name(class))).or_default() += 1;
+        }
+        let is_theme = |colour| [self.theme.idle, self.theme.absent].contains(&colour);
+        let mut entries = legend::by_area(entries, &areas, is_theme);
+        let is_painted = |state: &State| {
+            let class = state.class();
+            class.is_some_and(|class| areas.contains_key(&palette.of(classes.name(class))))
+        };
+        let painted: Vec<_> = totals
+            .iter()
+            .copied()
+            .filter(|it| is_painted(&it.0))
+            .collect();
+        let hues = legend::hues(&painted, classes, &palette);
         entries.extend(hues.iter().map(|text| Entry::remark(text)));
         entries.extend(self.remarks(&paint));
         if layout.every > 1 {
@@ -171,6 +204,16 @@ impl<'a> Picture<'a> {
         let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
         scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
         self.rows(&layout, &paint, &mut scene);
+        let mut top = layout.rows_end;
+        for tracks in &self.tracks {
+            tracks.draw(
+                (layout.left, top),
+                self.across,
+                (&self.theme, LABEL),
+                &mut scene,
+            );
+            top += tracks.height();
+        }
         self.axis(&layout, &mut scene);
         self.messages(&layout, &mut scene);
         if let Some(overlay) = self.overlay {
@@ -263,6 +306,7 @@ impl<'a> Picture<'a> {
                 "colour covers up to {points} points more or less of a row than its busy share"
             )));
         }
+        remarks.extend(Tracks::remark(&self.tracks, self.across).map(|text| Entry::remark(&text)));
         remarks.extend(self.overlay.map(Overlay::remarks).unwrap_or_default());
         if let Some(lines) = self.lines.filter(|lines| lines.inside.count > 0) {
             let inside = number::count(lines.inside.count);
@@ -307,7 +351,7 @@ impl<'a> Picture<'a> {
                     &label,
                 );
                 let right = layout.left + self.fold.columns() as f64 + 7.0;
-                let busy = busy(usage, self.has_own_spans);
+                let busy = busy(usage, row.group().kind, self.has_own_spans);
                 scene.text([right, middle], Anchor::Start, self.theme.ink, &busy);
             }
         }
@@ -384,19 +428,18 @@ impl<'a> Picture<'a> {
 }
 
 /// Returns the text to the right of a row.
-fn busy(usage: &Usage, has_own_spans: bool) -> String {
-    let share = number::percent(busy_share(usage, has_own_spans));
+fn busy(usage: &Usage, kind: LocationKind, has_own_spans: bool) -> String {
+    let share = number::percent(busy_share(usage, kind, has_own_spans));
     format!("{share} {}", busy_words(has_own_spans))
 }
 
 /// Returns the busy share of a row, relative to its own span or to the window.
-pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
-    let found = if has_own_spans {
-        usage.own
+pub(super) fn busy_share(usage: &Usage, kind: LocationKind, has_own_spans: bool) -> f64 {
+    if has_own_spans {
+        usage.own_busy_share(kind)
     } else {
-        usage.utilisation
-    };
-    found.utilisation()
+        usage.busy_share(kind)
+    }
 }
 
 /// Returns the text after a busy share.
@@ -415,6 +458,8 @@ struct Layout {
     /// Upper edge of the rows.
     top: f64,
     /// Lower edge of the rows.
+    rows_end: f64,
+    /// Lower edge of the rows and counters.
     bottom: f64,
     /// Width of the picture.
     width: f64,
@@ -434,19 +479,30 @@ impl Layout {
             .fold
             .rows()
             .map(|row| row.label().chars().count().min(LABEL));
-        let labels = labels.max().unwrap_or_default() as f64 * ADVANCE + 10.0;
-        let busy = picture
-            .usage
-            .iter()
-            .map(|usage| glyphs::width(&busy(usage, picture.has_own_spans)) + 10.0);
-        let busy = busy.fold(0.0, f64::max);
+        let labels = labels.max().unwrap_or_default() as f64 * ADVANCE;
+        let counters = picture.tracks.iter().map(|of| of.label_width(LABEL));
+        let labels = counters.fold(labels, f64::max) + 10.0;
+        let rows_of = picture.fold.rows().zip(&picture.usage);
+        let busy = rows_of.map(|(row, usage)| {
+            glyphs::width(&busy(usage, row.group().kind, picture.has_own_spans)) + 10.0
+        });
+        // The mean of a counter takes up to 18 characters.
+        let least = if picture.tracks.is_empty() {
+            0.0
+        } else {
+            18.0 * ADVANCE
+        };
+        let busy = busy.fold(least, f64::max);
         let left = MARGIN + labels;
         let top = MARGIN + TITLE;
+        let rows_end = top + row * rows as f64;
+        let counters: f64 = picture.tracks.iter().map(Tracks::height).sum();
         let width = left + picture.fold.columns() as f64 + busy + MARGIN;
         Layout {
             left,
             top,
-            bottom: top + row * rows as f64,
+            rows_end,
+            bottom: rows_end + counters,
             width: width.max(360.0),
             row,
             every: (14.0 / row).ceil().max(1.0) as usize,

@@ -5,6 +5,8 @@
 mod anomaly;
 #[cfg(all(feature = "track", feature = "anomaly"))]
 mod contrast;
+#[cfg(feature = "fold")]
+mod counters;
 #[cfg(all(
     feature = "fold",
     feature = "spectral",

@@ -1,8 +1,10 @@
 //! Subcommand `fold`: folds the timeline of a recording, many streams in few rows.
 
 mod cells;
+mod counters;
 mod options;
 mod rules;
+mod states;
 mod text;
 
 use crate::failure::{Failure, Outcome, input};
@@ -12,12 +14,15 @@ use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
+pub use counters::CountersBy;
 pub use options::{Options, Rows};
 use perfkit::core::{Nanos, TimeRange, match_messages};
-use perfkit::fold::{Fold, Folder, Line, MessageMatrix, Op, Usage};
+use perfkit::fold::{
+    Across, Counter, Counters, Fold, Folder, GroupBy, Line, MessageMatrix, MessageSizes, Op, Usage,
+};
 use perfkit::formats::chrome;
-use perfkit::view::timeline::{Overlay, Picture};
-use perfkit::view::{Scene, Theme};
+use perfkit::view::timeline::{MatrixPicture, Measure, Overlay, Picture};
+use perfkit::view::{Scene, Section, Theme};
 pub use rules::Rules;
 use std::ffi::OsString;
 use std::io::Write;
@@ -36,7 +41,8 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     let view = View::of(&recording, options).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = options.name();
-    let title = options.title(&view.op);
+    let title = options.title(&view.op, options.matrix);
+    let heading = options.title(&view.op, None);
     let overlay = if options.waits {
         Some(overlay(&recording, &options.names())?)
     } else {
@@ -44,18 +50,35 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     };
     options.output.write(
         &name,
-        || view.scene(&title, overlay.as_ref(), Theme::light()),
+        || match options.matrix {
+            Some(measure) => view.matrix(measure, &title, Theme::light()),
+            None => view.scene(&title, overlay.as_ref(), Theme::light()),
+        },
         || {
             let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
-            let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
+            let (rows, name) = ((groups, view.chosen), (heading.as_str(), "timeline"));
             let more = pictures::More {
                 command: options.again(words),
                 serve: options.serve(),
                 rules: options.page_rules(),
+                counters: CountersBy::of_page(&view.counters, &view.chosen_counters),
             };
             let mut sections = pictures::timeline(of, rows, (window, false), name, more)?;
+            if let Some(messages) = view.messages.as_ref().filter(|it| !it.0.pairs.is_empty()) {
+                if let Some(measure) = options.matrix {
+                    let draw = |theme| view.matrix(measure, "", theme);
+                    let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
+                    sections.insert(0, matrix_section(light, dark)?);
+                }
+                let table = messages.1.table(view.fold.clock());
+                sections.push(Section::table(
+                    "message-sizes",
+                    "Messages by length",
+                    &table,
+                ));
+            }
             if overlay.is_some() {
                 let draw = |theme| view.scene("", overlay.as_ref(), theme);
                 let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
@@ -64,7 +87,12 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
             Ok(sections)
         },
     )?;
-    output::csv(options.csv.as_ref(), || Ok(view.cells()))?;
+    output::csv(options.csv.as_ref(), || {
+        match (options.matrix, &view.messages) {
+            (Some(_), Some((matrix, _))) => Ok(matrix.table()),
+            _ => Ok(view.cells()),
+        }
+    })?;
     if let Some(path) = &options.chrome {
         view.export(path)?;
     }
@@ -73,9 +101,23 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     } else {
         writeln!(out, "{}", options.names())?;
         view.text(out)?;
+        view.counters_text(out)?;
         view.messages_text(out)?;
     }
     Ok(())
+}
+
+/// Returns a section with the matrix of messages, drawn for both themes.
+fn matrix_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
+    let draw = |theme: Theme| {
+        if theme == Theme::dark() {
+            dark.clone()
+        } else {
+            light.clone()
+        }
+    };
+    let section = Section::picture("messages-matrix", "Messages between rows", draw, "");
+    section.map_err(pictures::failed)
 }
 
 /// Returns the waits of a recording with their causes, and its critical path.
@@ -104,8 +146,16 @@ struct View {
     op: String,
     /// Operation, if it was selected by an option.
     chosen: Option<Op>,
-    /// Messages between the rows, if an option asks for them.
-    messages: Option<MessageMatrix>,
+    /// Messages between the rows and by length, if an option or a page asks for them.
+    messages: Option<(MessageMatrix, MessageSizes)>,
+    /// `true` if messages are printed.
+    has_messages: bool,
+    /// Counters of the recording.
+    counters: Counters,
+    /// Counters that options select.
+    chosen_counters: Vec<Counter>,
+    /// Combination of the counters of several locations.
+    across: Across,
 }
 
 impl View {
@@ -113,7 +163,10 @@ impl View {
         let trace = &recording.trace;
         let definitions = trace.definitions();
         let job = Bar::job();
-        let (timelines, groups) = options.rows.timelines(trace, &job)?;
+        let usual = options.matrix.map(|_| GroupBy::Process);
+        let of = (recording, options.file());
+        let (timelines, groups) = options.rows.timelines(of, usual, &job)?;
+        let (counters, chosen_counters) = options.counters.of(trace, &job)?;
         let mut params = options.params();
         let chosen = match &options.op {
             Some(operation) => Some(operation.find(&timelines)?),
@@ -144,9 +197,11 @@ impl View {
             .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
         let usage = folder.usage(window, &job).map_err(input)?;
-        let messages = if options.messages {
+        let has_messages = options.messages || options.matrix.is_some();
+        let messages = if has_messages || options.output.html.is_some() {
             let found = match_messages(trace.view(), &job).map_err(input)?;
-            Some(folder.messages(window, Line::of(&found)))
+            let sizes = MessageSizes::of(window, Line::of(&found));
+            Some((folder.messages(window, Line::of(&found)), sizes))
         } else {
             None
         };
@@ -162,6 +217,10 @@ impl View {
             op,
             chosen,
             messages,
+            has_messages,
+            counters,
+            chosen_counters,
+            across: options.counters.across,
         })
     }
 
@@ -182,6 +241,17 @@ impl View {
         file.flush().map_err(|error| failed(error.to_string()))
     }
 
+    /// Draws the messages between rows.
+    fn matrix(&self, measure: Measure, title: &str, theme: Theme) -> Result<Scene, Failure> {
+        let nothing = || Failure::Usage("--matrix: the recording has no messages".into());
+        let (matrix, _) = self.messages.as_ref().ok_or_else(nothing)?;
+        if matrix.pairs.is_empty() {
+            return Err(nothing());
+        }
+        let picture = MatrixPicture::new(matrix, measure);
+        Ok(picture.titled(title).theme(theme).scene())
+    }
+
     fn scene(
         &self,
         title: &str,
@@ -191,6 +261,7 @@ impl View {
         let draw = |folder: &Folder, fold: &Fold| {
             let picture = Picture::new(folder, fold).map_err(pictures::failed)?;
             let picture = picture.titled(title).theme(theme);
+            let picture = picture.counters(&self.chosen_counters, self.across);
             Ok(match overlay {
                 Some(overlay) => picture.overlay(overlay).scene(),
                 None => picture.scene(),

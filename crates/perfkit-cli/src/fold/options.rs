@@ -1,26 +1,29 @@
 //! Command line of `fold`: its options, and the operation of a fold by name.
 
 use super::Rules;
+use super::counters::CountersBy;
+use super::states::States;
 use crate::clocks::ClocksBy;
 use crate::failure::{Failure, input};
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
-use crate::recording::Reading;
+use crate::recording::{Reading, Recording};
 use crate::suggest::{hint, near};
 use clap::Args;
-use perfkit::core::{Job, Trace};
+use perfkit::core::{Job, LocationId, LocationKind, SystemTree};
 use perfkit::fold::{
     FoldParams, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, RowOrder, Selection,
     Timelines,
 };
+use perfkit::view::timeline::Measure;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows and states of a timeline.
 #[derive(Args, Clone, Debug)]
 pub struct Rows {
-    /// Streams that share a row
-    #[arg(long, value_name = "LEVEL", default_value = "all", value_parser = words(&[
+    /// Streams that share a row [default: device if there are accelerators, otherwise all]
+    #[arg(long, value_name = "LEVEL", value_parser = words(&[
         ("all", GroupBy::All, "all streams of one kind"),
         ("node", GroupBy::Node, "streams of a node"),
         ("process", GroupBy::Process, "streams of a process"),
@@ -28,7 +31,7 @@ pub struct Rows {
         ("device", GroupBy::Device, "streams of an accelerator"),
         ("location", GroupBy::Location, "one stream"),
     ]))]
-    by: GroupBy,
+    by: Option<GroupBy>,
     /// Order of the rows, and of the members of each row
     #[arg(long, value_name = "ORDER", default_value = "recorded", value_parser = words(&[
         ("recorded", RowOrder::Recorded, "that of the recording"),
@@ -44,6 +47,14 @@ pub struct Rows {
     /// Show the frame at this depth of the call stack, 0 for the outermost [default: the innermost frame]
     #[arg(long, value_name = "D")]
     depth: Option<usize>,
+    /// States in place of the functions: event=TYPE for the latest value of an event type, by name or by its number in
+    /// Paraver; caller=LEVEL for the latest sampled function, 0 for the innermost; counter=NAME:BOUND[,BOUND...] for
+    /// ranges of a counter
+    #[arg(long, value_name = "WHAT", value_parser = States::parse, conflicts_with = "depth")]
+    states: Option<States>,
+    /// Show the call stack of one location, a row for each depth: its name, or that of its process
+    #[arg(long, value_name = "LOCATION", conflicts_with_all = ["by", "states", "depth"])]
+    stack: Option<String>,
     #[command(flatten)]
     unify: UnifyBy,
     #[command(flatten)]
@@ -59,15 +70,19 @@ impl Rows {
         }
     }
 
-    /// Returns the timelines of a trace and their rows.
+    /// Returns the timelines of a recording and their rows. `file` is its file, if it is the only one;
+    /// `usual` are the rows without the option `--by`.
     ///
     /// # Errors
-    /// Returns [`Failure::Input`] for an invalid glob, and for a trace whose calls cannot be replayed.
+    /// Returns [`Failure::Input`] for an invalid glob, and for a trace whose calls cannot be replayed,
+    /// and [`Failure::Usage`] if the recording does not have what `--states` or `--stack` names.
     pub(crate) fn timelines(
         &self,
-        trace: &Trace,
+        (recording, file): (&Recording, Option<&Path>),
+        usual: Option<GroupBy>,
         job: &Job,
     ) -> Result<(Timelines, Groups), Failure> {
+        let trace = &recording.trace;
         let mut groups = RegionGroups::new().unify(self.unify.unify);
         for (name, glob) in &self.groups {
             groups = groups.name(name, glob);
@@ -77,9 +92,26 @@ impl Rows {
             Some(depth) => map.at_depth(depth),
             None => map,
         };
-        let timelines = Timelines::new(trace.view(), &map, job).map_err(input)?;
-        let groups = Groups::by(&timelines, self.by);
-        let groups = match self.by {
+        let view = trace.view();
+        let timelines = match (&self.states, &self.stack) {
+            (Some(states), _) => states.timelines((recording, file), &map, job)?,
+            (None, Some(name)) => {
+                let location = location(&trace.definitions().system, name)?;
+                Timelines::call_stack(view, location, &map, job).map_err(input)?
+            }
+            (None, None) => Timelines::new(view, &map, job).map_err(input)?,
+        };
+        let mut streams = 0..timelines.len() as u32;
+        let by = match (&self.stack, self.by.or(usual)) {
+            (Some(_), _) => GroupBy::Location,
+            (None, Some(by)) => by,
+            _ if streams.any(|it| timelines.kind(it) == LocationKind::AcceleratorStream) => {
+                GroupBy::Device
+            }
+            _ => GroupBy::All,
+        };
+        let groups = Groups::by(&timelines, by);
+        let groups = match by {
             GroupBy::Device => groups.devices_first().map_err(input)?,
             _ => groups,
         };
@@ -119,9 +151,19 @@ pub struct Options {
     /// path; in a page as a separate picture
     #[arg(long)]
     pub(crate) waits: bool,
-    /// Print the messages sent in the window by row of sender and receiver: number, bytes and mean time
+    /// Print the messages sent in the window by row of sender and receiver, and by length
     #[arg(long)]
     pub(crate) messages: bool,
+    /// Print the messages as --messages, and draw them as a matrix of senders and receivers in place of the timeline;
+    /// --csv writes its cells; rows are processes by default
+    #[arg(long, value_name = "COLOUR", value_parser = words(&[
+        ("count", Measure::Count, "number of messages"),
+        ("bytes", Measure::Bytes, "their bytes"),
+        ("time", Measure::Time, "mean time from sending to receipt"),
+    ]))]
+    pub(crate) matrix: Option<Measure>,
+    #[command(flatten)]
+    pub(crate) counters: CountersBy,
     /// Heading of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -135,6 +177,29 @@ pub struct Options {
     pub(crate) chrome: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) general: General,
+}
+
+/// Returns the location of a name: that of a location, the label of a location, or the name of a process,
+/// which stands for its first thread.
+fn location(system: &SystemTree, name: &str) -> Result<LocationId, Failure> {
+    let ids = || system.location_ids();
+    let by_label = || ids().find(|id| system.label(*id) == name);
+    let by_name = || ids().find(|id| system.location(*id).is_some_and(|it| it.name == name));
+    let of_process = |id: &LocationId| {
+        let location = system
+            .location(*id)
+            .filter(|it| it.kind != LocationKind::Metric);
+        let group = location.and_then(|it| system.group(it.group?));
+        group.is_some_and(|group| group.name == name)
+    };
+    let found = by_label()
+        .or_else(by_name)
+        .or_else(|| ids().find(of_process));
+    found.ok_or_else(|| {
+        let labels: Vec<String> = ids().map(|id| system.label(id)).collect();
+        let hint = hint(name, labels.iter().map(String::as_str));
+        Failure::Usage(format!("--stack: no such location `{name}`{hint}"))
+    })
 }
 
 fn columns(text: &str) -> Result<usize, String> {
@@ -189,13 +254,18 @@ impl Options {
         pictures::fold_command(kept)
     }
 
+    /// Returns the file, if there is only one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self.files.as_slice() {
+            [file] => Some(file),
+            _ => None,
+        }
+    }
+
     /// Returns the command that serves the recording, or `None` for several files, which `serve`
     /// shows apart.
     pub(crate) fn serve(&self) -> Option<String> {
-        let [file] = self.files.as_slice() else {
-            return None;
-        };
-        let file = file.to_string_lossy();
+        let file = self.file()?.to_string_lossy();
         Some(pictures::shell(["perfkit", "serve", &file]))
     }
 
@@ -218,9 +288,14 @@ impl Options {
         }
     }
 
-    /// Returns the heading of the picture.
-    pub(crate) fn title(&self, op: &str) -> String {
-        let sentence = || format!("{}: {}", self.name(), pictures::words(op));
+    /// Returns the heading of the timeline, or of the matrix of messages.
+    pub(crate) fn title(&self, op: &str, matrix: Option<Measure>) -> String {
+        let words = match (&self.rows.stack, matrix) {
+            (_, Some(_)) => "messages between rows".into(),
+            (Some(location), _) => format!("call stack of {location}"),
+            _ => pictures::words(op),
+        };
+        let sentence = || format!("{}: {words}", self.name());
         self.title.clone().unwrap_or_else(sentence)
     }
 }

@@ -4,7 +4,8 @@ use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
 use perfkit::core::{Cell as Entry, Job, Nanos, Table, TimeRange};
-use perfkit::fold::{Cell, ClassId, MessageMatrix, Usage, Value as Shown};
+use perfkit::fold::{Cell, ClassId, Counter, Group, Usage, Value as Shown};
+use perfkit::view::number;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -27,19 +28,19 @@ impl View {
     }
 
     /// Returns a strip with the exact busy share of some streams in the cells of each character, as [`SHADES`].
-    fn shades(&self, streams: &[u32], pieces: &[Range<usize>]) -> String {
+    fn shades(&self, group: &Group, pieces: &[Range<usize>]) -> String {
         let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
         let shade = |piece: &Range<usize>| {
             let (start, end) = (*edges.get(piece.start)?, *edges.get(piece.end)?);
             let usage = Usage::of(
                 timelines,
-                streams,
+                &group.streams,
                 TimeRange { start, end },
                 &Job::default(),
             )
             .ok()?;
             let steps = (SHADES.len() - 1) as f64;
-            let step = (steps * usage.utilisation.utilisation()).round() as usize;
+            let step = (steps * usage.busy_share(group.kind)).round() as usize;
             SHADES.chars().nth(step)
         };
         pieces.iter().filter_map(shade).collect()
@@ -59,7 +60,12 @@ impl View {
             states: Table,
             #[serde(skip_serializing_if = "Option::is_none")]
             messages: Option<Table>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            message_sizes: Option<Table>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            counters: Option<Table>,
         }
+        let messages = || self.messages.as_ref().filter(|_| self.has_messages);
         let (start_ns, end_ns) = self.times(self.fold.window());
         let [utilisation, states] = self.folder.usage_tables(&self.usage);
         Document {
@@ -71,13 +77,83 @@ impl View {
             shown: self.shown_table(),
             utilisation,
             states,
-            messages: self.messages.as_ref().map(MessageMatrix::table),
+            messages: messages().map(|(matrix, _)| matrix.table()),
+            message_sizes: messages().map(|(_, sizes)| sizes.table(self.fold.clock())),
+            counters: (!self.chosen_counters.is_empty())
+                .then(|| Counter::table(&self.chosen_counters, self.fold.window())),
         }
+    }
+
+    /// Writes the counters that options select as strips, or the names of all counters.
+    pub(crate) fn counters_text(&self, out: &mut dyn Write) -> Outcome {
+        /// Largest number of counters that are named.
+        const MOST_NAMES: usize = 8;
+        let window = self.fold.window();
+        let all = &self.counters.all;
+        if self.chosen_counters.is_empty() && !all.is_empty() {
+            let names = all
+                .iter()
+                .take(MOST_NAMES)
+                .map(|of| shortened(&of.name, 40));
+            let names: Vec<String> = names.collect();
+            let more = match all.len().saturating_sub(MOST_NAMES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            writeln!(out, "  counters, for --counter: {}{more}", names.join(", "))?;
+        }
+        for counter in &self.chosen_counters {
+            let cells = counter.combined(window, STRIP, self.across);
+            let means = cells
+                .iter()
+                .map(|cell| cell.mean)
+                .filter(|it| it.is_finite());
+            let (least, largest) = means.fold((0.0, 0.0), |(low, high): (f64, f64), value| {
+                (low.min(value), high.max(value))
+            });
+            let strip = cells.iter().map(|cell| {
+                let share = (cell.mean - least) / (largest - least);
+                let step = (SHADES.len() - 1) as f64 * share;
+                // Columns without a value stay empty.
+                let step = if step.is_finite() {
+                    step.round() as usize
+                } else {
+                    0
+                };
+                SHADES.chars().nth(step).unwrap_or(' ')
+            });
+            let over: Vec<_> = counter.series.iter().map(|of| of.over(window)).collect();
+            let over = self.across.of(&over);
+            let write = |value: f64| number::short(value, &counter.unit);
+            let (name, count) = (shortened(&counter.name, 40), counter.series.len());
+            let of = counted(count, "location");
+            writeln!(
+                out,
+                "  counter {name}, {} over {of}: {}",
+                self.across.name(),
+                write(over.mean)
+            )?;
+            writeln!(
+                out,
+                "    |{}| {} to {}",
+                strip.collect::<String>(),
+                write(least),
+                write(largest)
+            )?;
+            if counter.resets > 0 {
+                let resets = counted(counter.resets as usize, "time");
+                writeln!(
+                    out,
+                    "    the counter decreased {resets}; its rate is unknown there"
+                )?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the messages between rows, if an option asks for them.
     pub(crate) fn messages_text(&self, out: &mut dyn Write) -> Outcome {
-        let Some(matrix) = &self.messages else {
+        let Some((matrix, sizes)) = self.messages.as_ref().filter(|_| self.has_messages) else {
             return Ok(());
         };
         let table = matrix.table();
@@ -111,6 +187,28 @@ impl View {
         }
         if rows == 0 {
             writeln!(out, "    none")?;
+        }
+        let table = sizes.table(self.fold.clock());
+        if table.rows() > 0 {
+            writeln!(out, "  messages by length:")?;
+        }
+        for row in 0..table.rows() {
+            let text = |column| table.text_of(row, column);
+            let count = |row| match table.cell(row, "messages") {
+                Some(Entry::Unsigned(count)) => usize::try_from(count).unwrap_or(usize::MAX),
+                _ => 0,
+            };
+            writeln!(
+                out,
+                "    {} to below {}: {}, {}, mean time {}, longest {}, {}",
+                text("from"),
+                text("below"),
+                counted(count(row), "message"),
+                text("bytes"),
+                text("mean time"),
+                text("longest"),
+                text("bandwidth"),
+            )?;
         }
         let early: u64 = matrix.pairs.values().map(|pair| pair.early).sum();
         if early > 0 {
@@ -188,7 +286,7 @@ impl View {
                 .filter_map(|piece| row.cells().get(piece.clone()))
                 .map(|cells| letters.of(cells))
                 .collect();
-            let busy = usage.utilisation.utilisation();
+            let busy = usage.busy_share(row.group().kind);
             let name = shortened(row.label(), 32);
             writeln!(
                 out,
@@ -198,7 +296,7 @@ impl View {
             let painted = strip.chars().filter(|sign| *sign != '.').count();
             let inked = painted as f64 / pieces.len().max(1) as f64;
             if (inked - busy).abs() > MAX_INK_ERROR {
-                let shades = self.shades(&row.group().streams, &pieces);
+                let shades = self.shades(row.group(), &pieces);
                 writeln!(out, "  {:>width$} |{shades}|", "busy")?;
                 has_shades = true;
             }

@@ -9,7 +9,7 @@ use crate::progress::Bar;
 use clap::Args;
 use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{
-    FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines,
+    Counter, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines,
 };
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;
@@ -251,6 +251,8 @@ pub struct More {
     pub serve: Option<String>,
     /// Rules of the folds, if they are not the default.
     pub rules: Option<FoldParams>,
+    /// Counters below the rows.
+    pub counters: Vec<Counter>,
 }
 
 impl More {
@@ -288,6 +290,7 @@ pub fn timeline(
         .own_spans(has_own_spans)
         .ops(&ops)
         .lines(Line::of(&found))
+        .counters(more.counters)
         .budget(1 << 20);
     let view = match more.command.as_str() {
         "" => view,

@@ -1,6 +1,6 @@
 //! Command line of `serve`.
 
-use crate::fold::{Rows, Rules};
+use crate::fold::{CountersBy, Rows, Rules};
 use crate::options::{General, TRACE};
 use clap::Args;
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub struct Options {
     pub(crate) rows: Rows,
     #[command(flatten)]
     pub(crate) rules: Rules,
+    #[command(flatten)]
+    pub(crate) counters: CountersBy,
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(
         long,

@@ -3,6 +3,7 @@
 use super::Options;
 use crate::failure::{Failure, input};
 use crate::findings;
+use crate::fold::CountersBy;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording;
@@ -68,7 +69,9 @@ impl Pages {
         for (number, (file, name)) in options.files.iter().zip(&names).enumerate() {
             let recording = recording::open_by(file, options.rows.reading())?;
             let job = Bar::job();
-            let (states, groups) = options.rows.timelines(&recording.trace, &job)?;
+            let of = (&recording, Some(file.as_path()));
+            let (states, groups) = options.rows.timelines(of, None, &job)?;
+            let (counters, chosen) = options.counters.of(&recording.trace, &job)?;
             findings::tell(&recording.diagnostics, &states.repairs());
             if states.range().is_empty() {
                 let file = file.display();
@@ -78,6 +81,7 @@ impl Pages {
             let view = View::new(&states, pictures::in_blocks(groups))
                 .named(name, format!("timeline-{number}"))
                 .lines(Line::of(&messages))
+                .counters(CountersBy::of_page(&counters, &chosen))
                 .most_rows(MOST_ROWS);
             let view = match options.rules.changed() {
                 Some(rules) => view.rules(rules),

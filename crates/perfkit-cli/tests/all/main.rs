@@ -6,6 +6,7 @@ mod convert;
 mod correlate;
 mod detect;
 mod devices_golden;
+mod fold_options;
 mod golden;
 mod pictures;
 mod profiles;

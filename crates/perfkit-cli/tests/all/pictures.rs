@@ -60,7 +60,7 @@ fn recording(name: &str) -> String {
 #[test]
 fn timelines() {
     let file = recording("jacobi-16");
-    let page = drawn("fold", "fold", &[&file, "--by", "process", "--op", "diff"]);
+    let page = drawn("fold", "fold", &[&file, "--by", "all", "--op", "diff"]);
     assert!(
         page.contains("Cells in which streams differ") && page.contains("data-view=\"timeline\"")
     );

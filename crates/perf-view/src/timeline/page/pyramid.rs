@@ -1,8 +1,8 @@
 //! Cells of a page, as folds of one window at several resolutions.
 
-use super::cell_colour;
 use crate::Result;
 use crate::encoding::{base64, runs};
+use crate::timeline::cell_colour;
 use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! Overlays of the rows of a page: messages between rows, and markers of abnormal calls.
 
 use super::View;
-use super::links::{self, Bundles};
 use super::pyramid::Node;
 use crate::Result;
+use crate::timeline::links::{self, Bundles};
 use perf_core::{Clock, LocationId};
 use perf_fold::{Folder, GroupId};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Messages between folded rows as a matrix: number, bytes and transfer times.
 
 use crate::{Folder, Line, Traffic};
-use perf_core::{Clock, Merge, Table, TimeRange};
+use perf_core::{Clock, Merge, Nanos, Table, TimeRange};
 use std::collections::BTreeMap;
 
 /// Messages from one row to another.
@@ -32,7 +32,53 @@ pub struct MessageMatrix {
     clock: Clock,
 }
 
+impl Merge for Pair {
+    fn merge(&mut self, other: &Self) {
+        self.traffic.merge(&other.traffic);
+        self.time = self.time.saturating_add(other.time);
+        self.early += other.early;
+    }
+}
+
 impl MessageMatrix {
+    /// Returns the labels of the rows.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// Returns the mean time of a pair from sending to receipt in nanoseconds; `None` if all its
+    /// messages are early.
+    pub fn mean_time(&self, pair: &Pair) -> Option<Nanos> {
+        let mean = pair.time.checked_div(pair.traffic.count - pair.early)?;
+        self.clock.duration(mean)
+    }
+
+    /// Returns the matrix with neighbouring rows joined to at most `most` blocks of equal size. The
+    /// label of a block names its first and last row. Nothing changes if the rows fit.
+    pub fn in_blocks(&self, most: usize) -> MessageMatrix {
+        let size = self.labels.len().div_ceil(most.max(1));
+        if size < 2 {
+            return self.clone();
+        }
+        let label = |block: &[String]| match block {
+            [only] => only.clone(),
+            [first, .., last] => format!("{first} to {last}"),
+            [] => String::new(),
+        };
+        let mut joined = MessageMatrix {
+            pairs: BTreeMap::new(),
+            elsewhere: self.elsewhere,
+            labels: self.labels.chunks(size).map(label).collect(),
+            clock: self.clock,
+        };
+        for ((from, to), pair) in &self.pairs {
+            let block = |row: u32| row / size as u32;
+            let ends = (block(*from), block(*to));
+            joined.pairs.entry(ends).or_default().merge(pair);
+        }
+        joined
+    }
+
     /// Returns the pairs of rows as a table, the most bytes first.
     ///
     /// | column | type | meaning |
@@ -46,17 +92,13 @@ impl MessageMatrix {
         let mut pairs: Vec<_> = self.pairs.iter().collect();
         pairs.sort_by_key(|(_, pair)| std::cmp::Reverse((pair.traffic.bytes, pair.traffic.count)));
         let label = |row: u32| self.labels.get(row as usize).map_or("", String::as_str);
-        let mean = |pair: &Pair| {
-            let mean = pair.time.checked_div(pair.traffic.count - pair.early)?;
-            self.clock.duration(mean)
-        };
         let all = || pairs.iter().map(|(_, pair)| *pair);
         Table::new("messages", "Messages between the rows of a window.")
             .text("sender", pairs.iter().map(|((from, _), _)| label(*from)))
             .text("receiver", pairs.iter().map(|((_, to), _)| label(*to)))
             .unsigned("messages", "", all().map(|pair| pair.traffic.count))
             .unsigned("bytes", "B", all().map(|pair| pair.traffic.bytes))
-            .times("mean time", all().map(mean))
+            .times("mean time", all().map(|pair| self.mean_time(pair)))
             .unsigned("early", "", all().map(|pair| pair.early))
     }
 }

@@ -1,9 +1,9 @@
 //! States of a small recording, from which the script of a page folds every window exactly.
 
 use super::View;
-use super::legend::Totals;
 use super::pyramid::{Codes, Node, OTHERS};
 use crate::encoding::{base64, varint};
+use crate::timeline::legend::Totals;
 use crate::{Colour, Palette};
 use perf_core::{LocationKind, Ticks, TimeRange};
 use perf_fold::{ClassId, Op, State};

@@ -1,8 +1,8 @@
 //! HTML of a timeline section: controls, legend, and the rows as a table.
 
-use super::legend::Entry;
-use super::picture::busy_share;
 use super::pyramid::Node;
+use crate::timeline::legend::Entry;
+use crate::timeline::picture::busy_share;
 use crate::{Theme, number, section, shortened};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
@@ -48,6 +48,17 @@ pub(super) fn body(
                 aria-label=(words) {}
             div.labels {}
         }
+        div.counters hidden {
+            label {
+                "Counters of all locations " select.across {
+                    option value="0" { "mean" }
+                    option value="1" { "sum" }
+                    option value="2" { "max" }
+                }
+            }
+            canvas.tracks role="img" aria-label="Counters over time" {}
+            output.reading {}
+        }
         p.closer hidden {}
         p.note { "Share and time of each state over " span.whole { (whole) } ":" }
         ul.legend aria-label="States by time" {
@@ -73,6 +84,15 @@ pub(super) fn body(
         details.between hidden {
             summary { "Messages between rows, sent in " span.whole { (whole) } }
             p.note {}
+            label {
+                "Colour " select.measure {
+                    option value="bytes" { "bytes" }
+                    option value="number" { "messages" }
+                    option value="mean" { "mean time" }
+                }
+            }
+            output.pair {}
+            canvas.matrix role="img" aria-label="Messages by sender and receiver; the table has the numbers" {}
             div.scroll { table {
                 thead { tr {
                     th scope="col" { "Sender" }
@@ -122,7 +142,7 @@ pub(super) fn table(
                             tr {
                                 th scope="row" { (section::name(group.map_or("", |group| &group.label))) }
                                 td.n { (group.map_or(0, |group| group.streams.len())) }
-                                td.n { (number::percent(busy_share(usage, has_own_spans))) }
+                                td.n { (number::percent(busy_share(usage, group.map_or_else(Default::default, |it| it.kind), has_own_spans))) }
                                 td {
                                     @for (name, share) in usage.named(classes).take(4) {
                                         (section::name(name)) " " (number::percent(share)) ". "

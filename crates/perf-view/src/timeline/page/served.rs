@@ -1,14 +1,14 @@
 //! [`Served`]: timeline of a page that asks for the cells of the part it shows.
 
-use super::legend;
-use super::links;
-use super::page_overlays::{Links, MOST_LINKS, Shown};
-use super::picture::busy_share;
+use super::data::rounded;
+use super::overlays::{Links, MOST_LINKS, Shown};
 use super::pyramid::{Codes, Node, Plan};
-use super::view::rounded;
+use crate::timeline::counters::{Tracks, TracksData};
+use crate::timeline::picture::busy_share;
+use crate::timeline::{legend, links};
 use crate::{Error, Palette, Result, Theme};
 use perf_core::{Job, TimeRange};
-use perf_fold::{FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
+use perf_fold::{Counter, FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,6 +43,8 @@ pub struct Served {
     pub(super) rules: FoldParams,
     /// Begin of the page in nanoseconds.
     pub(super) start: i64,
+    /// Counters below the rows.
+    pub(super) counters: Vec<Counter>,
 }
 
 /// Part of a [served](Served) timeline.
@@ -65,6 +67,9 @@ impl Part {
     pub const MOST_ROWS: usize = 512;
 }
 
+/// Largest number of columns of a counter.
+const MOST_TRACK_COLUMNS: usize = 2048;
+
 /// Busy share of a row, and the states with the most time with their shares.
 type Shares = (f64, Vec<(String, f64)>);
 
@@ -86,6 +91,8 @@ struct Cells {
     /// Number of messages within a row, and of messages with an end in no row of the part.
     inside: u64,
     elsewhere: u64,
+    /// Values of the counters.
+    tracks: Vec<TracksData>,
 }
 
 impl Served {
@@ -163,13 +170,18 @@ impl Served {
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &self.palette, &Theme::light(), nanos);
         let (links, [inside, elsewhere]) = self.links(window, &wanted, job)?;
+        let from = clock.nanos(window.start).unwrap_or_default();
+        let from = from.0.saturating_sub(self.start);
+        let span = clock.total(u128::from(window.len())).0;
+        let mut tracks = Vec::with_capacity(self.counters.len());
+        for counter in &self.counters {
+            job.check()?;
+            let found = Tracks::of(counter, window, columns.min(MOST_TRACK_COLUMNS));
+            tracks.push(found.data(from, span));
+        }
         Ok(Cells {
-            from: clock
-                .nanos(window.start)
-                .unwrap_or_default()
-                .0
-                .saturating_sub(self.start),
-            span: clock.total(u128::from(window.len())).0,
+            from,
+            span,
             columns,
             op,
             rows: cells,
@@ -181,6 +193,7 @@ impl Served {
             links,
             inside,
             elsewhere,
+            tracks,
         })
     }
 
@@ -209,13 +222,22 @@ impl Served {
         let folder = self.folder(all.iter().copied())?;
         let mut usage = folder.usage(window, &job.without_progress())?;
         let classes = self.timelines.classes();
-        let of = |usage: &Usage| {
+        let of = |(row, usage): (&usize, &Usage)| {
             let named = usage.named(classes).take(4);
             let named = named.map(|(name, share)| (name.to_owned(), rounded(share)));
-            let busy = rounded(busy_share(usage, self.has_own_spans));
+            let group = self
+                .nodes
+                .get(*row)
+                .and_then(|node| self.groups.get(node.group));
+            let kind = group.map_or_else(Default::default, |it| it.kind);
+            let busy = rounded(busy_share(usage, kind, self.has_own_spans));
             (busy, named.collect::<Vec<_>>())
         };
-        let shares = all.iter().copied().zip(usage.iter().map(of)).collect();
+        let shares = all
+            .iter()
+            .copied()
+            .zip(all.iter().zip(&usage).map(of))
+            .collect();
         usage.truncate(self.roots);
         Ok((shares, usage))
     }

@@ -1,0 +1,274 @@
+//! Construction of the section of a [`View`]: its data, its folds and its texts.
+
+use super::data::{Data, GroupData, Requests, hidden_messages, rounded};
+use super::overlays::Leaves;
+use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, nodes};
+use super::{Part, Served, View, markup};
+use crate::timeline::cell_colour::MEASURE;
+use crate::timeline::counters::Tracks;
+use crate::timeline::picture::{busy_share, busy_words};
+use crate::timeline::{Picture, legend};
+use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
+use perf_core::Job;
+use perf_fold::{Folder, GroupId, Line, RowOrder, Usage};
+use std::collections::HashMap;
+
+const SCRIPT: &str = concat!(
+    include_str!("../../../assets/timeline-local.js"),
+    include_str!("../../../assets/timeline.js")
+);
+const STYLE: &str = include_str!("../../../assets/timeline.css");
+/// Number of columns of the picture for readers without scripts.
+const STILL: usize = 800;
+
+impl View<'_> {
+    pub(super) fn build(&self, served: Option<&str>, job: &Job) -> Result<(Section, Served)> {
+        let nodes = nodes(&self.groups, self.most_rows);
+        if nodes.is_empty() {
+            return Err(Error::Empty { what: "no rows" });
+        }
+        if self.window.is_empty() {
+            return Err(Error::Empty { what: "no time" });
+        }
+        let ops = self.operations(&nodes)?;
+        let folder = self.folder(&nodes)?;
+        let usage = folder.usage(self.window, job)?;
+        let roots = nodes
+            .iter()
+            .take_while(|node| node.parent.is_none())
+            .count();
+        let totals = legend::totals(&usage[..roots]);
+        let codes = Codes::new(&totals);
+        let palette = legend::palette(&totals, self.timelines.classes());
+        let plan = Plan {
+            timelines: self.timelines,
+            groups: &self.groups,
+            window: self.window,
+            nodes: &nodes,
+            ops: &ops,
+            codes: &codes,
+            finest: self.finest,
+            budget: self.budget,
+            rules: &self.rules,
+        };
+        let local = match served {
+            Some(_) => None,
+            None => self.local(
+                (&nodes, roots),
+                &ops,
+                (&codes, &totals, &palette),
+                self.states,
+            ),
+        };
+        let levels = match (served, &local) {
+            (None, None) => plan.levels(job)?,
+            _ => Vec::new(),
+        };
+        let clock = self.timelines.clock();
+        let start = clock.nanos(self.window.start).unwrap_or_default().0;
+        let span = clock.total(u128::from(self.window.len())).0;
+        let others = totals.iter().filter_map(|(state, _)| state.class());
+        let others = others.count().saturating_sub(codes.states.len());
+        let leaves = Leaves::of(&nodes, &folder);
+        let (links, hidden) = match served {
+            Some(_) => (None, [0; 2]),
+            None => self.link_values(&nodes, start)?,
+        };
+        // The labels of a served page need no columns.
+        let columns = match served {
+            Some(_) => 1,
+            None => self.counter_columns(),
+        };
+        let counters = self.counters.iter();
+        let tracks: Vec<Tracks> = counters
+            .map(|of| Tracks::of(of, self.window, columns))
+            .collect();
+        let states = codes.states.iter().map(|class| {
+            let name = self.timelines.classes().name(*class);
+            (name, palette.of(name).to_string())
+        });
+        let light = Theme::light();
+        let themed = [(light.idle, "idle"), (light.absent, "absent")];
+        let data = section::data(&Data {
+            start,
+            span,
+            busy: busy_words(self.has_own_spans),
+            groups: self.groups_of(&nodes, &usage, &self.similar(job)?),
+            states: states.collect(),
+            others: (
+                format!("one of {others} other states"),
+                OTHER.to_string(),
+                OTHERS,
+            ),
+            number: (NUMBER, MEASURE.to_string()),
+            ops: ops.iter().map(|op| self.operation(*op)).collect(),
+            levels: &levels,
+            local,
+            themed: themed
+                .map(|(colour, name)| (colour.to_string(), name))
+                .into(),
+            begin: start.to_string(),
+            served: served.map(|address| self.requests(address)),
+            links,
+            command: self.command.as_deref(),
+            serve: self.serve.as_deref(),
+            markers: self.marker_values(&leaves, start),
+            heat: (0..64)
+                .map(|at| ColourMap::BlueYellow.at(f64::from(at) / 63.0).to_string())
+                .collect(),
+            counters: tracks.iter().map(Tracks::names).collect(),
+            tracks: match served {
+                Some(_) => Vec::new(),
+                None => tracks.iter().map(|of| of.data(0, span)).collect(),
+            },
+        })?;
+        let nanos = |ticks| clock.total(ticks).0 as f64;
+        let classes = self.timelines.classes();
+        let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
+        let help = Self::help(levels.last().map(|level| level.columns), span);
+        let hues = legend::hues(&totals, classes, &palette).join(", ");
+        let mut note = Vec::new();
+        if !hues.is_empty() {
+            note.push(format!("Colours: {hues}. Each shade is a function."));
+        }
+        note.extend(self.note(&nodes, roots));
+        note.extend(hidden_messages(hidden));
+        let whole = [start as f64, (start as f64) + span as f64].map(number::time);
+        let whole = format!("{} to {}", whole[0], whole[1]);
+        let still = self.still(&job.without_progress())?;
+        let body = markup::body(
+            &self.id,
+            (&entries, &whole),
+            (&help, &note),
+            &still,
+            markup::table(
+                (&self.groups, &nodes),
+                &usage,
+                classes,
+                (&whole, self.has_own_spans),
+            ),
+        );
+        let mut section = Section::new(
+            "timeline",
+            &self.id,
+            &self.heading,
+            body,
+            data,
+            SCRIPT,
+            STYLE,
+        );
+        section.is_served = served.is_some();
+        let mut lines = if served.is_some() {
+            self.lines.clone()
+        } else {
+            Vec::new()
+        };
+        lines.sort_by_key(|line| line.sent);
+        let length = |line: &Line| line.sent.0.abs_diff(line.received.0);
+        let data = Served {
+            timelines: self.timelines.clone(),
+            groups: self.groups.clone(),
+            ops,
+            codes,
+            palette,
+            longest: lines.iter().map(length).max().unwrap_or(0),
+            lines,
+            has_own_spans: self.has_own_spans,
+            rules: self.rules.clone(),
+            start,
+            roots,
+            nodes,
+            counters: self.counters.clone(),
+        };
+        Ok((section, data))
+    }
+
+    /// Returns the number of columns of the counters of a page, from 256 to 4,096, so that they take
+    /// about half a MiB.
+    fn counter_columns(&self) -> usize {
+        /// Size of all counters in bytes.
+        const BUDGET: usize = 512 << 10;
+        // Five lines of four bytes, and a byte for each row.
+        let bytes = self.counters.iter().map(|of| 20 + of.series.len().min(32));
+        let columns = BUDGET / bytes.sum::<usize>().max(1);
+        columns.clamp(256, 4096)
+    }
+
+    fn requests<'n>(&self, address: &'n str) -> Requests<'n> {
+        /// Shortest window in ticks.
+        const SHORTEST: f64 = 16.0;
+        /// Number of ticks from which the length of one is computed.
+        const MANY: u32 = 1_000_000;
+        let clock = self.timelines.clock();
+        let tick = clock.total(u128::from(MANY)).0 as f64 / f64::from(MANY);
+        Requests {
+            address,
+            shortest: SHORTEST * tick,
+            most_rows: Part::MOST_ROWS,
+            most_columns: Part::MOST_COLUMNS,
+            has_links: !self.lines.is_empty(),
+        }
+    }
+
+    /// Returns a folder with one row for each node.
+    fn folder(&self, nodes: &[Node]) -> Result<Folder> {
+        let ids: Vec<_> = nodes.iter().map(|node| node.group).collect();
+        let groups = self.groups.with_rows(&ids)?;
+        let params = Folder::params().columns(512).check()?;
+        Ok(Folder::new(self.timelines, groups, params)?)
+    }
+
+    /// Returns the position of each group when similar groups are neighbours.
+    fn similar(&self, job: &Job) -> Result<HashMap<GroupId, usize>> {
+        let groups = self.groups.clone();
+        let job = job.without_progress();
+        let sorted = groups.ordered(RowOrder::Behaviour, self.timelines, self.window, &job)?;
+        let members = sorted.all().iter().map(|group| group.children.as_slice());
+        let lists = members.chain([sorted.rows()]);
+        let places = lists.flat_map(|list| list.iter().enumerate());
+        Ok(places.map(|(place, id)| (*id, place)).collect())
+    }
+
+    fn groups_of<'n>(
+        &'n self,
+        nodes: &'n [Node],
+        usage: &'n [Usage],
+        similar: &HashMap<GroupId, usize>,
+    ) -> Vec<GroupData<'n>> {
+        let classes = self.timelines.classes();
+        let value = |(node, usage): (&'n Node, &'n Usage)| {
+            let group = self.groups.get(node.group);
+            let shares = usage.named(classes).take(4);
+            GroupData {
+                label: group.map_or("", |group| &group.label),
+                streams: group.map_or(0, |group| group.streams.len()),
+                parent: node.parent,
+                children: &node.children,
+                cut: node.cut,
+                busy: rounded(busy_share(
+                    usage,
+                    group.map_or_else(Default::default, |it| it.kind),
+                    self.has_own_spans,
+                )),
+                similar: similar.get(&node.group).copied().unwrap_or(0),
+                shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
+            }
+        };
+        nodes.iter().zip(usage).map(value).collect()
+    }
+
+    /// Returns the rows as a picture, for readers without scripts.
+    fn still(&self, job: &Job) -> Result<(String, String)> {
+        let rows = self.groups.rows();
+        let groups = self
+            .groups
+            .with_rows(&rows[..rows.len().min(self.most_rows)])?;
+        let params = self.rules.clone().columns(STILL).check()?;
+        let folder = Folder::new(self.timelines, groups, params)?;
+        let fold = folder.fold(self.window, job)?;
+        let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
+        let scene = picture.own_spans(self.has_own_spans).scene();
+        let words = scene.title.clone();
+        Ok((crate::encoding::base64(&scene.png()?), words))
+    }
+}
