@@ -1,13 +1,13 @@
 //! Evidence that clusters of two experiments are the same: the weighted mean of all evaluators.
 
-use super::call_sites::monotone;
-use super::callers::{contained, overlap};
 use super::evaluators;
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::prepared::Side;
 use super::result::{Evaluator, Pair, Vote};
 use crate::cluster::KdTree;
+use crate::tracking::program_position::call_sites::monotone;
+use crate::tracking::program_position::callers::{contained, overlap};
 use crate::{Points, Result};
 use perf_core::Job;
 

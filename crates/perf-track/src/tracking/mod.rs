@@ -44,41 +44,31 @@
 //!
 //! Results do not depend on the order of points or the number of threads.
 
-mod aligned;
-mod assignment;
-mod call_sites;
-mod callers;
-mod code_position;
+mod composition;
 mod evaluators;
 mod evidence;
 mod matrix;
-mod mixture;
 mod observation;
-mod occurrence;
 mod optimal;
 mod params;
 mod pipeline;
 mod prepared;
+mod program_position;
 mod published;
-mod published_regions;
-mod regroup;
 mod result;
-mod shared_clusters;
-mod site_times;
 mod table;
-mod unclustered;
 mod windows;
 
 pub use crate::Mode;
-pub use aligned::AlignedBursts;
-pub use callers::{CallerWeight, Callers};
-pub use code_position::CodePosition;
+pub use composition::mixture::Mixture;
+pub use composition::regroup::{Parts, regroup_by_position};
 pub use matrix::Matrix;
-pub use mixture::Mixture;
 pub use observation::{MOST_CLUSTERS, Observation};
-pub use occurrence::Occurrence;
 pub use params::{Threshold, TrackChecked, TrackParams};
-pub use regroup::{Parts, regroup_by_position};
+pub use program_position::aligned::AlignedBursts;
+pub use program_position::callers::{CallerWeight, Callers};
+pub use program_position::code_position::CodePosition;
+pub use program_position::occurrence::Occurrence;
 pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };

@@ -1,8 +1,8 @@
 //! [`Observation`]: input of tracking for one experiment.
 
-use super::call_sites;
-use super::unclustered::Unclustered;
 use super::{AlignedBursts, Callers, Parts};
+use crate::tracking::composition::unclustered::Unclustered;
+use crate::tracking::program_position::call_sites;
 use crate::{
     Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
 };

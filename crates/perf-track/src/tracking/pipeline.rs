@@ -1,24 +1,24 @@
 //! [`Tracking::of`]: the steps from experiments to tracked regions.
 
-use super::aligned::sets;
-use super::call_sites;
-use super::callers::Names;
-use super::code_position;
 use super::evaluators;
 use super::evidence::{Prepared, compare};
 use super::matrix::Matrix;
-use super::mixture::mixtures;
 use super::observation::Observation;
-use super::occurrence::{Occurrence, occurrences};
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
 use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
-use super::published_regions::grouped;
 use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
-use super::shared_clusters;
-use super::unclustered;
+use crate::tracking::composition::mixture::mixtures;
+use crate::tracking::composition::shared_clusters;
+use crate::tracking::composition::unclustered;
+use crate::tracking::program_position::aligned::sets;
+use crate::tracking::program_position::call_sites;
+use crate::tracking::program_position::callers::Names;
+use crate::tracking::program_position::code_position;
+use crate::tracking::program_position::occurrence::{Occurrence, occurrences};
+use crate::tracking::published::grouped::grouped;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
 

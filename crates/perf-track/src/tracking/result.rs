@@ -1,9 +1,9 @@
 //! [`Tracking`] and its parts: tracked regions, links, events and votes.
 
-use super::code_position::CodePosition;
 use super::matrix::Matrix;
-use super::mixture::Mixture;
-use super::occurrence::Occurrence;
+use crate::tracking::composition::mixture::Mixture;
+use crate::tracking::program_position::code_position::CodePosition;
+use crate::tracking::program_position::occurrence::Occurrence;
 use crate::{ClusterId, Error, Labels, Result, TimeBalance};
 use perf_core::Merge;
 

@@ -1,9 +1,9 @@
 //! Confidence of links and tracked regions in the optimal mode, and births and deaths of regions.
 
-use super::super::published_regions::{surest_first, tree};
-use super::super::result::{Event, Link, LinkKind};
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
+use crate::tracking::published::grouped::{surest_first, tree};
+use crate::tracking::result::{Event, Link, LinkKind};
 
 /// Smallest increase of the confidence of a tracked region for a bridge to become one of its links.
 const MATTERS: f64 = 0.05;

@@ -1,14 +1,14 @@
 //! Time of call sites in clusters.
 
-use super::{Callers, Observation};
 use crate::ClusterId;
+use crate::tracking::{Callers, Observation};
 use std::collections::BTreeMap;
 
 /// Share of a call site's time above which a cluster is the cluster of the call site.
 const MOSTLY: f64 = 0.5;
 
 /// Returns the time and the number of bursts of each call site in each cluster.
-pub(super) fn tally<'f>(
+pub(in crate::tracking) fn tally<'f>(
     frame: &'f Observation<'_>,
     callers: &'f Callers,
 ) -> BTreeMap<(ClusterId, &'f str), (f64, usize)> {
@@ -27,7 +27,9 @@ pub(super) fn tally<'f>(
 }
 
 /// Returns for each call site the cluster with more than half of its time; `None` if there is none.
-pub(super) fn homes<'f>(frame: &'f Observation<'_>) -> BTreeMap<&'f str, Option<ClusterId>> {
+pub(in crate::tracking) fn homes<'f>(
+    frame: &'f Observation<'_>,
+) -> BTreeMap<&'f str, Option<ClusterId>> {
     let Some(callers) = &frame.before else {
         return BTreeMap::new();
     };

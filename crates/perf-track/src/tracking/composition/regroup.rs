@@ -1,7 +1,7 @@
 //! [`regroup_by_position`]: makes each cluster one program position.
 
-use super::call_sites::{self, has_callers, has_lines};
-use super::observation::{MOST_CLUSTERS, Observation};
+use crate::tracking::observation::{MOST_CLUSTERS, Observation};
+use crate::tracking::program_position::call_sites::{self, has_callers, has_lines};
 use crate::{ClusterId, Labels, Result};
 use std::collections::BTreeMap;
 

@@ -4,9 +4,11 @@
 //! Every evaluator yields links above a threshold. The transitive closure of the links yields groups
 //! of clusters, which a round of sequences refines.
 
-use super::evaluators::sequences;
-use super::matrix::Matrix;
-use super::params::Threshold;
+pub(super) mod grouped;
+
+use crate::tracking::evaluators::sequences;
+use crate::tracking::matrix::Matrix;
+use crate::tracking::params::Threshold;
 use std::collections::BTreeSet;
 
 pub(crate) type Set = BTreeSet<usize>;

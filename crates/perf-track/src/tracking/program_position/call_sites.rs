@@ -14,9 +14,9 @@
 //! Each call site then takes the name of its partner in the first experiment that has it, so that
 //! equal names mean equal call sites in all experiments.
 
-use super::assignment::{Edge, best};
-use super::callers::Callers;
-use super::observation::Observation;
+use crate::tracking::observation::Observation;
+use crate::tracking::optimal::assignment::{Edge, best};
+use crate::tracking::program_position::callers::Callers;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Score that a pair of call sites has to exceed.
@@ -82,12 +82,12 @@ fn parse(text: &str) -> Vec<Function> {
 }
 
 /// Returns `true` if a chain of callers is more than a call.
-pub(super) fn has_callers(text: &str) -> bool {
+pub(in crate::tracking) fn has_callers(text: &str) -> bool {
     has_lines(text) || text.contains(" < ")
 }
 
 /// Returns `true` if a function of a chain has a line.
-pub(super) fn has_lines(text: &str) -> bool {
+pub(in crate::tracking) fn has_lines(text: &str) -> bool {
     parse(text).iter().any(|function| function.line.is_some())
 }
 
@@ -97,7 +97,7 @@ fn name(function: &str) -> String {
 }
 
 /// Returns a chain of functions without files and lines, which change between versions.
-pub(super) fn without_lines(chain: &str) -> String {
+pub(in crate::tracking) fn without_lines(chain: &str) -> String {
     let functions = chain.split(" < ").map(name);
     functions.collect::<Vec<_>>().join(" < ")
 }
@@ -180,7 +180,7 @@ impl Sites {
 
 /// Merges the orders in which things first occur on each thread into one order. The thread with most
 /// things comes first; a thing that it lacks is inserted after its predecessor on another thread.
-pub(super) fn program_order<T: Ord + Clone>(
+pub(in crate::tracking) fn program_order<T: Ord + Clone>(
     places: impl Iterator<Item = (u32, perf_core::Nanos)>,
     things: impl Fn(usize) -> Vec<T>,
 ) -> Vec<T> {
@@ -256,7 +256,10 @@ fn metrics(a: &Site, b: &Site, reach: f64) -> f64 {
     let known = both.filter(|(a, b)| !a.is_empty() && !b.is_empty());
     let (sum, count) = known.fold((0.0, 0), |(sum, count), (a, b)| {
         let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-        (sum + super::evaluators::near(square, reach), count + 1)
+        (
+            sum + crate::tracking::evaluators::near(square, reach),
+            count + 1,
+        )
     });
     match count {
         0 => NEUTRAL,
@@ -323,7 +326,7 @@ fn score(a: &Site, b: &Site, shifts: &Shifts, reach: f64) -> f64 {
 
 /// Returns the best monotone alignment of `rows` with `columns`, as pairs in ascending order. Only pairs
 /// with a gain above 0 are aligned.
-pub(super) fn monotone(
+pub(in crate::tracking) fn monotone(
     rows: usize,
     columns: usize,
     gain: impl Fn(usize, usize) -> f64,
@@ -416,7 +419,7 @@ fn matches(from: &[&Site], to: &[&Site]) -> Vec<Option<usize>> {
 
 /// Renames the call sites of experiments, so that equal names are equal call sites in all of them. The
 /// name of a call site is its name in the first experiment that has it.
-pub(super) fn align<'p>(frames: &[Observation<'p>]) -> Vec<Observation<'p>> {
+pub(in crate::tracking) fn align<'p>(frames: &[Observation<'p>]) -> Vec<Observation<'p>> {
     let mut aligned = Vec::with_capacity(frames.len());
     // Name in the first experiment and latest form of each call site, in program order.
     let mut known: Vec<(String, Site)> = Vec::new();

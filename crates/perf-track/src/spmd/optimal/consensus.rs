@@ -1,6 +1,6 @@
 //! [`Consensus`]: columns with which sequences are aligned, and the worth of each pairing.
 
-use super::optimal_alignment::{GAP, LEAST, MOST};
+use super::{GAP, LEAST, MOST};
 
 /// Worth of each symbol.
 ///
@@ -10,12 +10,12 @@ use super::optimal_alignment::{GAP, LEAST, MOST};
 /// mean time of the bursts of `k`. The worth of a symbol is therefore between [`LEAST`] and [`MOST`], in proportion to
 /// the mean time of the cluster's bursts. Because of the minimum, short bursts are aligned too.
 #[derive(Clone, Debug)]
-pub(super) struct Worth(Vec<i32>);
+pub(in crate::spmd) struct Worth(Vec<i32>);
 
 impl Worth {
     /// Computes the worth. `counts` holds the number of bursts of each symbol on all threads, and
     /// `shares` the fraction of the time of each symbol.
-    pub(super) fn new(counts: &[u64], shares: &[f64]) -> Self {
+    pub(in crate::spmd) fn new(counts: &[u64], shares: &[f64]) -> Self {
         let mean = |(count, share): (&u64, &f64)| match count {
             0 => 0.0,
             _ => share / *count as f64,
@@ -48,26 +48,26 @@ impl Worth {
 /// proportion to the threads in the column. Pairing different symbols thus costs more than pairing
 /// equal symbols and less than two gaps.
 #[derive(Clone, Debug)]
-pub(super) struct Consensus {
+pub(in crate::spmd) struct Consensus {
     /// Cost of skipping each column.
-    pub(super) skip: Vec<i32>,
+    pub(in crate::spmd) skip: Vec<i32>,
     /// For each symbol the columns that contain it, ascending, with the worth of the pair.
     pairs: Vec<Vec<(u32, i32)>>,
     /// Symbol of each column in which all threads have the same symbol.
-    pub(super) all: Vec<Option<u32>>,
+    pub(in crate::spmd) all: Vec<Option<u32>>,
     /// Largest worth of each symbol.
     best: Vec<i32>,
 }
 
 impl Consensus {
     /// Creates the consensus of a single sequence, as if all threads had it.
-    pub(super) fn of_sequence(sequence: &[u32], worth: &Worth, symbols: usize) -> Self {
+    pub(in crate::spmd) fn of_sequence(sequence: &[u32], worth: &Worth, symbols: usize) -> Self {
         let columns = sequence.iter().map(|symbol| vec![(*symbol, 1)]);
         Self::new(&columns.collect::<Vec<_>>(), 1, worth, symbols)
     }
 
     /// Creates a consensus from columns of symbols with their numbers of threads, of `threads` in total.
-    pub(super) fn new(
+    pub(in crate::spmd) fn new(
         columns: &[Vec<(u32, u64)>],
         threads: u64,
         worth: &Worth,
@@ -103,12 +103,12 @@ impl Consensus {
         consensus
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::spmd) fn len(&self) -> usize {
         self.skip.len()
     }
 
     /// Returns the columns in `from..to` that contain a symbol, with the worth of the pair.
-    pub(super) fn pairs(&self, symbol: u32, from: usize, to: usize) -> &[(u32, i32)] {
+    pub(in crate::spmd) fn pairs(&self, symbol: u32, from: usize, to: usize) -> &[(u32, i32)] {
         let pairs = self
             .pairs
             .get(symbol as usize)
@@ -119,7 +119,7 @@ impl Consensus {
     }
 
     /// Returns the largest worth of a symbol in any column.
-    pub(super) fn best(&self, symbol: u32) -> i32 {
+    pub(in crate::spmd) fn best(&self, symbol: u32) -> i32 {
         self.best.get(symbol as usize).copied().unwrap_or(-GAP)
     }
 }

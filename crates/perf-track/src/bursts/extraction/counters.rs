@@ -1,6 +1,6 @@
 //! [`Counters`]: values of the requested counters of one thread within the current burst.
 
-use super::formula::Fold;
+use crate::bursts::formula::Fold;
 use perf_core::{MetricMode, Value, ValueType};
 
 /// Destination of a metric of a set.

@@ -3,7 +3,7 @@
 use crate::{Alignment, ClusterId, Error, Result};
 
 /// [`Alignment`] of bursts instead of clusters, which stays valid when clusters are split. Each row
-/// is one thread; its cells are points of an [`Observation`](super::Observation) or gaps.
+/// is one thread; its cells are points of an [`Observation`](crate::tracking::Observation) or gaps.
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId, tracking::AlignedBursts};
@@ -78,7 +78,7 @@ impl AlignedBursts {
     }
 
     /// Returns the alignment of the clusters of the points.
-    pub(super) fn labelled(&self, labels: &[ClusterId]) -> Result<Alignment> {
+    pub(in crate::tracking) fn labelled(&self, labels: &[ClusterId]) -> Result<Alignment> {
         let label = |point: &Option<u32>| labels.get((*point)? as usize).copied();
         let rows = self.rows.iter().map(|row| row.iter().map(label).collect());
         Alignment::from_rows(&rows.collect::<Vec<Vec<_>>>())
@@ -86,7 +86,7 @@ impl AlignedBursts {
 }
 
 /// Returns the clusters of each column of an alignment as indices, without noise.
-pub(super) fn sets(alignment: &Alignment) -> Vec<Vec<usize>> {
+pub(in crate::tracking) fn sets(alignment: &Alignment) -> Vec<Vec<usize>> {
     let set = |column| {
         let clusters = alignment.column(column).iter();
         clusters.filter_map(|(id, _)| id.index()).collect()

@@ -1,6 +1,6 @@
 //! [`ExtractParams`]: definition of bursts and their metrics.
 
-use super::formula::{Formula, ZeroDivision};
+use crate::bursts::formula::{Formula, ZeroDivision};
 use crate::{Error, Result};
 use perf_core::Nanos;
 
@@ -35,22 +35,22 @@ pub enum Delimiter {
 
 /// Range of allowed values of a metric.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Limits {
+pub(in crate::bursts) struct Limits {
     /// Name of the metric.
-    pub(super) metric: String,
+    pub(in crate::bursts) metric: String,
     /// Lower limit.
-    pub(super) low: f64,
+    pub(in crate::bursts) low: f64,
     /// Upper limit.
-    pub(super) high: f64,
+    pub(in crate::bursts) high: f64,
 }
 
 /// Requested metric.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct RequestedMetric {
+pub(in crate::bursts) struct RequestedMetric {
     /// Formula of the metric.
-    pub(super) formula: Formula,
+    pub(in crate::bursts) formula: Formula,
     /// `true` if a burst without this metric is incomplete.
-    pub(super) is_needed: bool,
+    pub(in crate::bursts) is_needed: bool,
 }
 
 perf_core::parameters! {
@@ -227,17 +227,17 @@ impl ExtractParams {
 #[derive(Clone, Debug)]
 pub struct Extract {
     /// Rule for begin and end.
-    pub(super) delimiter: Delimiter,
+    pub(in crate::bursts) delimiter: Delimiter,
     /// Requested metrics.
-    pub(super) requested: Vec<RequestedMetric>,
+    pub(in crate::bursts) requested: Vec<RequestedMetric>,
     /// `true` to add all metrics of the recording.
-    pub(super) all_counters: bool,
+    pub(in crate::bursts) all_counters: bool,
     /// Shortest and longest duration.
-    pub(super) durations: (Nanos, Nanos),
+    pub(in crate::bursts) durations: (Nanos, Nanos),
     /// Ranges of metrics.
-    pub(super) ranges: Vec<Limits>,
+    pub(in crate::bursts) ranges: Vec<Limits>,
     /// Rule for divisions by 0.
-    pub(super) zero: ZeroDivision,
+    pub(in crate::bursts) zero: ZeroDivision,
 }
 
 impl Default for Extract {

@@ -1,6 +1,6 @@
 //! [`Profile`]: group of aligned sequences, and the alignment of two such groups.
 
-use super::progressive::{GAP, Worth};
+use super::{GAP, Worth};
 use crate::Result;
 use perf_core::Job;
 

@@ -1,7 +1,7 @@
 //! [`CodePosition`]: the place of a tracked region in the program.
 
-use super::observation::Observation;
-use super::result::Object;
+use crate::tracking::observation::Observation;
+use crate::tracking::result::Object;
 use std::collections::BTreeMap;
 
 /// Place of a tracked region in the program, in one experiment: that of most of its time.
@@ -77,7 +77,7 @@ impl std::fmt::Display for CodePosition {
 }
 
 /// Sets the position of each tracked region in each experiment.
-pub(super) fn locate(frames: &[Observation<'_>], objects: &mut [Object]) {
+pub(in crate::tracking) fn locate(frames: &[Observation<'_>], objects: &mut [Object]) {
     for (at, frame) in frames.iter().enumerate() {
         let mut region: BTreeMap<crate::ClusterId, usize> = BTreeMap::new();
         for (index, object) in objects.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Splits and merges in the metric space of regions that their program positions keep apart.
 
-use super::observation::Observation;
-use super::result::{Event, Object};
 use crate::ClusterId;
+use crate::tracking::observation::Observation;
+use crate::tracking::result::{Event, Object};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Smallest share of the time of a cluster at which a region is one of the regions in the cluster.
@@ -11,7 +11,7 @@ const SHARE: f64 = 0.1;
 /// Adds a merge to regions that were in different clusters before regrouping in one experiment and are in
 /// one cluster in the next experiment, and a split in the opposite case. The clusters of these events are
 /// those before regrouping.
-pub(super) fn name(frames: &[Observation<'_>], objects: &mut [Object]) {
+pub(in crate::tracking) fn name(frames: &[Observation<'_>], objects: &mut [Object]) {
     let clusters: Vec<BTreeMap<usize, ClusterId>> = frames
         .iter()
         .enumerate()

@@ -1,8 +1,11 @@
 //! [`align`]: the published alignment of all pairs, followed by profiles along a tree.
 
-use super::aligned_profile::{Profile, Sweep, merge};
-use super::guide_tree::{Tree, join_order};
+mod aligned_profile;
+mod guide_tree;
+
 use crate::{ClusterId, Error, Result};
+use aligned_profile::{Profile, Sweep, merge};
+use guide_tree::{Tree, join_order};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
 /// Largest total number of cells of the pairwise alignments.

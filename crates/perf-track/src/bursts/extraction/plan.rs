@@ -2,8 +2,8 @@
 //! resolved to ids.
 
 use super::counters::Feed;
-use super::formula::{Fold, Formula};
 use super::params::{Delimiter, Extract};
+use crate::bursts::formula::{Fold, Formula};
 use crate::{Error, Result};
 use perf_core::{
     Definitions, KindId, LocationId, MetricId, Paradigm, Region, RegionId, RegionRole, ValueType,

@@ -1,7 +1,7 @@
 //! [`Occurrence`]: distinguishes repeated tracked regions from those executed once or at start-up.
 
-use super::observation::Observation;
-use super::result::Object;
+use crate::tracking::observation::Observation;
+use crate::tracking::result::Object;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
@@ -40,7 +40,10 @@ struct Span {
 type Spans = BTreeMap<((usize, usize), u32), Span>;
 
 /// Computes the occurrence of each tracked region. The first repeated region is the main loop.
-pub(super) fn occurrences(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Occurrence> {
+pub(in crate::tracking) fn occurrences(
+    frames: &[Observation<'_>],
+    objects: &[Object],
+) -> Vec<Occurrence> {
     let unknown = || vec![Occurrence::Repeated; objects.len()];
     let Some(places) = frames
         .iter()

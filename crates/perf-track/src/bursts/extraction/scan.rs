@@ -1,8 +1,8 @@
 //! [`scan`]: finds the bursts of one thread, event by event.
 
-use super::chains::too_many;
 use super::counters::Counters;
 use super::plan::{Mode, Plan};
+use crate::bursts::chains::too_many;
 use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, Event, Events, FrameStack, Job, LocationId, RegionId, ReplayCounts,

@@ -1,17 +1,24 @@
 //! [`Extract::extract`]: bursts of all threads, filtered and counted.
 
-use super::caller_texts::{caller_text, processes};
-use super::chains::MOST_CALLERS;
-use super::dropped::Dropped;
-use super::formula::{ZeroDivision, ratio};
-use super::params::Extract;
-use super::plan::{Plan, Planned, Source};
-use super::scan::{Call, Callers, Scanned, scan};
+mod caller_texts;
+mod counters;
+mod params;
+mod plan;
+mod scan;
+
+pub use params::{Delimiter, Extract, ExtractParams};
+
+use crate::bursts::chains::MOST_CALLERS;
+use crate::bursts::dropped::Dropped;
+use crate::bursts::formula::{ZeroDivision, ratio};
 use crate::{Burst, Bursts, ChainId, Kind, Position, Result, Thread};
+use caller_texts::{caller_text, processes};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
     RegionId, Ticks, TimeRange, TraceView, parallel,
 };
+use plan::{Plan, Planned, Source};
+use scan::{Call, Callers, Scanned, scan};
 use std::collections::HashMap;
 
 /// Bursts of one thread before they are concatenated.

@@ -1,15 +1,15 @@
 //! Tracked regions of the published heuristic, with their links and confidence.
 
-use super::optimal::{Draft, confidence};
-use super::published::Set;
-use super::result::{Evaluator, Link, LinkKind, Pair};
 use crate::ClusterId;
+use crate::tracking::optimal::{Draft, confidence};
+use crate::tracking::published::Set;
+use crate::tracking::result::{Evaluator, Link, LinkKind, Pair};
 
 /// Creates the tracked region of a chain of groups. Its links are the maximum spanning tree by
 /// confidence over its clusters, and the weakest of them determines the confidence of the region.
 /// The transitive closure joins clusters through any link above the threshold; the tree shows the
 /// links that matter.
-pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
+pub(in crate::tracking) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
     links.sort_by_key(|link| (link.from, link.to));
     surest_first(&mut links);
@@ -38,14 +38,14 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
 }
 
 /// Sorts by descending confidence; ties keep their order.
-pub(super) fn surest_first(links: &mut [Link]) {
+pub(in crate::tracking) fn surest_first(links: &mut [Link]) {
     links.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
 }
 
 /// Keeps the links of the spanning tree over the clusters `nodes`, taking links in the given order.
 /// `nodes` must be in ascending order. If links are in descending order of confidence, the weakest
 /// link of the tree is as strong as possible.
-pub(super) fn tree(links: &mut Vec<Link>, nodes: &[(usize, ClusterId)]) {
+pub(in crate::tracking) fn tree(links: &mut Vec<Link>, nodes: &[(usize, ClusterId)]) {
     let mut parts: Vec<usize> = (0..nodes.len()).collect();
     let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
     links.retain(|link| {
@@ -125,9 +125,9 @@ fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::matrix::Matrix;
-    use super::super::result::Vote;
     use super::*;
+    use crate::tracking::matrix::Matrix;
+    use crate::tracking::result::Vote;
 
     #[test]
     fn the_weakest_link_decides_the_confidence() {

@@ -11,7 +11,7 @@
 //! instruction on every processor, while the maximum of two `i32` is four on many.
 
 use super::consensus::Consensus;
-use super::optimal_alignment::{GAP, MOST, Place};
+use super::{GAP, MOST, Place};
 use perf_core::{CancellationChecks, Cancelled};
 use std::ops::Range;
 

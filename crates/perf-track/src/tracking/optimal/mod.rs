@@ -7,14 +7,15 @@
 //! predecessors) to all clusters (as successors). A link from experiment i to i + 2 competes with
 //! the links through i + 1, and no pair of experiments is decided in isolation.
 
+pub(super) mod assignment;
 mod confidence;
 
-use super::assignment::{Edge, best};
-use super::evidence::{Prepared, neighbourhood, parthood, sure};
-use super::matrix::Matrix;
-use super::params::TrackChecked;
-use super::result::{Evaluator, Event, Link, LinkKind, Pair};
 use crate::ClusterId;
+use crate::tracking::evidence::{Prepared, neighbourhood, parthood, sure};
+use crate::tracking::matrix::Matrix;
+use crate::tracking::params::TrackChecked;
+use crate::tracking::result::{Evaluator, Event, Link, LinkKind, Pair};
+use assignment::{Edge, best};
 
 pub(crate) use confidence::confidence;
 

@@ -1,9 +1,9 @@
 //! Detection of tracked regions that seem to be missing from an experiment only because their bursts
 //! are in no cluster there.
 
-use super::callers::Callers;
-use super::observation::Observation;
-use super::result::{Event, Object};
+use crate::tracking::observation::Observation;
+use crate::tracking::program_position::callers::Callers;
+use crate::tracking::result::{Event, Object};
 use crate::{Bursts, ClusterId, Kind, Labels, Result};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ struct Loose {
 
 /// Bursts of an experiment that are in no cluster, by call site.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unclustered {
+pub(in crate::tracking) struct Unclustered {
     /// Number of threads.
     threads: usize,
     /// Bursts of each call site.
@@ -40,7 +40,7 @@ fn site([before, after]: [&Option<Callers>; 2], at: usize) -> Option<Site> {
 
 impl Unclustered {
     /// Collects the bursts that are noise in `labels`, which has one label for each burst.
-    pub(super) fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
+    pub(in crate::tracking) fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
         let rows = labels.as_slice().iter().zip(0_u32..);
         let rows: Vec<u32> = rows
             .filter_map(|(id, row)| id.is_noise().then_some(row))
@@ -65,7 +65,7 @@ impl Unclustered {
     }
 
     /// Replaces names of call sites; names without an entry are kept.
-    pub(super) fn rename(&mut self, names: &BTreeMap<String, String>) {
+    pub(in crate::tracking) fn rename(&mut self, names: &BTreeMap<String, String>) {
         let new = |name: String| names.get(&name).cloned().unwrap_or(name);
         let all = std::mem::take(&mut self.of);
         for (site, loose) in all {
@@ -83,7 +83,7 @@ impl Unclustered {
 /// region, and `t` the number of threads of that experiment. Let `u_s` be the number of bursts of
 /// call site `s` in no cluster of the neighbouring experiment, and `t'` the number of threads of the
 /// neighbour. There are enough bursts if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
-pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
+pub(in crate::tracking) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
     for object in objects {
         for event in &mut object.events {
             let (seen, other) = match event {

@@ -19,10 +19,13 @@
 //! whole table in [`striped_table`]. Third, if either would take too much memory, the problem is halved
 //! with Hirschberg's method.
 
-use super::consensus::Consensus;
-use super::striped_table::{self, Stripes};
+pub(super) mod consensus;
+mod striped_table;
+
+use consensus::Consensus;
 use perf_core::{CancellationChecks, Cancelled, Job};
 use std::ops::Range;
+use striped_table::Stripes;
 
 /// Cost of a gap, and of a pair of different symbols.
 pub(super) const GAP: i32 = 16;
@@ -459,7 +462,7 @@ fn step(
 
 #[cfg(test)]
 mod tests {
-    use super::super::consensus::Worth;
+    use super::consensus::Worth;
     use super::*;
     use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! [`Mixture`]: call sites that a tracked region mixes although an experiment separates them.
 
-use super::observation::Observation;
-use super::result::Object;
-use super::site_times::{homes, tally};
 use crate::ClusterId;
+use crate::tracking::observation::Observation;
+use crate::tracking::program_position::site_times::{homes, tally};
+use crate::tracking::result::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Smallest fraction of the time of a tracked region in an experiment at which a call site counts.
@@ -37,7 +37,10 @@ pub struct Mixture {
 type Sites<'f> = BTreeMap<&'f str, f64>;
 
 /// Returns the mixture of each tracked region, if any.
-pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Option<Mixture>> {
+pub(in crate::tracking) fn mixtures(
+    frames: &[Observation<'_>],
+    objects: &[Object],
+) -> Vec<Option<Mixture>> {
     // Indexed by tracked region, then by experiment.
     let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); frames.len()]; objects.len()];
     for (at, frame) in frames.iter().enumerate() {
