@@ -13,12 +13,12 @@
 //! let (a, b) = (ClusterId(1), ClusterId(2));
 //! let four = [0.50, 0.80, 0.51, 0.81, 0.20, 0.30, 0.21, 0.31];
 //! let eight = [0.20, 0.10, 0.21, 0.11, 0.50, 0.60, 0.51, 0.61];
-//! let frames = [
+//! let experiments = [
 //!     Observation::new("4", 4, Points::new(&four, 2)?, &[a, a, b, b], &[9.0, 9.0, 2.0, 2.0])?,
 //!     Observation::new("8", 8, Points::new(&eight, 2)?, &[b, b, a, a], &[1.0, 1.0, 4.5, 4.5])?,
 //! ];
 //! let params = Tracking::params().check()?;
-//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
+//! let tracking = Tracking::of(&experiments, &params, &Job::default())?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[a], [a]]);
 //! assert!(tracking.objects[0].confidence > 0.8);
@@ -70,7 +70,7 @@ pub use program_position::callers::{CallerWeight, Callers};
 pub use program_position::code_position::CodePosition;
 pub use program_position::occurrence::Occurrence;
 pub use result::{
-    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
+    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedExperiment, Tracking, Vote,
 };
 pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

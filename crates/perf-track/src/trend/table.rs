@@ -41,14 +41,14 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
-    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // One region on 4, 8 and 16 tasks, which divide its work.
-    /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
-    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let experiment = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+    /// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
     /// let trends = Trends::of(&tracking, measured)?;
     /// let table = trends.table();
     /// assert_eq!(table.rows(), 3);
@@ -62,18 +62,25 @@ impl Trends {
     pub fn table(&self) -> Table {
         let mut rows: Vec<(usize, usize, &Metric, &Summary)> = Vec::new();
         for object in 0..self.members.len() {
-            for frame in 0..self.frames.len() {
+            for experiment in 0..self.experiments.len() {
                 let metrics = self.metrics.iter().enumerate();
                 rows.extend(metrics.filter_map(|(at, metric)| {
-                    Some((object, frame, metric, self.at(object, frame, at)?))
+                    Some((object, experiment, metric, self.at(object, experiment, at)?))
                 }));
             }
         }
         let clusters = rows.iter().map(|row| {
-            let members = self.members.get(row.0).and_then(|frames| frames.get(row.1));
+            let members = self
+                .members
+                .get(row.0)
+                .and_then(|experiments| experiments.get(row.1));
             members.map(|ids| crate::tracking::clusters(ids))
         });
-        let tasks = |frame: usize| self.frames.get(frame).map(|frame| frame.1);
+        let tasks = |experiment: usize| {
+            self.experiments
+                .get(experiment)
+                .map(|experiment| experiment.1)
+        };
         let floats = |name: &'static str, of: fn(&Summary) -> f64| {
             Column::floats(name, "", rows.iter().map(|row| of(row.3)))
         };
@@ -85,7 +92,10 @@ impl Trends {
             "Metrics of the tracked regions in each experiment.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.0 + 1))
-        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .text(
+            "experiment",
+            rows.iter().map(|row| self.experiment_name(row.1)),
+        )
         .unsigned("tasks", "", rows.iter().map(|row| tasks(row.1)))
         .text("clusters", clusters)
         .text("metric", rows.iter().map(|row| row.2.name.as_str()))
@@ -181,17 +191,17 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
-    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // Half of the instructions take half of the time.
-    /// let frame = |run: &(u32, f64)| {
+    /// let experiment = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("duration", "s", vec![run.1 / 2e9; 2])?;
     ///     measured.column("instructions", "", vec![run.1; 2])?.column("IPC", "", vec![1.5; 2])
     /// };
-    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
     /// let trends = Trends::of(&tracking, measured)?;
     /// let table = trends.time_changes(&Counters::with_ipc("duration", "instructions", "IPC"))?;
     /// assert_eq!(table.text_of(0, "duration factor"), "0.500");
@@ -206,7 +216,7 @@ impl Trends {
         for (object, members) in self.members.iter().enumerate() {
             let seen = members.iter().enumerate();
             let seen = seen.filter(|(_, members)| !members.is_empty());
-            let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+            let seen: Vec<usize> = seen.map(|(experiment, _)| experiment).collect();
             for (from, to) in seen.iter().zip(seen.iter().skip(1)) {
                 let id = ObjectId(object as u32 + 1);
                 if let Some(change) = self.change(id, *from, *to, counters)? {
@@ -222,10 +232,13 @@ impl Trends {
             "Causes of changes of the mean duration of bursts.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.0))
-        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .text(
+            "experiment",
+            rows.iter().map(|row| self.experiment_name(row.1)),
+        )
         .text(
             "later experiment",
-            rows.iter().map(|row| self.frame_name(row.2)),
+            rows.iter().map(|row| self.experiment_name(row.2)),
         )
         .with(floats("duration factor", |it| it.time.exp()))
         .with(floats("factor of instructions", |it| it.factors()[0]))
@@ -259,18 +272,18 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     let name = format!("{} tasks", run.0);
-    /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // The instructions are divided, and IPC decreases.
-    /// let frame = |run: &(u32, f64)| {
+    /// let experiment = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
     ///     measured.column("IPC", "", vec![6.0 / f64::from(run.0); 2])
     /// };
-    /// let trends = Trends::of(&tracking, runs.iter().map(frame).collect::<Result<_, _>>()?)?;
+    /// let trends = Trends::of(&tracking, runs.iter().map(experiment).collect::<Result<_, _>>()?)?;
     /// let flags = trends.flags(&[Expect::divided("instructions"), Expect::higher("IPC")], 0.05)?;
     /// let table = trends.flag_table(&flags);
     /// assert_eq!((table.rows(), table.cell(0, "metric")), (1, Some(Cell::Text("IPC"))));
@@ -285,17 +298,17 @@ impl Trends {
             .flags("times tasks", flags.iter().map(|it| it.by_tasks))
             .text(
                 "experiment",
-                flags.iter().map(|it| self.frame_name(it.from)),
+                flags.iter().map(|it| self.experiment_name(it.from)),
             )
             .text(
                 "later experiment",
-                flags.iter().map(|it| self.frame_name(it.to)),
+                flags.iter().map(|it| self.experiment_name(it.to)),
             )
             .floats("factor", "", flags.iter().map(|it| it.factor))
             .floats("standard errors", "", flags.iter().map(|it| it.sigmas))
     }
 
-    fn frame_name(&self, frame: usize) -> &str {
-        &self.frames[frame].0
+    fn experiment_name(&self, experiment: usize) -> &str {
+        &self.experiments[experiment].0
     }
 }

@@ -24,14 +24,14 @@ pub struct Metric {
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
 /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-/// # let mut frames = Vec::new();
+/// # let mut experiments = Vec::new();
 /// # for (run, points) in runs.iter().zip(&points) {
-/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+/// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
 /// // One phase on 4, 8 and 16 tasks, which divide its work.
-/// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
-/// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+/// let experiment = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+/// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
 /// let trends = Trends::of(&tracking, measured)?;
 /// let object = tracking.objects[0].id;
 /// let each: Vec<f64> = trends.series(object, "instructions")?.iter().flatten().map(|one| one.mean).collect();
@@ -48,7 +48,7 @@ pub struct Trends {
     /// Metrics of all experiments.
     pub(super) metrics: Vec<Metric>,
     /// Name and number of tasks of each experiment.
-    pub(super) frames: Vec<(String, u32)>,
+    pub(super) experiments: Vec<(String, u32)>,
     /// Clusters of each tracked region in each experiment.
     pub(super) members: Vec<Vec<Vec<ClusterId>>>,
     /// Measured bursts of each experiment.
@@ -66,15 +66,15 @@ impl Trends {
     /// # Errors
     /// Returns an error if there is not one list of bursts for each experiment.
     pub fn of(tracking: &Tracking, measured: Vec<Measured>) -> Result<Self> {
-        if measured.len() != tracking.frames.len() {
+        if measured.len() != tracking.experiments.len() {
             return Err(Error::Length {
-                what: "measured frames",
-                expected: tracking.frames.len(),
+                what: "measured experiments",
+                expected: tracking.experiments.len(),
                 got: measured.len(),
             });
         }
         let mut metrics: Vec<Metric> = Vec::new();
-        for (metric, _) in measured.iter().flat_map(|frame| &frame.columns) {
+        for (metric, _) in measured.iter().flat_map(|experiment| &experiment.columns) {
             if metrics.iter().all(|known| known.name != metric.name) {
                 metrics.push(metric.clone());
             }
@@ -82,18 +82,18 @@ impl Trends {
         let members: Vec<_> = tracking.objects.iter().map(|o| o.members.clone()).collect();
         let mut table = Vec::with_capacity(members.len() * measured.len() * metrics.len());
         for object in &members {
-            for (frame, clusters) in measured.iter().zip(object) {
+            for (experiment, clusters) in measured.iter().zip(object) {
                 for metric in &metrics {
-                    let values = frame.of_clusters(&metric.name, clusters);
+                    let values = experiment.of_clusters(&metric.name, clusters);
                     table.push(values.and_then(|values| Summary::of(&values)));
                 }
             }
         }
-        let frames = tracking.frames.iter();
+        let experiments = tracking.experiments.iter();
         Ok(Trends {
             metrics,
-            frames: frames
-                .map(|frame| (frame.name.clone(), frame.tasks))
+            experiments: experiments
+                .map(|experiment| (experiment.name.clone(), experiment.tasks))
                 .collect(),
             members,
             measured,
@@ -117,13 +117,16 @@ impl Trends {
     }
 
     /// Returns the number of experiments.
-    pub fn frames(&self) -> usize {
-        self.frames.len()
+    pub fn experiments(&self) -> usize {
+        self.experiments.len()
     }
 
     /// Returns the number of processes that computed in each experiment.
     pub fn tasks(&self) -> Vec<u32> {
-        self.frames.iter().map(|frame| frame.1).collect()
+        self.experiments
+            .iter()
+            .map(|experiment| experiment.1)
+            .collect()
     }
 
     pub(super) fn metric(&self, name: &str) -> Result<usize> {
@@ -148,8 +151,8 @@ impl Trends {
             })
     }
 
-    pub(super) fn at(&self, object: usize, frame: usize, metric: usize) -> Option<&Summary> {
-        let row = object * self.frames.len() + frame;
+    pub(super) fn at(&self, object: usize, experiment: usize, metric: usize) -> Option<&Summary> {
+        let row = object * self.experiments.len() + experiment;
         self.table.get(row * self.metrics.len() + metric)?.as_ref()
     }
 
@@ -160,9 +163,9 @@ impl Trends {
     /// Returns an error if the tracked region or metric does not exist.
     pub fn series(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let (object, metric) = (self.object(object)?, self.metric(metric)?);
-        let frames = 0..self.frames.len();
-        Ok(frames
-            .map(|frame| self.at(object, frame, metric).copied())
+        let experiments = 0..self.experiments.len();
+        Ok(experiments
+            .map(|experiment| self.at(object, experiment, metric).copied())
             .collect())
     }
 
@@ -174,10 +177,13 @@ impl Trends {
     /// Returns an error if the tracked region or metric does not exist.
     pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let repeats = self.repeats(object)?;
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let scaled = series
-            .zip(repeats)
-            .map(|((summary, frame), repeats)| Some(summary?.scaled(f64::from(frame.1) * repeats)));
+        let series = self
+            .series(object, metric)?
+            .into_iter()
+            .zip(&self.experiments);
+        let scaled = series.zip(repeats).map(|((summary, experiment), repeats)| {
+            Some(summary?.scaled(f64::from(experiment.1) * repeats))
+        });
         Ok(scaled.collect())
     }
 
@@ -187,13 +193,16 @@ impl Trends {
     fn repeats(&self, object: ObjectId) -> Result<Vec<f64>> {
         const SAME: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
         let index = self.object(object)?;
-        let bursts = |frame: usize| {
+        let bursts = |experiment: usize| {
             let metrics = 0..self.metrics.len();
-            let counts = metrics.filter_map(|metric| Some(self.at(index, frame, metric)?.count));
+            let counts =
+                metrics.filter_map(|metric| Some(self.at(index, experiment, metric)?.count));
             counts.max().map(|count| count as f64)
         };
-        let each: Vec<Option<f64>> = (0..self.frames.len())
-            .map(|frame| Some(bursts(frame)? / f64::from(self.frames[frame].1.max(1))))
+        let each: Vec<Option<f64>> = (0..self.experiments.len())
+            .map(|experiment| {
+                Some(bursts(experiment)? / f64::from(self.experiments[experiment].1.max(1)))
+            })
             .collect();
         let first = each.iter().flatten().next().copied().unwrap_or(1.0);
         let relative = each.into_iter().map(|each| {
@@ -219,11 +228,14 @@ impl Trends {
         level: f64,
     ) -> Result<Option<PowerLaw>> {
         let repeats = self.repeats(object)?;
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
+        let series = self
+            .series(object, metric)?
+            .into_iter()
+            .zip(&self.experiments);
         let points = series
             .zip(repeats)
-            .filter_map(|((summary, frame), repeats)| {
-                Some((f64::from(frame.1), summary?.mean * repeats))
+            .filter_map(|((summary, experiment), repeats)| {
+                Some((f64::from(experiment.1), summary?.mean * repeats))
             });
         Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
     }
@@ -235,16 +247,19 @@ impl Trends {
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
     pub fn fit(&self, object: ObjectId, metric: &str, level: f64) -> Result<Option<PowerLaw>> {
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let points =
-            series.filter_map(|(summary, frame)| Some((f64::from(frame.1), summary?.mean)));
+        let series = self
+            .series(object, metric)?
+            .into_iter()
+            .zip(&self.experiments);
+        let points = series
+            .filter_map(|(summary, experiment)| Some((f64::from(experiment.1), summary?.mean)));
         Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
     }
 
     /// Returns the number of tasks that continues the series: the last number times its ratio to
     /// the previous number. `None` for a single experiment, or if the last two numbers are equal.
     pub fn next_tasks(&self) -> Option<f64> {
-        let [.., before, last] = self.frames.as_slice() else {
+        let [.., before, last] = self.experiments.as_slice() else {
             return None;
         };
         let (before, last) = (f64::from(before.1), f64::from(last.1));

@@ -40,8 +40,8 @@ impl Report<'_> {
             "",
             listed().map(|object| object.id.0),
         );
-        let frames = self.series.tracking.frames.iter().enumerate();
-        let table = frames.fold(table, |table, (at, frame)| {
+        let experiments = self.series.tracking.experiments.iter().enumerate();
+        let table = experiments.fold(table, |table, (at, experiment)| {
             let members = |object: &Object| object.members.get(at).map(|members| ids(members));
             let share = |object: &Object| {
                 let is_there = object
@@ -55,7 +55,7 @@ impl Report<'_> {
                     .map(|share| 100.0 * share)
             };
             table
-                .text(frame.name.clone(), listed().map(members))
+                .text(experiment.name.clone(), listed().map(members))
                 .floats("CPU time", "%", listed().map(share))
         });
         let confidences = listed().map(|object| object.confidence);
@@ -73,8 +73,8 @@ impl Report<'_> {
                 writeln!(out, "  region {} {}", object.id, self.mixture(mixture))?;
             }
         }
-        for (frame, clustered) in self.series.frames.iter().enumerate() {
-            let name = self.name(frame);
+        for (experiment, clustered) in self.series.experiments.iter().enumerate() {
+            let name = self.name(experiment);
             let mut parts: Vec<_> = clustered.parts.iter().filter(|of| !of.is_noise()).collect();
             let all = parts.len();
             parts.sort_unstable();
@@ -133,28 +133,47 @@ impl Report<'_> {
 
     pub(super) fn event(&self, event: &Event) -> String {
         match event {
-            Event::Birth { frame } => format!("begins in {}", self.name(*frame)),
-            Event::Death { frame } => format!("ends after {}", self.name(*frame)),
-            Event::Split { frame, from, into } => {
-                format!("splits in {}: {from} into {}", self.name(*frame), ids(into))
+            Event::Birth { experiment } => format!("begins in {}", self.name(*experiment)),
+            Event::Death { experiment } => format!("ends after {}", self.name(*experiment)),
+            Event::Split {
+                experiment,
+                from,
+                into,
+            } => {
+                format!(
+                    "splits in {}: {from} into {}",
+                    self.name(*experiment),
+                    ids(into)
+                )
             }
-            Event::Merge { frame, from, into } => {
-                format!("merges in {}: {} into {into}", self.name(*frame), ids(from))
+            Event::Merge {
+                experiment,
+                from,
+                into,
+            } => {
+                format!(
+                    "merges in {}: {} into {into}",
+                    self.name(*experiment),
+                    ids(from)
+                )
             }
-            Event::Gap { frame, hidden_in } => {
-                let name = self.name(*frame);
+            Event::Gap {
+                experiment,
+                hidden_in,
+            } => {
+                let name = self.name(*experiment);
                 match hidden_in {
                     Some(host) => format!("is hidden in {name}: within cluster {host}"),
                     None => format!("is missing from {name}"),
                 }
             }
             Event::Unclustered {
-                frame,
+                experiment,
                 noise,
                 dropped,
             } => format!(
                 "is in no cluster of {}: of the bursts of its call sites {} in noise and {} dropped",
-                self.name(*frame),
+                self.name(*experiment),
                 table::grouped(*noise as u64),
                 table::grouped(*dropped as u64),
             ),
@@ -171,9 +190,9 @@ impl Report<'_> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let [frame, other] = mixture.frames.map(|frame| self.name(frame));
+        let [experiment, other] = mixture.experiments.map(|experiment| self.name(experiment));
         format!(
-            "mixes computation after {}{more} (seen in {frame} and {other})",
+            "mixes computation after {}{more} (seen in {experiment} and {other})",
             names[..names.len().min(MOST)].join(", after ")
         )
     }
@@ -199,8 +218,8 @@ impl Report<'_> {
     /// Returns the meaning of the number of tasks: `tasks`, or `tasks x threads` if a process has several
     /// threads.
     pub(super) fn scale(&self) -> &'static str {
-        let mut frames = self.series.frames.iter();
-        if frames.all(|of| of.frame.threads() == of.frame.tasks()) {
+        let mut experiments = self.series.experiments.iter();
+        if experiments.all(|of| of.experiment.threads() == of.experiment.tasks()) {
             "tasks"
         } else {
             "tasks x threads"
@@ -211,10 +230,10 @@ impl Report<'_> {
     pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 3;
         const LEAST: f64 = 0.01;
-        let frames = &self.series.tracking.frames;
-        let last = frames.len().saturating_sub(1);
-        let total = |frame: usize| {
-            let balance = frames.get(frame).and_then(|of| of.balance);
+        let experiments = &self.series.tracking.experiments;
+        let last = experiments.len().saturating_sub(1);
+        let total = |experiment: usize| {
+            let balance = experiments.get(experiment).and_then(|of| of.balance);
             balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
         };
         let mut grown: Vec<_> = self
@@ -222,9 +241,10 @@ impl Report<'_> {
             .tracking
             .objects
             .iter()
-            .filter(|object| object.frames() == frames.len() && last > 0)
+            .filter(|object| object.experiments() == experiments.len() && last > 0)
             .filter_map(|object| {
-                let time = |frame: usize| Some(object.share.get(frame)? * total(frame));
+                let time =
+                    |experiment: usize| Some(object.share.get(experiment)? * total(experiment));
                 let (before, after) = (time(0)?, time(last)?);
                 (after - before > LEAST * total(last)).then_some((object, before, after))
             })
@@ -267,7 +287,11 @@ impl Report<'_> {
                 let Some(change) = self.change(object, from, to) else {
                     continue;
                 };
-                rows.push((object.id, [from, to].map(|frame| self.name(frame)), change));
+                rows.push((
+                    object.id,
+                    [from, to].map(|experiment| self.name(experiment)),
+                    change,
+                ));
             }
         }
         if rows.is_empty() {
@@ -357,14 +381,14 @@ impl Report<'_> {
         let (report, series) = (self, self.series);
         let mut is_first = true;
         let scale = self.scale();
-        let last = series.frames.len().saturating_sub(1);
+        let last = series.experiments.len().saturating_sub(1);
         let first = report.name(0);
         let whole = series
             .tracking
             .objects
             .iter()
             .take(top)
-            .filter(|o| o.frames() == series.frames.len() && o.is_reliable);
+            .filter(|o| o.experiments() == series.experiments.len() && o.is_reliable);
         for object in whole {
             let Some(change) = report.change(object, 0, last) else {
                 continue;
@@ -419,7 +443,7 @@ impl Report<'_> {
     /// reasons.
     pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let objects = self.series.tracking.objects.iter().take(top);
-        let unstated = objects.filter(|object| object.frames() > 1 && !object.is_reliable);
+        let unstated = objects.filter(|object| object.experiments() > 1 && !object.is_reliable);
         let mut is_first = true;
         for object in unstated {
             if std::mem::take(&mut is_first) {

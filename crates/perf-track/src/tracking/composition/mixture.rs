@@ -24,13 +24,13 @@ const SAME: f64 = 0.5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Mixture {
-    /// Call sites, each once: those of the first experiment of [`frames`](Self::frames) in
+    /// Call sites, each once: those of the first experiment of [`experiments`](Self::experiments) in
     /// descending order of time, then those of the second. A call site is a chain of callers with
     /// the innermost caller first.
     pub sites: Vec<String>,
     /// Experiments that show the mixture: the experiment whose cluster has both call sites and the
     /// experiment that separates them, or the two experiments whose call sites differ.
-    pub frames: [usize; 2],
+    pub experiments: [usize; 2],
 }
 
 /// Time of call sites by name.
@@ -38,13 +38,13 @@ type Sites<'f> = BTreeMap<&'f str, f64>;
 
 /// Returns the mixture of each tracked region, if any.
 pub(in crate::tracking) fn mixtures(
-    frames: &[Observation<'_>],
+    experiments: &[Observation<'_>],
     objects: &[Object],
 ) -> Vec<Option<Mixture>> {
     // Indexed by tracked region, then by experiment.
-    let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); frames.len()]; objects.len()];
-    for (at, frame) in frames.iter().enumerate() {
-        let Some(callers) = &frame.before else {
+    let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); experiments.len()]; objects.len()];
+    for (at, experiment) in experiments.iter().enumerate() {
+        let Some(callers) = &experiment.before else {
             continue;
         };
         let mut object_of: BTreeMap<ClusterId, usize> = BTreeMap::new();
@@ -52,13 +52,13 @@ pub(in crate::tracking) fn mixtures(
             let members = of.members.get(at).into_iter().flatten();
             object_of.extend(members.map(|&id| (id, object)));
         }
-        for ((id, name), (time, _)) in tally(frame, callers) {
+        for ((id, name), (time, _)) in tally(experiment, callers) {
             if let Some(object) = object_of.get(&id) {
                 *sites[*object][at].entry(name).or_default() += time;
             }
         }
     }
-    let homes: Vec<_> = frames.iter().map(homes).collect();
+    let homes: Vec<_> = experiments.iter().map(homes).collect();
     sites.iter().map(|of| mixture(of, &homes)).collect()
 }
 
@@ -66,7 +66,7 @@ pub(in crate::tracking) fn mixtures(
 type Homes<'f> = BTreeMap<&'f str, Option<ClusterId>>;
 
 fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
-    for (frame, of) in sites.iter().enumerate() {
+    for (experiment, of) in sites.iter().enumerate() {
         let parts = parts(of);
         for (other, homes) in homes.iter().enumerate() {
             let home = |name: &str| homes.get(name).copied().flatten();
@@ -79,7 +79,7 @@ fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
             if apart.len() > 1 {
                 return Some(Mixture {
                     sites: known.into_iter().map(str::to_owned).collect(),
-                    frames: [frame, other],
+                    experiments: [experiment, other],
                 });
             }
         }
@@ -98,7 +98,7 @@ fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
     }
     (all.len() > 1).then_some(Mixture {
         sites: all,
-        frames: [changed[0], changed[1]],
+        experiments: [changed[0], changed[1]],
     })
 }
 

@@ -65,14 +65,18 @@ struct Keys {
 }
 
 impl Keys {
-    fn new(frames: &[Observation<'_>]) -> Self {
+    fn new(experiments: &[Observation<'_>]) -> Self {
         let mut numbers: BTreeMap<Key, Option<u32>> = BTreeMap::new();
         let mut is_exact = Vec::new();
-        let mut of = Vec::with_capacity(frames.len());
-        for frame in frames {
+        let mut of = Vec::with_capacity(experiments.len());
+        for experiment in experiments {
             let mut known: BTreeMap<[Option<u32>; 3], Option<u32>> = BTreeMap::new();
-            let parts = [&frame.position[2], &frame.before, &frame.after];
-            let is_named = frame.position[..2].iter().all(Option::is_none);
+            let parts = [
+                &experiment.position[2],
+                &experiment.before,
+                &experiment.after,
+            ];
+            let is_named = experiment.position[..2].iter().all(Option::is_none);
             let key = |point: usize| {
                 let ids = parts.map(|part| part.as_ref()?.of().get(point).copied().flatten());
                 let ids = if ids[1].is_some() {
@@ -106,7 +110,7 @@ impl Keys {
                     })
                 })
             };
-            of.push((0..frame.len()).map(key).collect());
+            of.push((0..experiment.len()).map(key).collect());
         }
         Keys { of, is_exact }
     }
@@ -138,57 +142,57 @@ impl Keys {
 /// let place = [0.0, 0.1, 0.9, 1.0];
 /// let sites = ["MPI_Send < solve a.f90:7", "MPI_Wait < halo a.f90:30"];
 /// let callers = Callers::new(sites, vec![Some(0), Some(0), Some(1), Some(1)])?;
-/// let frame = |labels: &[ClusterId]| {
+/// let experiment = |labels: &[ClusterId]| {
 ///     let seen = Observation::new("", 4, Points::new(&place, 1)?, labels, &[3.0, 3.0, 1.0, 1.0])?;
 ///     seen.with_callers(Some(callers.clone()), None)
 /// };
 /// // One cluster with two positions, and noise of a position.
 /// let noise = ClusterId::NOISE;
-/// let parts = regroup_by_position(&[frame(&[a, a, a, a])?, frame(&[a, noise, b, b])?])?;
+/// let parts = regroup_by_position(&[experiment(&[a, a, a, a])?, experiment(&[a, noise, b, b])?])?;
 /// assert_eq!(parts[0].labels.as_slice(), [a, a, b, b]);
 /// assert_eq!(parts[0].of, [a]);
 /// assert_eq!(parts[1].labels.as_slice(), [a, a, b, b]);
 /// assert_eq!(parts[1].rescued, [1]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-pub fn regroup_by_position(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
-    let calls: Vec<_> = frames.iter().map(Observation::by_calls).collect();
-    let frames = call_sites::align(&calls);
-    let keys = Keys::new(&frames);
-    let all: Vec<Groups> = frames
+pub fn regroup_by_position(experiments: &[Observation<'_>]) -> Result<Vec<Parts>> {
+    let calls: Vec<_> = experiments.iter().map(Observation::by_calls).collect();
+    let experiments = call_sites::align(&calls);
+    let keys = Keys::new(&experiments);
+    let all: Vec<Groups> = experiments
         .iter()
         .zip(&keys.of)
-        .map(|(frame, keys)| groups(frame, keys))
+        .map(|(experiment, keys)| groups(experiment, keys))
         .collect();
     let mut modes: Vec<Groups> = all.iter().map(|of| modes(of, &keys.is_exact)).collect();
     only_noise(&all, &keys.is_exact, &mut modes);
-    let each = frames.iter().zip(&keys.of).enumerate();
+    let each = experiments.iter().zip(&keys.of).enumerate();
     Ok(each
-        .map(|(at, (frame, of))| regroup((frame, of), at, (&modes, &keys.is_exact)))
+        .map(|(at, (experiment, of))| regroup((experiment, of), at, (&modes, &keys.is_exact)))
         .collect())
 }
 
-fn groups(frame: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
+fn groups(experiment: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
     let mut groups = Groups::new();
     // In ascending order of time, so that sums do not depend on the order of points.
-    let mut rows: Vec<usize> = (0..frame.len()).collect();
+    let mut rows: Vec<usize> = (0..experiment.len()).collect();
     rows.sort_by(|&a, &b| {
-        let by_time = frame.time[a].total_cmp(&frame.time[b]);
+        let by_time = experiment.time[a].total_cmp(&experiment.time[b]);
         by_time.then_with(|| {
-            let place = |at| frame.points.get(at).unwrap_or(&[]);
+            let place = |at| experiment.points.get(at).unwrap_or(&[]);
             let mut pairs = place(a).iter().zip(place(b));
             let differing = pairs.find_map(|(x, y)| Some(x.total_cmp(y)).filter(|o| o.is_ne()));
             differing.unwrap_or(std::cmp::Ordering::Equal)
         })
     });
     for point in rows {
-        let (Some(Some(key)), Some(place)) = (keys.get(point), frame.points.get(point)) else {
+        let (Some(Some(key)), Some(place)) = (keys.get(point), experiment.points.get(point)) else {
             continue;
         };
         let group = groups.entry(*key).or_default();
-        let group = group.entry(frame.labels[point]).or_default();
+        let group = group.entry(experiment.labels[point]).or_default();
         group.bursts += 1;
-        group.times.push(frame.time[point]);
+        group.times.push(experiment.time[point]);
         group.sums.resize(place.len(), 0.0);
         group
             .sums
@@ -220,7 +224,7 @@ fn modes(all: &Groups, is_exact: &[bool]) -> Groups {
 /// Makes the noise of positions that are nowhere clustered a mode, in the experiment with most of it. A
 /// few tasks have too few bursts of a phase that each of them executes once.
 fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [Groups]) {
-    let noise = |frame: usize, key: u32| all[frame].get(&key)?.get(&ClusterId::NOISE);
+    let noise = |experiment: usize, key: u32| all[experiment].get(&key)?.get(&ClusterId::NOISE);
     for key in (0..is_exact.len() as u32).filter(|&key| is_exact[key as usize]) {
         if modes
             .iter()
@@ -228,10 +232,14 @@ fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [Groups]) {
         {
             continue;
         }
-        let bursts = |frame: usize| noise(frame, key).map_or(0, |group| group.bursts);
-        let most = (0..all.len()).rev().max_by_key(|&frame| bursts(frame));
-        if let Some((frame, group)) = most.and_then(|frame| Some((frame, noise(frame, key)?))) {
-            let own = modes[frame].entry(key).or_default();
+        let bursts = |experiment: usize| noise(experiment, key).map_or(0, |group| group.bursts);
+        let most = (0..all.len())
+            .rev()
+            .max_by_key(|&experiment| bursts(experiment));
+        if let Some((experiment, group)) =
+            most.and_then(|experiment| Some((experiment, noise(experiment, key)?)))
+        {
+            let own = modes[experiment].entry(key).or_default();
             own.insert(ClusterId::NOISE, group.clone());
         }
     }
@@ -241,7 +249,7 @@ fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [Groups]) {
 type Unit = (u32, ClusterId, usize);
 
 fn regroup(
-    (frame, keys): (&Observation<'_>, &[Option<u32>]),
+    (experiment, keys): (&Observation<'_>, &[Option<u32>]),
     at: usize,
     (modes, is_exact): (&[Groups], &[bool]),
 ) -> Parts {
@@ -251,9 +259,9 @@ fn regroup(
     let unit = |point: usize| -> Option<Unit> {
         let (key, place) = (
             keys.get(point).copied().flatten()?,
-            frame.points.get(point)?,
+            experiment.points.get(point)?,
         );
-        let label = frame.labels[point];
+        let label = experiment.labels[point];
         if label.is_noise() && !is_exact.get(key as usize).copied().unwrap_or(false) {
             return None;
         }
@@ -271,7 +279,7 @@ fn regroup(
         });
         near.map(|(id, _)| (key, *id, other))
     };
-    let units: Vec<Option<Unit>> = (0..frame.len()).map(unit).collect();
+    let units: Vec<Option<Unit>> = (0..experiment.len()).map(unit).collect();
     // Time of each part of each original cluster. Parts are ordered by key, so sums are exact enough
     // to be compared in any order of points.
     let mut times: BTreeMap<(ClusterId, Option<Unit>), Vec<f64>> = BTreeMap::new();
@@ -279,13 +287,13 @@ fn regroup(
         let of = match unit {
             Some((_, id, from)) if *from == at => *id,
             Some(_) => ClusterId::NOISE,
-            None => frame.labels[point],
+            None => experiment.labels[point],
         };
         if !of.is_noise() || unit.is_some() {
             times
                 .entry((of, *unit))
                 .or_default()
-                .push(frame.time[point]);
+                .push(experiment.time[point]);
         }
     }
     let mut sums: BTreeMap<ClusterId, Vec<(f64, Option<Unit>)>> = BTreeMap::new();
@@ -293,7 +301,7 @@ fn regroup(
         times.sort_unstable_by(f64::total_cmp);
         sums.entry(of).or_default().push((times.iter().sum(), unit));
     }
-    let mut next = frame.clusters() as u32 + 1;
+    let mut next = experiment.clusters() as u32 + 1;
     let mut new: BTreeMap<(ClusterId, Option<Unit>), ClusterId> = BTreeMap::new();
     let mut of = Vec::new();
     for (id, mut parts) in sums {
@@ -310,7 +318,7 @@ fn regroup(
     }
     let (mut rescued, mut moved) = (Vec::new(), Vec::new());
     let labels = units.iter().enumerate().map(|(point, unit)| {
-        let old = frame.labels[point];
+        let old = experiment.labels[point];
         let from = match unit {
             Some((_, id, from)) if *from == at => *id,
             Some(_) => ClusterId::NOISE,

@@ -11,11 +11,11 @@ const SHARE: f64 = 0.1;
 /// Adds a merge to regions that were in different clusters before regrouping in one experiment and are in
 /// one cluster in the next experiment, and a split in the opposite case. The clusters of these events are
 /// those before regrouping.
-pub(in crate::tracking) fn name(frames: &[Observation<'_>], objects: &mut [Object]) {
-    let clusters: Vec<BTreeMap<usize, ClusterId>> = frames
+pub(in crate::tracking) fn name(experiments: &[Observation<'_>], objects: &mut [Object]) {
+    let clusters: Vec<BTreeMap<usize, ClusterId>> = experiments
         .iter()
         .enumerate()
-        .map(|(at, frame)| main_clusters(frame, at, objects))
+        .map(|(at, experiment)| main_clusters(experiment, at, objects))
         .collect();
     for (at, pair) in clusters.windows(2).enumerate() {
         let (before, after) = (&pair[0], &pair[1]);
@@ -37,22 +37,22 @@ pub(in crate::tracking) fn name(frames: &[Observation<'_>], objects: &mut [Objec
                 }
                 let several: Vec<ClusterId> = several.into_iter().collect();
                 for object in members {
-                    let (frame, several) = (at + 1, several.clone());
+                    let (experiment, several) = (at + 1, several.clone());
                     let event = if is_merge {
                         Event::Merge {
-                            frame,
+                            experiment,
                             from: several,
                             into: one,
                         }
                     } else {
                         Event::Split {
-                            frame,
+                            experiment,
                             from: one,
                             into: several,
                         }
                     };
                     objects[object].events.push(event);
-                    objects[object].events.sort_by_key(Event::frame);
+                    objects[object].events.sort_by_key(Event::experiment);
                 }
             }
         }
@@ -62,11 +62,11 @@ pub(in crate::tracking) fn name(frames: &[Observation<'_>], objects: &mut [Objec
 /// Returns the cluster before regrouping with most of the time of each region in an experiment, if the
 /// region has a share of at least [`SHARE`] of the time of that cluster.
 fn main_clusters(
-    frame: &Observation<'_>,
+    experiment: &Observation<'_>,
     at: usize,
     objects: &[Object],
 ) -> BTreeMap<usize, ClusterId> {
-    if frame.parts.is_empty() {
+    if experiment.parts.is_empty() {
         return BTreeMap::new();
     }
     let mut region: BTreeMap<ClusterId, usize> = BTreeMap::new();
@@ -77,8 +77,8 @@ fn main_clusters(
     }
     let mut times: BTreeMap<(usize, ClusterId), f64> = BTreeMap::new();
     let mut all: BTreeMap<ClusterId, f64> = BTreeMap::new();
-    for (id, time) in frame.labels.iter().zip(&frame.time) {
-        if let (Some(&object), Some(original)) = (region.get(id), frame.original(*id)) {
+    for (id, time) in experiment.labels.iter().zip(&experiment.time) {
+        if let (Some(&object), Some(original)) = (region.get(id), experiment.original(*id)) {
             *times.entry((object, original)).or_default() += time;
             *all.entry(original).or_default() += time;
         }

@@ -83,26 +83,26 @@ impl Unclustered {
 /// region, and `t` the number of threads of that experiment. Let `u_s` be the number of bursts of
 /// call site `s` in no cluster of the neighbouring experiment, and `t'` the number of threads of the
 /// neighbour. There are enough bursts if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
-pub(in crate::tracking) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
+pub(in crate::tracking) fn explain(experiments: &[Observation<'_>], objects: &mut [Object]) {
     for object in objects {
         for event in &mut object.events {
             let (seen, other) = match event {
-                Event::Birth { frame } if *frame > 0 => (*frame, *frame - 1),
-                Event::Death { frame } => (*frame, *frame + 1),
+                Event::Birth { experiment } if *experiment > 0 => (*experiment, *experiment - 1),
+                Event::Death { experiment } => (*experiment, *experiment + 1),
                 Event::Gap {
-                    frame,
+                    experiment,
                     hidden_in: None,
-                } if *frame > 0 => (*frame - 1, *frame),
+                } if *experiment > 0 => (*experiment - 1, *experiment),
                 _ => continue,
             };
             if let (Some(own), Some(neighbour), Some(members)) = (
-                frames.get(seen),
-                frames.get(other),
+                experiments.get(seen),
+                experiments.get(other),
                 object.members.get(seen),
             ) && let Some(Loose { noise, dropped }) = loose(own, members, neighbour)
             {
                 *event = Event::Unclustered {
-                    frame: other,
+                    experiment: other,
                     noise,
                     dropped,
                 };

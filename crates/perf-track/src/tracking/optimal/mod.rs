@@ -45,7 +45,7 @@ pub(crate) struct Draft {
 /// Compared pairs and the parameters.
 struct Graph<'p> {
     /// Experiments.
-    frames: &'p [Prepared],
+    experiments: &'p [Prepared],
     /// Compared pairs.
     pairs: &'p [Pair],
     /// Parameters.
@@ -59,18 +59,18 @@ struct Graph<'p> {
 }
 
 pub(crate) fn objects(
-    frames: &[Prepared],
+    experiments: &[Prepared],
     pairs: &[Pair],
     simultaneity: &[Matrix],
     params: &TrackChecked,
 ) -> Vec<Draft> {
     let mut offsets = vec![0];
-    for frame in frames {
+    for experiment in experiments {
         let last = offsets.last().copied().unwrap_or(0);
-        offsets.push(last + frame.side.clusters);
+        offsets.push(last + experiment.side.clusters);
     }
     let graph = Graph {
-        frames,
+        experiments,
         pairs,
         params,
         partners: pairs
@@ -84,13 +84,13 @@ pub(crate) fn objects(
 }
 
 impl Graph<'_> {
-    fn index(&self, (frame, class): Node) -> usize {
-        self.offsets[frame] + class
+    fn index(&self, (experiment, class): Node) -> usize {
+        self.offsets[experiment] + class
     }
 
     fn node(&self, index: usize) -> Node {
-        let frame = self.offsets.partition_point(|&offset| offset <= index) - 1;
-        (frame, index - self.offsets[frame])
+        let experiment = self.offsets.partition_point(|&offset| offset <= index) - 1;
+        (experiment, index - self.offsets[experiment])
     }
 
     fn pair(&self, from: usize, to: usize) -> Option<&Pair> {
@@ -170,19 +170,19 @@ impl Graph<'_> {
         let mut drafts: Vec<Draft> = Vec::new();
         let mut place = vec![usize::MAX; next.len()];
         for (index, &chain) in chain_of.iter().enumerate() {
-            let (frame, class) = self.node(index);
-            if self.frames[frame].side.sizes[class] == 0 {
+            let (experiment, class) = self.node(index);
+            if self.experiments[experiment].side.sizes[class] == 0 {
                 continue;
             }
             let name = find(&root, chain);
             if place[name] == usize::MAX {
                 place[name] = drafts.len();
                 drafts.push(Draft {
-                    members: vec![Vec::new(); self.frames.len()],
+                    members: vec![Vec::new(); self.experiments.len()],
                     ..Draft::default()
                 });
             }
-            drafts[place[name]].members[frame].push(class);
+            drafts[place[name]].members[experiment].push(class);
         }
         for (from, to) in next.iter().enumerate() {
             if let Some(to) = *to {
@@ -205,33 +205,33 @@ impl Graph<'_> {
     fn parts(&self, next: &[Option<usize>], previous: &[Option<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
         for index in 0..next.len() {
-            let node @ (frame, class) = self.node(index);
-            if self.frames[frame].side.sizes[class] == 0 {
+            let node @ (experiment, class) = self.node(index);
+            if self.experiments[experiment].side.sizes[class] == 0 {
                 continue;
             }
             // A cluster without a predecessor may be split off a cluster that continues.
-            if previous[index].is_none() && frame > 0 {
-                for whole in 0..self.frames[frame - 1].side.clusters {
-                    let from = self.index((frame - 1, whole));
+            if previous[index].is_none() && experiment > 0 {
+                for whole in 0..self.experiments[experiment - 1].side.clusters {
+                    let from = self.index((experiment - 1, whole));
                     let Some(sibling) = next[from].map(|to| self.node(to)) else {
                         continue;
                     };
-                    if sibling.0 == frame {
-                        let together = self.together(frame, class, sibling.1);
-                        parts.push(self.part(node, (frame - 1, whole), together));
+                    if sibling.0 == experiment {
+                        let together = self.together(experiment, class, sibling.1);
+                        parts.push(self.part(node, (experiment - 1, whole), together));
                     }
                 }
             }
             // A cluster without a successor may have merged into a cluster that existed before.
-            if next[index].is_none() && frame + 1 < self.frames.len() {
-                for whole in 0..self.frames[frame + 1].side.clusters {
-                    let to = self.index((frame + 1, whole));
+            if next[index].is_none() && experiment + 1 < self.experiments.len() {
+                for whole in 0..self.experiments[experiment + 1].side.clusters {
+                    let to = self.index((experiment + 1, whole));
                     let Some(sibling) = previous[to].map(|from| self.node(from)) else {
                         continue;
                     };
-                    if sibling.0 == frame {
-                        let together = self.together(frame, class, sibling.1);
-                        parts.push(self.part(node, (frame + 1, whole), together));
+                    if sibling.0 == experiment {
+                        let together = self.together(experiment, class, sibling.1);
+                        parts.push(self.part(node, (experiment + 1, whole), together));
                     }
                 }
             }
@@ -245,8 +245,8 @@ impl Graph<'_> {
     }
 
     /// Returns the simultaneity of two clusters: the geometric mean of both directions.
-    fn together(&self, frame: usize, a: usize, b: usize) -> f64 {
-        let matrix = &self.simultaneity[frame];
+    fn together(&self, experiment: usize, a: usize, b: usize) -> f64 {
+        let matrix = &self.simultaneity[experiment];
         (matrix.at(a, b) * matrix.at(b, a)).sqrt()
     }
 
@@ -265,7 +265,10 @@ impl Graph<'_> {
         });
         let pair_at = |pair: &Pair| (pair.from, pair.to) == (from.0, to.0);
         let beside = self.pairs.iter().position(pair_at).map_or(0.0, |pair| {
-            let (part, whole_side) = (&self.frames[child.0].side, &self.frames[whole.0].side);
+            let (part, whole_side) = (
+                &self.experiments[child.0].side,
+                &self.experiments[whole.0].side,
+            );
             let partners = &self.partners[pair][usize::from(is_split)];
             let (own, other) = (part.shares()[child.1], whole_side.shares()[whole.1]);
             if own < PART * other {
@@ -276,8 +279,8 @@ impl Graph<'_> {
         let together = if together.is_nan() { 0.0 } else { together };
         let evidence = parthood(
             near.unwrap_or(f64::NAN),
-            (&self.frames[child.0].side, child.1),
-            (&self.frames[whole.0].side, whole.1),
+            (&self.experiments[child.0].side, child.1),
+            (&self.experiments[whole.0].side, whole.1),
             self.params.use_callers(),
             together.max(beside),
         );
@@ -319,16 +322,16 @@ impl Graph<'_> {
             .links
             .push(self.link(from, to, kind, self.evidence(from, to)));
         if kind == LinkKind::Bridges {
-            let frame = from.0 + 1;
-            let hosts = (0..self.frames[frame].side.clusters)
-                .map(|host| (host, self.part(from, (frame, host), 0.0).evidence));
+            let experiment = from.0 + 1;
+            let hosts = (0..self.experiments[experiment].side.clusters)
+                .map(|host| (host, self.part(from, (experiment, host), 0.0).evidence));
             let host = hosts.fold(
                 (0, 0.0),
                 |best, next| if next.1 > best.1 { next } else { best },
             );
             let is_hidden = host.1 >= self.params.split();
             draft.events.push(Event::Gap {
-                frame,
+                experiment,
                 hidden_in: is_hidden.then_some(ClusterId(host.0 as u32 + 1)),
             });
         }
@@ -346,12 +349,16 @@ impl Graph<'_> {
         // One event for all parts of a cluster.
         let (id, whole_id) = (ClusterId(child.1 as u32 + 1), ClusterId(whole.1 as u32 + 1));
         let known = draft.events.iter_mut().find_map(|event| match event {
-            Event::Split { frame, from, into } if is_split => {
-                (*frame == child.0 && *from == whole_id).then_some(into)
-            }
-            Event::Merge { frame, from, into } if !is_split => {
-                (*frame == whole.0 && *into == whole_id).then_some(from)
-            }
+            Event::Split {
+                experiment,
+                from,
+                into,
+            } if is_split => (*experiment == child.0 && *from == whole_id).then_some(into),
+            Event::Merge {
+                experiment,
+                from,
+                into,
+            } if !is_split => (*experiment == whole.0 && *into == whole_id).then_some(from),
             _ => None,
         });
         if let Some(parts) = known {
@@ -372,13 +379,13 @@ impl Graph<'_> {
         parts.sort_unstable();
         draft.events.push(if is_split {
             Event::Split {
-                frame: child.0,
+                experiment: child.0,
                 from: whole_id,
                 into: parts,
             }
         } else {
             Event::Merge {
-                frame: whole.0,
+                experiment: whole.0,
                 from: parts,
                 into: whole_id,
             }

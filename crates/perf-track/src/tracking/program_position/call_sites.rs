@@ -120,14 +120,14 @@ struct Sites {
 }
 
 impl Sites {
-    fn of(frame: &Observation<'_>) -> Self {
-        let dimensions = frame.points.dimensions();
+    fn of(experiment: &Observation<'_>) -> Self {
+        let dimensions = experiment.points.dimensions();
         let mut sums: BTreeMap<&str, [(Vec<f64>, usize); 2]> = BTreeMap::new();
         // The call before a burst has the burst after it.
-        for (callers, role) in [(&frame.before, 1), (&frame.after, 0)] {
+        for (callers, role) in [(&experiment.before, 1), (&experiment.after, 0)] {
             let Some(callers) = callers else { continue };
-            for point in 0..frame.len() {
-                let (Some(name), Some(place)) = (callers.name(point), frame.points.get(point))
+            for point in 0..experiment.len() {
+                let (Some(name), Some(place)) = (callers.name(point), experiment.points.get(point))
                 else {
                     continue;
                 };
@@ -151,13 +151,13 @@ impl Sites {
             (name.to_owned(), site)
         });
         let of: BTreeMap<String, Site> = of.collect();
-        let names = [&frame.before, &frame.after];
+        let names = [&experiment.before, &experiment.after];
         let occurrences = |point: usize| {
             let name =
                 |callers: &'_ Option<Callers>| callers.as_ref()?.name(point).map(str::to_owned);
             names.map(name).into_iter().flatten().collect()
         };
-        let order = match frame.places() {
+        let order = match experiment.places() {
             Some(places) => program_order(places.iter().copied(), occurrences),
             None => {
                 let mut order: Vec<String> = of.keys().cloned().collect();
@@ -419,12 +419,12 @@ fn matches(from: &[&Site], to: &[&Site]) -> Vec<Option<usize>> {
 
 /// Renames the call sites of experiments, so that equal names are equal call sites in all of them. The
 /// name of a call site is its name in the first experiment that has it.
-pub(in crate::tracking) fn align<'p>(frames: &[Observation<'p>]) -> Vec<Observation<'p>> {
-    let mut aligned = Vec::with_capacity(frames.len());
+pub(in crate::tracking) fn align<'p>(experiments: &[Observation<'p>]) -> Vec<Observation<'p>> {
+    let mut aligned = Vec::with_capacity(experiments.len());
     // Name in the first experiment and latest form of each call site, in program order.
     let mut known: Vec<(String, Site)> = Vec::new();
-    for frame in frames {
-        let sites = Sites::of(frame);
+    for experiment in experiments {
+        let sites = Sites::of(experiment);
         let here: Vec<(&String, &Site)> = sites
             .order
             .iter()
@@ -467,7 +467,7 @@ pub(in crate::tracking) fn align<'p>(frames: &[Observation<'p>]) -> Vec<Observat
         for (after, name, site) in added.into_iter().rev() {
             known.insert(after.map_or(0, |at| at + 1), (name, site));
         }
-        aligned.push(frame.renamed(&names));
+        aligned.push(experiment.renamed(&names));
     }
     aligned
 }

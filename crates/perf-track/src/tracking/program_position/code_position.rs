@@ -77,8 +77,8 @@ impl std::fmt::Display for CodePosition {
 }
 
 /// Sets the position of each tracked region in each experiment.
-pub(in crate::tracking) fn locate(frames: &[Observation<'_>], objects: &mut [Object]) {
-    for (at, frame) in frames.iter().enumerate() {
+pub(in crate::tracking) fn locate(experiments: &[Observation<'_>], objects: &mut [Object]) {
+    for (at, experiment) in experiments.iter().enumerate() {
         let mut region: BTreeMap<crate::ClusterId, usize> = BTreeMap::new();
         for (index, object) in objects.iter().enumerate() {
             for &id in object.members.get(at).into_iter().flatten() {
@@ -87,12 +87,12 @@ pub(in crate::tracking) fn locate(frames: &[Observation<'_>], objects: &mut [Obj
         }
         type Ids = [Option<u32>; 3];
         let mut times: BTreeMap<(usize, Ids), Vec<f64>> = BTreeMap::new();
-        for (point, (id, time)) in frame.labels.iter().zip(&frame.time).enumerate() {
+        for (point, (id, time)) in experiment.labels.iter().zip(&experiment.time).enumerate() {
             let Some(&object) = region.get(id) else {
                 continue;
             };
             let ids = [0, 1, 2].map(|part| {
-                let callers = frame.position[part].as_ref()?;
+                let callers = experiment.position[part].as_ref()?;
                 callers.of().get(point).copied().flatten()
             });
             times.entry((object, ids)).or_default().push(*time);
@@ -109,7 +109,7 @@ pub(in crate::tracking) fn locate(frames: &[Observation<'_>], objects: &mut [Obj
         for (index, object) in objects.iter_mut().enumerate() {
             let position = main.get(&index).and_then(|(_, ids)| {
                 let name = |part: usize| {
-                    let names = frame.position[part].as_ref()?.names();
+                    let names = experiment.position[part].as_ref()?.names();
                     names.get(ids[part]? as usize).cloned()
                 };
                 ids.iter().any(Option::is_some).then(|| CodePosition {

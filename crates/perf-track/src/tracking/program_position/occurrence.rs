@@ -41,11 +41,11 @@ type Spans = BTreeMap<((usize, usize), u32), Span>;
 
 /// Computes the occurrence of each tracked region. The first repeated region is the main loop.
 pub(in crate::tracking) fn occurrences(
-    frames: &[Observation<'_>],
+    experiments: &[Observation<'_>],
     objects: &[Object],
 ) -> Vec<Occurrence> {
     let unknown = || vec![Occurrence::Repeated; objects.len()];
-    let Some(places) = frames
+    let Some(places) = experiments
         .iter()
         .map(Observation::places)
         .collect::<Option<Vec<_>>>()
@@ -54,7 +54,7 @@ pub(in crate::tracking) fn occurrences(
     };
     let spans: Vec<Spans> = objects
         .iter()
-        .map(|object| spans(object, frames, &places))
+        .map(|object| spans(object, experiments, &places))
         .collect();
     let is_repeated = |of: &&Spans| of.values().any(|span| span.bursts > 1);
     let Some(main) = spans.iter().find(is_repeated) else {
@@ -74,17 +74,20 @@ pub(in crate::tracking) fn occurrences(
     spans.iter().map(occurrence).collect()
 }
 
-fn spans(object: &Object, frames: &[Observation<'_>], places: &[&[(u32, Nanos)]]) -> Spans {
+fn spans(object: &Object, experiments: &[Observation<'_>], places: &[&[(u32, Nanos)]]) -> Spans {
     let mut spans = Spans::new();
-    for (at, ((frame, places), members)) in
-        frames.iter().zip(places).zip(&object.members).enumerate()
+    for (at, ((experiment, places), members)) in experiments
+        .iter()
+        .zip(places)
+        .zip(&object.members)
+        .enumerate()
     {
         // Each window of a recording contains a part of the repetitions.
-        let recording = match frame.recording {
+        let recording = match experiment.recording {
             Some(recording) => (0, recording),
             None => (1, at),
         };
-        let bursts = frame.labels.iter().zip(*places);
+        let bursts = experiment.labels.iter().zip(*places);
         for (_, &(thread, begin)) in bursts.filter(|(id, _)| members.contains(id)) {
             let span = spans.entry((recording, thread)).or_insert(Span {
                 bursts: 0,

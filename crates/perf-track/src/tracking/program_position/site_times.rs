@@ -9,12 +9,12 @@ const MOSTLY: f64 = 0.5;
 
 /// Returns the time and the number of bursts of each call site in each cluster.
 pub(in crate::tracking) fn tally<'f>(
-    frame: &'f Observation<'_>,
+    experiment: &'f Observation<'_>,
     callers: &'f Callers,
 ) -> BTreeMap<(ClusterId, &'f str), (f64, usize)> {
     // Durations are added in ascending order, so that sums do not depend on the order of points.
     let mut times: BTreeMap<(ClusterId, &str), Vec<f64>> = BTreeMap::new();
-    for (point, (&id, &time)) in frame.labels.iter().zip(&frame.time).enumerate() {
+    for (point, (&id, &time)) in experiment.labels.iter().zip(&experiment.time).enumerate() {
         if let Some(name) = callers.name(point).filter(|_| !id.is_noise()) {
             times.entry((id, name)).or_default().push(time);
         }
@@ -28,13 +28,13 @@ pub(in crate::tracking) fn tally<'f>(
 
 /// Returns for each call site the cluster with more than half of its time; `None` if there is none.
 pub(in crate::tracking) fn homes<'f>(
-    frame: &'f Observation<'_>,
+    experiment: &'f Observation<'_>,
 ) -> BTreeMap<&'f str, Option<ClusterId>> {
-    let Some(callers) = &frame.before else {
+    let Some(callers) = &experiment.before else {
         return BTreeMap::new();
     };
     let mut sites: BTreeMap<&str, Vec<(ClusterId, f64)>> = BTreeMap::new();
-    for ((id, name), (time, _)) in tally(frame, callers) {
+    for ((id, name), (time, _)) in tally(experiment, callers) {
         sites.entry(name).or_default().push((id, time));
     }
     let home = |clusters: Vec<(ClusterId, f64)>| {

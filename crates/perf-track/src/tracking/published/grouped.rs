@@ -13,9 +13,9 @@ pub(in crate::tracking) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
     links.sort_by_key(|link| (link.from, link.to));
     surest_first(&mut links);
-    let frames = chain.iter().enumerate();
-    let nodes: Vec<(usize, ClusterId)> = frames
-        .flat_map(|(frame, set)| set.iter().map(move |&class| (frame, id(class))))
+    let experiments = chain.iter().enumerate();
+    let nodes: Vec<(usize, ClusterId)> = experiments
+        .flat_map(|(experiment, set)| set.iter().map(move |&class| (experiment, id(class))))
         .collect();
     tree(&mut links, &nodes);
     let weakest = links.iter().map(|link| link.confidence);

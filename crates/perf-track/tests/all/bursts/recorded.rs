@@ -61,7 +61,7 @@ fn running_states_of_epoch_are_those_of_the_corpus() {
         }
         assert_eq!(found.len(), rows.len(), "{:?}", dropped.missing);
         let scale = Scale::params()
-            .mode(ScaleMode::PerFrame)
+            .mode(ScaleMode::PerExperiment)
             .dimension(Dimension::new("PAPI_TOT_INS").log(true))
             .dimension(Dimension::new("IPC"))
             .check()
@@ -69,14 +69,14 @@ fn running_states_of_epoch_are_those_of_the_corpus() {
         let scaled = scale
             .fit(&[&bursts], &Job::default())
             .expect("the metrics are there");
-        let points = scaled.frames[0].points().expect("they are finite");
+        let points = scaled.experiments[0].points().expect("they are finite");
         for row in &rows {
             let index = found[&(row.task, row.begin)];
             assert_eq!(bursts.rows()[index].end.0, row.end);
             assert_eq!(bursts.columns()[0].values[index], row.raw[0]);
             // Written with six digits.
             assert!((bursts.columns()[1].values[index] - row.raw[1]).abs() < 6e-7);
-            let place = scaled.frames[0].rows().binary_search(&(index as u32));
+            let place = scaled.experiments[0].rows().binary_search(&(index as u32));
             let point = points
                 .get(place.expect("it is a point"))
                 .expect("it is there");

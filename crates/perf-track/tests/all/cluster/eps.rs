@@ -164,7 +164,7 @@ fn invalid_parameters_are_errors() {
 /// An experiment with two modes near each other, and one whose sparse long bursts need a larger
 /// radius.
 #[test]
-fn noise_of_one_frame_ties_no_modes_of_another() {
+fn noise_of_one_experiment_ties_no_modes_of_another() {
     for seed in 1..=20 {
         let mut random = Xorshift::new(seed);
         let mut near = Vec::new();

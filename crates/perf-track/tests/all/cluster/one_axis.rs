@@ -32,7 +32,7 @@ fn choose(bursts: &Bursts) -> EpsChoice {
         .expect("one axis")
         .fit(&[bursts], &Job::default());
     let scaled = scaled.expect("durations");
-    let points = scaled.frames[0].points().expect("finite");
+    let points = scaled.experiments[0].points().expect("finite");
     let search = EpsSearch::params()
         .min_points(Dbscan::min_points_for(points.len()))
         .floor(scaled.resolution(0, bursts));

@@ -140,26 +140,26 @@ fn refinement_of_a_recording_beats_one_radius() {
     let extract = extract.expect("in range");
     let found = extract.extract(trace.view(), &Job::default());
     let (bursts, _) = found.expect("it has both");
-    let scale = Scale::params().mode(ScaleMode::PerFrame);
+    let scale = Scale::params().mode(ScaleMode::PerExperiment);
     let scale = scale.dimension(Dimension::new("instructions").log(true));
     let scale = scale.dimension(Dimension::new("ipc").log(false)).check();
     let scaled = scale
         .expect("in range")
         .fit(&[&bursts], &Job::default())
         .expect("it has both");
-    let frame = &scaled.frames[0];
+    let experiment = &scaled.experiments[0];
     let params = Refinement::params()
         .for_threads(16)
         .mode(RefineMode::Published);
-    let points = frame.points().expect("finite");
-    let refined = refine(&bursts, frame.rows(), points, params);
+    let points = experiment.points().expect("finite");
+    let refined = refine(&bursts, experiment.rows(), points, params);
     // The established list: distances to the fourth neighbour that are 0.0005 to 0.0015 apart.
     assert_eq!(refined.eps.len(), 23);
     assert!((refined.eps[0] - 0.01058).abs() < 1e-5);
     assert!((refined.eps[20] - 0.05695).abs() < 1e-5);
     assert_eq!((refined.labels.clusters(), refined.labels.noise()), (14, 0));
     let global = |labels: &Labels| {
-        let all = frame.spread(labels.as_slice(), &bursts, ClusterId::NOISE);
+        let all = experiment.spread(labels.as_slice(), &bursts, ClusterId::NOISE);
         let all = Labels::new(all.expect("one each"));
         let sequences = Sequences::of(&bursts, &all).expect("one each");
         let shares = time_shares(&bursts, &all).expect("one each");
@@ -169,7 +169,7 @@ fn refinement_of_a_recording_beats_one_radius() {
     };
     let params = Dbscan::params().eps(0.04).min_points(4);
     let plain = Dbscan::new(params.check().expect("in range"));
-    let plain = plain.cluster(frame.points().expect("finite"), &Job::default());
+    let plain = plain.cluster(experiment.points().expect("finite"), &Job::default());
     let (refined, plain) = (
         global(&refined.labels),
         global(&plain.expect("not cancelled")),

@@ -172,10 +172,10 @@ fn published() -> TrackParams {
 }
 
 /// Tracks in the space in which the other tool compares them.
-fn track(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
-    let seen: Vec<_> = frames
+fn track(experiments: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
+    let seen: Vec<_> = experiments
         .iter()
-        .map(|frame| frame.seen(&frame.own, callers))
+        .map(|experiment| experiment.seen(&experiment.own, callers))
         .collect();
     let params = params.check().expect("they make sense");
     Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
@@ -183,14 +183,14 @@ fn track(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
 
 /// Tracks in one space: the logarithm of instructions times tasks, and IPC, both over the common
 /// range.
-fn joint(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
-    let raw = |frame: &Recorded| -> Vec<[f64; 2]> {
-        let scale = f64::from(frame.tasks);
-        let both = frame.instructions.iter().zip(&frame.ipc);
+fn joint(experiments: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
+    let raw = |experiment: &Recorded| -> Vec<[f64; 2]> {
+        let scale = f64::from(experiment.tasks);
+        let both = experiment.instructions.iter().zip(&experiment.ipc);
         both.map(|(instructions, ipc)| [(instructions * scale).ln(), *ipc])
             .collect()
     };
-    let raw: Vec<Vec<[f64; 2]>> = frames.iter().map(raw).collect();
+    let raw: Vec<Vec<[f64; 2]>> = experiments.iter().map(raw).collect();
     let range = |axis: usize| {
         let values = raw.iter().flatten().map(|point| point[axis]);
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
@@ -210,10 +210,10 @@ fn joint(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
             scaled.collect()
         })
         .collect();
-    let seen = frames
+    let seen = experiments
         .iter()
         .zip(&scaled)
-        .map(|(frame, points)| frame.seen(points, callers));
+        .map(|(experiment, points)| experiment.seen(points, callers));
     let params = params.check().expect("they make sense");
     let seen: Vec<_> = seen.collect();
     Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
@@ -221,21 +221,21 @@ fn joint(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
 
 fn show(tracking: &Tracking) -> Vec<String> {
     let objects = tracking.objects.iter().map(|object| {
-        let frames = object.members.iter().map(|members| {
+        let experiments = object.members.iter().map(|members| {
             let ids: Vec<String> = members.iter().map(ToString::to_string).collect();
             ids.join("+")
         });
-        frames.collect::<Vec<_>>().join(" | ")
+        experiments.collect::<Vec<_>>().join(" | ")
     });
     objects.collect()
 }
 
 #[test]
 fn scores_are_those_of_the_other_tool() {
-    let Some(frames) = series() else { return };
-    let tracking = track(&frames, published(), None);
-    for (frame, recorded) in tracking.frames.iter().zip(&frames) {
-        let score = frame.score.expect("it is aligned");
+    let Some(experiments) = series() else { return };
+    let tracking = track(&experiments, published(), None);
+    for (experiment, recorded) in tracking.experiments.iter().zip(&experiments) {
+        let score = experiment.score.expect("it is aligned");
         // Its file has five digits.
         assert!(
             (score - recorded.global).abs() < 5.1e-6,
@@ -247,8 +247,8 @@ fn scores_are_those_of_the_other_tool() {
 
 #[test]
 fn published_by_distance() {
-    let Some(frames) = series() else { return };
-    let tracking = track(&frames, published(), None);
+    let Some(experiments) = series() else { return };
+    let tracking = track(&experiments, published(), None);
     let expected = [
         "1 | 1+4 | 1+3+5",
         "2 | 5 | 4",
@@ -259,26 +259,30 @@ fn published_by_distance() {
     // The other tool also joins cluster 1 of 2 and 4 tasks to 1 and 3 of 16.
     assert_eq!(show(&tracking), expected);
     // All clusters are tracked; the rest is noise, as in the other tool on 2 and 4 tasks.
-    for (frame, known) in tracking.frames.iter().zip([0.913, 0.992, 0.999]) {
-        let all = frame.clustered_time + frame.noise_time;
-        assert!((frame.coverage - frame.clustered_time / all).abs() < 1e-12);
-        assert!((frame.coverage - known).abs() < 1e-3, "{}", frame.coverage);
+    for (experiment, known) in tracking.experiments.iter().zip([0.913, 0.992, 0.999]) {
+        let all = experiment.clustered_time + experiment.noise_time;
+        assert!((experiment.coverage - experiment.clustered_time / all).abs() < 1e-12);
+        assert!(
+            (experiment.coverage - known).abs() < 1e-3,
+            "{}",
+            experiment.coverage
+        );
     }
     // With only the largest link of each row, cluster 6 of 2 tasks is separate.
-    let first = track(&frames, published().threshold(Threshold::First), None);
+    let first = track(&experiments, published().threshold(Threshold::First), None);
     assert_eq!(show(&first).len(), 6);
     assert!(show(&first).contains(&"1 | 1+4 | 1+3+5".into()));
 }
 
 #[test]
 fn published_ties_too_much_together() {
-    let Some(frames) = series() else { return };
+    let Some(experiments) = series() else { return };
     // Alignments with a low score, and callers at any level, yield fewer regions than distance
     // alone.
-    let low = track(&frames, published().min_score(0.6), None);
+    let low = track(&experiments, published().min_score(0.6), None);
     assert_eq!(low.objects.len(), 4);
     for level in 1..=3 {
-        let called = track(&frames, published().use_callers(true), Some(level));
+        let called = track(&experiments, published().use_callers(true), Some(level));
         assert_eq!(
             called.objects.len(),
             2,
@@ -290,8 +294,8 @@ fn published_ties_too_much_together() {
 
 #[test]
 fn optimal_has_one_object_a_phase() {
-    let Some(frames) = series() else { return };
-    let tracking = joint(&frames, Tracking::params(), Some(3));
+    let Some(experiments) = series() else { return };
+    let tracking = joint(&experiments, Tracking::params(), Some(3));
     let objects = show(&tracking);
     for expected in [
         // Two call sites in one cluster until 16 tasks separate them.
@@ -312,14 +316,14 @@ fn optimal_has_one_object_a_phase() {
             "{expected} in {objects:#?}"
         );
     }
-    for frame in &tracking.frames {
-        let all = frame.clustered_time + frame.noise_time;
-        let tracked = frame.coverage * all / frame.clustered_time;
-        assert!(tracked > 0.97, "{}: {tracked}", frame.name);
+    for experiment in &tracking.experiments {
+        let all = experiment.clustered_time + experiment.noise_time;
+        let tracked = experiment.coverage * all / experiment.clustered_time;
+        assert!(tracked > 0.97, "{}: {tracked}", experiment.name);
     }
     // Each event agrees with the clusters.
     let split = Event::Split {
-        frame: 2,
+        experiment: 2,
         from: ClusterId(1),
         into: vec![ClusterId(1), ClusterId(3)],
     };
@@ -332,7 +336,7 @@ fn optimal_has_one_object_a_phase() {
         (Tracking::params(), Some(1)),
         (Tracking::params(), Some(2)),
     ] {
-        let tracking = joint(&frames, params, level);
+        let tracking = joint(&experiments, params, level);
         let first = &tracking.objects[0].members;
         for (members, wanted) in first.iter().zip([&[1][..], &[1], &[1, 3]]) {
             assert!(
@@ -345,17 +349,17 @@ fn optimal_has_one_object_a_phase() {
 
 #[test]
 fn instructions_of_the_dominant_phase_fall_as_tasks_grow() {
-    let Some(frames) = series() else { return };
-    let mean = |frame: &Recorded| {
-        let own = frame
+    let Some(experiments) = series() else { return };
+    let mean = |experiment: &Recorded| {
+        let own = experiment
             .labels
             .iter()
-            .zip(&frame.instructions)
+            .zip(&experiment.instructions)
             .filter(|(id, _)| id.0 == 1);
         let (count, sum) = own.fold((0usize, 0.0), |(count, sum), (_, v)| (count + 1, sum + v));
         sum / count as f64
     };
-    let means: Vec<f64> = frames.iter().map(mean).collect();
+    let means: Vec<f64> = experiments.iter().map(mean).collect();
     assert!((means[0] / means[1] - 2.00).abs() < 0.01, "{means:?}");
     assert!((means[1] / means[2] - 4.20).abs() < 0.01, "{means:?}");
 }

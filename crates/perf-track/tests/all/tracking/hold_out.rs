@@ -42,41 +42,41 @@ fn series(seed: u64) -> Vec<Planted> {
     }
     let mut shift = || 0.1 * (unit(&mut random) - 0.5);
     let shift = [shift(), shift()];
-    let mut frames = Vec::new();
-    for frame in 0..3_u64 {
+    let mut experiments = Vec::new();
+    for experiment in 0..3_u64 {
         let own = |random: &mut Xorshift| 0.03 * (unit(random) - 0.5);
         for phase in &mut phases {
             phase.centre = phase.centre.map(|value| value + own(&mut random));
         }
-        phases = if frame > 0 {
+        phases = if experiment > 0 {
             moved(&phases, shift)
         } else {
             phases
         };
         let gone = random.below(2 * count as u64) as usize;
-        let there: Vec<usize> = order(count, seed * 31 + frame)
+        let there: Vec<usize> = order(count, seed * 31 + experiment)
             .into_iter()
             .filter(|&at| at != gone)
             .collect();
         let clusters: Vec<Vec<Phase>> = there.iter().map(|&at| vec![phases[at].clone()]).collect();
-        frames.push(Planted::new(seed * 101 + frame, &clusters));
+        experiments.push(Planted::new(seed * 101 + experiment, &clusters));
     }
-    frames
+    experiments
 }
 
 /// Counts the pairs of clusters in two experiments that are the same phase, those of them that
 /// share a tracked region, and all pairs that share one.
-fn found_and_right(tracking: &Tracking, frames: &[Planted]) -> [usize; 3] {
+fn found_and_right(tracking: &Tracking, experiments: &[Planted]) -> [usize; 3] {
     let mut counts = [0; 3];
-    let object_of = |frame: usize, cluster: usize| {
+    let object_of = |experiment: usize, cluster: usize| {
         let mut objects = tracking.objects.iter();
         objects.position(|object| {
-            let mut members = object.members[frame].iter();
+            let mut members = object.members[experiment].iter();
             members.any(|id| id.index() == Some(cluster))
         })
     };
-    for (a, first) in frames.iter().enumerate() {
-        for (b, second) in frames.iter().enumerate().skip(a + 1) {
+    for (a, first) in experiments.iter().enumerate() {
+        for (b, second) in experiments.iter().enumerate().skip(a + 1) {
             for (i, truth) in first.truth.iter().enumerate() {
                 for (j, other) in second.truth.iter().enumerate() {
                     let (of, with) = (object_of(a, i), object_of(b, j));
@@ -96,10 +96,10 @@ fn found_and_right(tracking: &Tracking, frames: &[Planted]) -> [usize; 3] {
 fn tracking_finds_most_regions_of_untuned_series() {
     let mut sums = [[0; 3]; 2];
     for seed in 1..=60 {
-        let frames = series(seed);
+        let experiments = series(seed);
         for (sum, mode) in sums.iter_mut().zip([Mode::Optimal, Mode::Published]) {
-            let tracking = track(&frames, Tracking::params().mode(mode));
-            let counts = found_and_right(&tracking, &frames);
+            let tracking = track(&experiments, Tracking::params().mode(mode));
+            let counts = found_and_right(&tracking, &experiments);
             sum.iter_mut()
                 .zip(counts)
                 .for_each(|(sum, count)| *sum += count);
@@ -121,13 +121,13 @@ fn objects_of_little_confidence_are_more_often_wrong() {
     // Correct regions and all regions, below and above.
     let mut counts = [[0; 2]; 2];
     for seed in 1..=60 {
-        let frames = series(seed);
-        let tracking = track(&frames, Tracking::params());
-        for object in tracking.objects.iter().filter(|of| of.frames() > 1) {
-            let members = object.members.iter().zip(&frames);
-            let truth = members.flat_map(|(ids, frame)| {
+        let experiments = series(seed);
+        let tracking = track(&experiments, Tracking::params());
+        for object in tracking.objects.iter().filter(|of| of.experiments() > 1) {
+            let members = object.members.iter().zip(&experiments);
+            let truth = members.flat_map(|(ids, experiment)| {
                 let index = ids.iter().filter_map(|id| id.index());
-                index.flat_map(|index| frame.truth[index].clone())
+                index.flat_map(|index| experiment.truth[index].clone())
             });
             let truth: std::collections::BTreeSet<usize> = truth.collect();
             let above = usize::from(object.confidence >= 0.5);

@@ -16,14 +16,19 @@ use planted::{
 fn twelve_of_twelve() {
     // 128 and 256 tasks; instructions are halved, which is nearly invisible in a joint space.
     let phases = twelve();
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&moved(&phases, [0.004, -0.006]), &order(12, 6))),
     ];
     for mode in [Mode::Optimal, Mode::Published] {
-        let tracking = track(&frames, Tracking::params().mode(mode));
-        assert_pure(&tracking, &frames, 12);
-        assert!(tracking.frames.iter().all(|frame| frame.coverage > 0.999));
+        let tracking = track(&experiments, Tracking::params().mode(mode));
+        assert_pure(&tracking, &experiments, 12);
+        assert!(
+            tracking
+                .experiments
+                .iter()
+                .all(|experiment| experiment.coverage > 0.999)
+        );
         assert!(
             tracking
                 .objects
@@ -44,13 +49,13 @@ fn twelve_of_twelve() {
 fn displaced_together() {
     // All phases move by more than the distance of neighbours.
     let phases = twelve();
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&moved(&phases, [0.3, -0.25]), &order(12, 6))),
         Planted::new(3, &alone(&moved(&phases, [0.6, -0.5]), &order(12, 7))),
     ];
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 12);
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 12);
     let pair = tracking.pair(0, 1).expect("compared");
     assert!(
         (pair.displacement[0] - 0.3).abs() < 0.005,
@@ -63,11 +68,11 @@ fn displaced_together() {
         pair.displacement
     );
     // Without removing the displacement tracking fails.
-    let still = track(&frames, Tracking::params().displace(false));
-    let pure = truths(&still, &frames).into_iter().filter(|object| {
+    let still = track(&experiments, Tracking::params().displace(false));
+    let pure = truths(&still, &experiments).into_iter().filter(|object| {
         let mut all = object.concat();
         all.dedup();
-        all.len() == 1 && object.iter().all(|frame| frame.len() == 1)
+        all.len() == 1 && object.iter().all(|experiment| experiment.len() == 1)
     });
     assert!(pure.count() < 12);
 }
@@ -87,12 +92,12 @@ fn split_and_merged() {
     second.push(vec![right]);
     let mut wide = phases.clone();
     wide[3].spread = 0.03;
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&wide, &order(12, 5))),
         Planted::new(2, &second),
     ];
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 12);
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 12);
     let split: Vec<_> = tracking
         .objects
         .iter()
@@ -101,7 +106,7 @@ fn split_and_merged() {
     assert_eq!(split.len(), 1);
     assert_eq!(split[0].members[1].len(), 2);
     let expected = Event::Split {
-        frame: 1,
+        experiment: 1,
         from: split[0].members[0][0],
         into: split[0].members[1].clone(),
     };
@@ -114,7 +119,7 @@ fn split_and_merged() {
     );
 
     // The opposite order.
-    let back = [frames[1].clone(), frames[0].clone()];
+    let back = [experiments[1].clone(), experiments[0].clone()];
     let tracking = track(&back, Tracking::params());
     assert_pure(&tracking, &back, 12);
     let merged = tracking
@@ -123,7 +128,7 @@ fn split_and_merged() {
         .find(|o| !o.events.is_empty())
         .expect("one");
     let expected = Event::Merge {
-        frame: 1,
+        experiment: 1,
         from: merged.members[0].clone(),
         into: merged.members[1][0],
     };
@@ -138,21 +143,21 @@ fn born_and_dead() {
     let first = alone(&phases, &order(12, 5));
     phases.push(new);
     let later: Vec<usize> = order(13, 6).into_iter().filter(|&at| at != 4).collect();
-    let frames = [
+    let experiments = [
         Planted::new(1, &first),
         Planted::new(2, &alone(&phases, &later)),
         Planted::new(3, &alone(&phases, &later)),
     ];
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 13);
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 13);
     let events: Vec<_> = tracking
         .objects
         .iter()
         .flat_map(|o| o.events.clone())
         .collect();
     assert_eq!(events.len(), 2);
-    assert!(events.contains(&Event::Death { frame: 0 }));
-    assert!(events.contains(&Event::Birth { frame: 1 }));
+    assert!(events.contains(&Event::Death { experiment: 0 }));
+    assert!(events.contains(&Event::Birth { experiment: 1 }));
 }
 
 #[test]
@@ -165,16 +170,16 @@ fn swapped_callers() {
     }
     let mut swapped = phases.clone();
     (swapped[0].centre, swapped[1].centre) = (phases[1].centre, phases[0].centre);
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&swapped, &order(12, 6))),
     ];
-    assert_pure(&track(&frames, Tracking::params()), &frames, 12);
+    assert_pure(&track(&experiments, Tracking::params()), &experiments, 12);
     let published = Tracking::params().mode(Mode::Published).use_callers(true);
-    assert_pure(&track(&frames, published), &frames, 12);
+    assert_pure(&track(&experiments, published), &experiments, 12);
     // Space alone is wrong about the two, and right about the others.
-    let blind = track(&frames, Tracking::params().use_callers(false));
-    let pure = truths(&blind, &frames)
+    let blind = track(&experiments, Tracking::params().use_callers(false));
+    let pure = truths(&blind, &experiments)
         .iter()
         .filter(|o| o[0] == o[1])
         .count();
@@ -183,15 +188,15 @@ fn swapped_callers() {
     for phase in phases.iter_mut() {
         phase.caller = "wrapper";
     }
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&phases, &order(12, 6))),
     ];
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 12);
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 12);
     // The published heuristic is not misled either as long as distance is used.
     let published = Tracking::params().mode(Mode::Published).use_callers(true);
-    assert_pure(&track(&frames, published), &frames, 12);
+    assert_pure(&track(&experiments, published), &experiments, 12);
 }
 
 #[test]
@@ -208,28 +213,33 @@ fn thirty_clusters() {
         let centre = place(index).map(|value| value + 0.04 * (unit(&mut random) - 0.5));
         phases.push(phase(index, centre));
     }
-    let frames: Vec<Planted> = (0..5)
-        .map(|frame| {
+    let experiments: Vec<Planted> = (0..5)
+        .map(|experiment| {
             // They drift independently, by up to a quarter of their distance in total.
             let mut drifted = phases.clone();
             for (index, phase) in drifted.iter_mut().enumerate() {
                 let angle = index as f64;
-                let far = 0.01 * frame as f64;
+                let far = 0.01 * experiment as f64;
                 phase.centre[0] += far * angle.cos();
                 phase.centre[1] += far * angle.sin();
             }
             Planted::new(
-                frame as u64,
-                &alone(&drifted, &order(30, 90 + frame as u64)),
+                experiment as u64,
+                &alone(&drifted, &order(30, 90 + experiment as u64)),
             )
         })
         .collect();
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 30);
-    assert!(tracking.objects.iter().all(|object| object.frames() == 5));
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 30);
+    assert!(
+        tracking
+            .objects
+            .iter()
+            .all(|object| object.experiments() == 5)
+    );
     assert_pure(
-        &track(&frames, Tracking::params().mode(Mode::Published)),
-        &frames,
+        &track(&experiments, Tracking::params().mode(Mode::Published)),
+        &experiments,
         30,
     );
 }
@@ -238,20 +248,20 @@ fn thirty_clusters() {
 fn a_phase_lost_in_noise() {
     let phases = twelve();
     let lost: Vec<usize> = order(12, 6).into_iter().filter(|&at| at != 8).collect();
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&phases, &lost)),
         Planted::new(3, &alone(&phases, &order(12, 7))),
     ];
-    let tracking = track(&frames, Tracking::params());
-    assert_pure(&tracking, &frames, 12);
+    let tracking = track(&experiments, Tracking::params());
+    assert_pure(&tracking, &experiments, 12);
     let object = tracking
         .objects
         .iter()
         .find(|o| !o.events.is_empty())
         .expect("one has a gap");
     let expected = Event::Gap {
-        frame: 1,
+        experiment: 1,
         hidden_in: None,
     };
     assert_eq!(object.events, [expected]);
@@ -267,13 +277,13 @@ fn a_phase_lost_in_noise() {
     );
     // Without comparing the next experiment but one it is two tracked regions.
     assert_eq!(
-        track(&frames, Tracking::params().bridge(false))
+        track(&experiments, Tracking::params().bridge(false))
             .objects
             .len(),
         13
     );
     // The published heuristic joins it to the nearest cluster.
-    let published = track(&frames, Tracking::params().mode(Mode::Published));
+    let published = track(&experiments, Tracking::params().mode(Mode::Published));
     assert_eq!(published.objects.len(), 11);
     let two = published
         .objects
@@ -291,15 +301,15 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
         phases[8].centre[0] += by;
         phases
     };
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&off(0.07), &order(12, 6))),
         Planted::new(3, &alone(&off(-0.03), &order(12, 7))),
     ];
     let [with, without] = [true, false].map(|bridge| {
-        let tracking = track(&frames, Tracking::params().bridge(bridge));
-        assert_pure(&tracking, &frames, 12);
-        let truths = truths(&tracking, &frames);
+        let tracking = track(&experiments, Tracking::params().bridge(bridge));
+        assert_pure(&tracking, &experiments, 12);
+        let truths = truths(&tracking, &experiments);
         let at = truths.iter().position(|object| object[0] == [8]);
         tracking.objects[at.expect("it is there")].clone()
     });
@@ -312,7 +322,7 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
     assert_eq!(with.confidence, between(0, 1).min(between(0, 2)));
     assert_eq!(without.confidence, between(1, 2));
     // A bridge that is not needed is not a link.
-    let all = track(&frames, Tracking::params());
+    let all = track(&experiments, Tracking::params());
     let bridges = all.objects.iter().flat_map(|object| &object.links);
     let bridges = bridges.filter(|link| link.kind == LinkKind::Bridges);
     assert_eq!(bridges.count(), 1);
@@ -331,19 +341,19 @@ fn unlinked_regions_consider_bridges() {
     let mut last = phases.clone();
     last[5].centre[0] += 0.02;
     let one: Vec<usize> = order(12, 7).into_iter().filter(|&at| at != 6).collect();
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&phases, &none)),
         Planted::new(3, &alone(&last, &one)),
     ];
     let alone = |bridge: bool| {
-        let tracking = track(&frames, Tracking::params().bridge(bridge));
-        let truths = truths(&tracking, &frames);
+        let tracking = track(&experiments, Tracking::params().bridge(bridge));
+        let truths = truths(&tracking, &experiments);
         let at = truths.iter().position(|object| object[0] == [6]);
         tracking.objects[at.expect("it is there")].clone()
     };
     let (with, without) = (alone(true), alone(false));
-    assert_eq!((with.frames(), without.frames()), (1, 1));
+    assert_eq!((with.experiments(), without.experiments()), (1, 1));
     assert!(
         with.confidence < without.confidence - 0.05,
         "{with:?} {without:?}"
@@ -358,12 +368,12 @@ fn a_phase_hidden_in_another() {
     let mut second: Vec<Vec<Phase>> = alone(&phases, &order(12, 6));
     second.retain(|cluster| ![5, 6].contains(&cluster[0].truth));
     second.push(vec![phases[5].clone(), phases[6].clone()]);
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &second),
         Planted::new(3, &alone(&phases, &order(12, 7))),
     ];
-    let tracking = track(&frames, Tracking::params());
+    let tracking = track(&experiments, Tracking::params());
     assert_eq!(tracking.objects.len(), 12);
     let host = ClusterId(second.len() as u32);
     let hidden = tracking
@@ -372,11 +382,11 @@ fn a_phase_hidden_in_another() {
         .find(|o| o.members[1].is_empty())
         .expect("one");
     let expected = Event::Gap {
-        frame: 1,
+        experiment: 1,
         hidden_in: Some(host),
     };
     assert_eq!(hidden.events, [expected]);
-    for object in truths(&tracking, &frames) {
+    for object in truths(&tracking, &experiments) {
         assert_eq!(object[0], object[2], "{object:?}");
     }
 }
@@ -395,19 +405,19 @@ fn callers_split_mixed_clusters() {
     first.insert(0, vec![phases[5].clone(), phases[6].clone()]);
     let mut apart = phases.clone();
     apart[6].centre[0] += 0.09;
-    let frames = [
+    let experiments = [
         Planted::new(1, &first),
         Planted::new(2, &alone(&apart, &order(12, 6))),
     ];
 
     // Without splitting, the tracker reports that one cluster became two.
-    let tracking = track(&frames, Tracking::params());
+    let tracking = track(&experiments, Tracking::params());
     assert_eq!(tracking.objects.len(), 11);
     let event = tracking.objects.iter().flat_map(|o| &o.events).next();
     assert!(matches!(event, Some(Event::Split { .. })), "{event:?}");
 
     // Split by callers first, there are two separate regions.
-    let seen: Vec<_> = frames.iter().map(|planted| planted.seen(4)).collect();
+    let seen: Vec<_> = experiments.iter().map(|planted| planted.seen(4)).collect();
     let parts = regroup_by_position(&seen).expect("it splits");
     assert_eq!(parts[0].of, [ClusterId(1)]);
     assert!(parts[1].of.is_empty());
@@ -425,7 +435,12 @@ fn callers_split_mixed_clusters() {
             .iter()
             .all(|object| object.events.is_empty())
     );
-    assert!(tracking.objects.iter().all(|object| object.frames() == 2));
+    assert!(
+        tracking
+            .objects
+            .iter()
+            .all(|object| object.experiments() == 2)
+    );
 }
 
 #[test]
@@ -434,16 +449,16 @@ fn the_order_of_points_changes_nothing() {
     for phase in &mut phases {
         phase.caller = ["a", "b", "c", "d", "e"][phase.truth % 5];
     }
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&moved(&phases, [0.02, 0.01]), &order(12, 6))),
         Planted::new(3, &alone(&moved(&phases, [0.05, 0.01]), &order(12, 7))),
     ];
     for mode in [Mode::Optimal, Mode::Published] {
         let params = || Tracking::params().mode(mode).use_callers(true);
-        let once = track(&frames, params());
+        let once = track(&experiments, params());
         for seed in 0..4 {
-            let shuffled: Vec<_> = frames
+            let shuffled: Vec<_> = experiments
                 .iter()
                 .map(|planted| planted.shuffled(seed))
                 .collect();
@@ -462,11 +477,11 @@ fn every_vote_is_shown() {
     for phase in &mut phases {
         phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
     }
-    let frames = [
+    let experiments = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
         Planted::new(2, &alone(&phases, &order(12, 6))),
     ];
-    let tracking = track(&frames, Tracking::params());
+    let tracking = track(&experiments, Tracking::params());
     let link = &tracking.objects[0].links[0];
     let who: Vec<Evaluator> = link.votes.iter().map(|vote| vote.0).collect();
     let expected = [
@@ -490,12 +505,12 @@ fn every_vote_is_shown() {
 #[test]
 fn few_frames_and_empty_ones() {
     let none = track(&[], Tracking::params());
-    assert!(none.objects.is_empty() && none.frames.is_empty());
+    assert!(none.objects.is_empty() && none.experiments.is_empty());
     let phases = twelve();
     let one = [Planted::new(1, &alone(&phases, &order(12, 5)))];
     let tracking = track(&one, Tracking::params());
     assert_eq!(
-        (tracking.objects.len(), tracking.frames[0].coverage),
+        (tracking.objects.len(), tracking.experiments[0].coverage),
         (12, 0.0)
     );
     let empty = [one[0].clone(), Planted::new(2, &[]), one[0].clone()];
@@ -528,8 +543,8 @@ fn invalid_input_is_an_error() {
     );
     let params = Tracking::params().check().expect("defaults");
     let job = Job::default();
-    let frames = [seen.clone(), two.expect("fine")];
-    assert!(Tracking::of(&frames, &params, &job).is_err());
+    let experiments = [seen.clone(), two.expect("fine")];
+    assert!(Tracking::of(&experiments, &params, &job).is_err());
     job.cancel();
     assert!(Tracking::of(&[seen], &params, &job).is_err());
 }
@@ -549,34 +564,34 @@ fn mixtures_of_call_sites_are_reported() {
     let init = named(2, "start main.f90:3", near);
     let apart = named(1, "halo b.f90:9", far);
     // One cluster of two call sites, each with a tracked region of its own in the other experiment.
-    let frames = [
+    let experiments = [
         Planted::new(1, &[vec![a.clone(), b.clone()]]),
         Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
     ];
     let published = Tracking::params().mode(Mode::Published);
-    let tracking = track(&frames, published.clone());
+    let tracking = track(&experiments, published.clone());
     let mixed = tracking.objects.iter().find_map(|of| of.mixture.clone());
     let mixed = mixed.expect("one cluster of two sites");
     assert_eq!(mixed.sites, ["halo b.f90:9", "solve a.f90:7"]);
-    assert_eq!(mixed.frames, [0, 1]);
+    assert_eq!(mixed.experiments, [0, 1]);
     // A region that is start-up in one experiment and computation in the next.
-    let frames = [
+    let experiments = [
         Planted::new(1, &[vec![init.clone()], vec![apart.clone()]]),
         Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
     ];
-    let tracking = track(&frames, published);
+    let tracking = track(&experiments, published);
     let mixed = tracking.objects[0].mixture.clone().expect("start-up");
     assert_eq!(mixed.sites, ["start main.f90:3", "solve a.f90:7"]);
     assert!(!tracking.objects[0].is_reliable && tracking.objects[1].is_reliable);
     assert_eq!(tracking.objects[1].mixture, None);
     // Without callers no mixture can be detected.
     let unnamed = |caller| named(0, caller, near);
-    let frames = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
-    let tracking = track(&frames, Tracking::params());
+    let experiments = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
+    let tracking = track(&experiments, Tracking::params());
     assert_eq!(tracking.objects[0].mixture, None);
     assert!(tracking.objects[0].is_reliable);
     // The threshold is an option.
-    let strict = track(&frames, Tracking::params().min_confidence(1.0));
+    let strict = track(&experiments, Tracking::params().min_confidence(1.0));
     assert!(!strict.objects[0].is_reliable || strict.objects[0].confidence == 1.0);
     assert!(Tracking::params().min_confidence(1.1).check().is_err());
 }

@@ -2,7 +2,7 @@
 
 use perf_core::{Job, Nanos};
 use perf_track::tracking::{Event, Object, Observation, Occurrence, Tracking};
-use perf_track::{Burst, Bursts, ClusterId, Frame, Kind, Labels, Points, Thread};
+use perf_track::{Burst, Bursts, ClusterId, Experiment, Kind, Labels, Points, Thread};
 
 const THREADS: u32 = 4;
 
@@ -31,7 +31,7 @@ fn phase(site: &'static str, at: f64, cluster: u32, times: usize) -> Phase {
     }
 }
 
-fn frame(phases: &[Phase]) -> (Frame, Vec<f64>, Vec<u32>) {
+fn experiment(phases: &[Phase]) -> (Experiment, Vec<f64>, Vec<u32>) {
     let mut bursts = Bursts::default();
     let (mut labels, mut kinds, mut points, mut rows) = (vec![], vec![], vec![], vec![]);
     for process in 0..THREADS {
@@ -64,15 +64,18 @@ fn frame(phases: &[Phase]) -> (Frame, Vec<f64>, Vec<u32>) {
         }
     }
     bursts.set_kinds(kinds).expect("one a burst");
-    let frame = Frame::new("", bursts, Labels::new(labels)).expect("one label a burst");
-    (frame, points, rows)
+    let experiment = Experiment::new("", bursts, Labels::new(labels)).expect("one label a burst");
+    (experiment, points, rows)
 }
 
-fn track(frames: &[&[Phase]], recording: Option<usize>) -> Tracking {
-    let made: Vec<_> = frames.iter().map(|phases| frame(phases)).collect();
-    let seen = made.iter().map(|(frame, points, rows)| {
+fn track(experiments: &[&[Phase]], recording: Option<usize>) -> Tracking {
+    let made: Vec<_> = experiments
+        .iter()
+        .map(|phases| experiment(phases))
+        .collect();
+    let seen = made.iter().map(|(experiment, points, rows)| {
         let points = Points::new(points, 2).expect("finite");
-        let seen = Observation::of(frame, points, rows).expect("its rows");
+        let seen = Observation::of(experiment, points, rows).expect("its rows");
         match recording {
             Some(recording) => seen.part_of(recording),
             None => seen,
@@ -110,15 +113,15 @@ fn regions_that_were_noise_before_are_not_born() {
         };
         let before = [A, hidden];
         let tracking = track(&[&before, &later, &later], None);
-        let expected = |frame| Event::Unclustered {
-            frame,
+        let expected = |experiment| Event::Unclustered {
+            experiment,
             noise,
             dropped,
         };
         assert_eq!(object(&tracking, 2).events, [expected(0)]);
         // The same for a region that ends.
         let ended = track(&[&later, &later, &before], None);
-        let ends = ended.objects.iter().find(|of| of.frames() == 2);
+        let ends = ended.objects.iter().find(|of| of.experiments() == 2);
         assert_eq!(ends.expect("it is tracked").events, [expected(2)]);
     }
 }
@@ -131,7 +134,10 @@ fn regions_absent_before_are_born() {
     let few = phase("b", 0.9, 0, 2);
     for before in [vec![A], vec![A, few], vec![A, other]] {
         let tracking = track(&[&before, &later], None);
-        assert_eq!(object(&tracking, 2).events, [Event::Birth { frame: 1 }]);
+        assert_eq!(
+            object(&tracking, 2).events,
+            [Event::Birth { experiment: 1 }]
+        );
     }
 }
 
@@ -146,7 +152,7 @@ fn start_up_and_single_calls_have_no_trend() {
     let tracking = track(&[&all, &all, &all], None);
     let seen = |cluster| {
         let object = object(&tracking, cluster);
-        (object.frames(), object.occurrence, object.is_reliable)
+        (object.experiments(), object.occurrence, object.is_reliable)
     };
     assert_eq!(seen(1), (3, Occurrence::Repeated, true));
     assert_eq!(seen(2), (3, Occurrence::Repeated, true));

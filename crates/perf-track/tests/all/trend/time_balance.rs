@@ -4,8 +4,8 @@ use perf_core::{Job, Merge, Nanos};
 use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{Observation, Tracking, Windows, windows};
 use perf_track::{
-    Amount, Burst, Bursts, ClusterId, Dimension, DurationCut, Error, Frame, Kind, Labels, Scale,
-    Thread, TimeBalance,
+    Amount, Burst, Bursts, ClusterId, Dimension, DurationCut, Error, Experiment, Kind, Labels,
+    Scale, Thread, TimeBalance,
 };
 
 /// Returns two phases, and bursts of every kind, with random durations.
@@ -72,10 +72,11 @@ fn all_of_the_time_is_somewhere() {
             .fit(&[&all[0].0, &all[1].0], &Job::default())
             .expect("they fit");
         let mut seen = Vec::new();
-        for ((bursts, labels), scaled) in all.iter().zip(&scaled.frames) {
-            let frame = Frame::new("", bursts.clone(), labels.clone()).expect("one a burst");
+        for ((bursts, labels), scaled) in all.iter().zip(&scaled.experiments) {
+            let experiment =
+                Experiment::new("", bursts.clone(), labels.clone()).expect("one a burst");
             let points = scaled.points().expect("finite");
-            let one = Observation::of(&frame, points, scaled.rows()).expect("they fit");
+            let one = Observation::of(&experiment, points, scaled.rows()).expect("they fit");
             // Replacing the labels keeps the balance.
             let labels = Labels::new(one.labels().to_vec());
             seen.push(one.with_labels(&labels).expect("one a point"));
@@ -84,14 +85,14 @@ fn all_of_the_time_is_somewhere() {
         let tracking = Tracking::of(&seen, &params, &Job::default());
         let tracking = tracking.expect("not cancelled");
         let mut together = Amount::default();
-        for (frame, (bursts, labels)) in tracking.frames.iter().zip(&all) {
-            let balance = frame.balance.expect("made of bursts");
+        for (experiment, (bursts, labels)) in tracking.experiments.iter().zip(&all) {
+            let balance = experiment.balance.expect("made of bursts");
             assert_eq!(balance.total, total(bursts));
             assert_eq!(sum(&balance), balance.total);
             let tracked = |id: ClusterId| {
                 let objects = tracking.objects.iter();
                 objects
-                    .filter(|object| object.frames() > 1)
+                    .filter(|object| object.experiments() > 1)
                     .any(|object| object.members.iter().flatten().any(|member| *member == id))
             };
             let naive = TimeBalance::of(bursts, labels, tracked).expect("one a burst");
@@ -100,15 +101,15 @@ fn all_of_the_time_is_somewhere() {
             // The share of noise belongs to the untracked time.
             let points = balance.clustered().time.0 + balance.noise.time.0;
             let share = balance.tracked.time.0 as f64 / points as f64;
-            assert!((frame.coverage - share).abs() < 1e-12);
+            assert!((experiment.coverage - share).abs() < 1e-12);
             together.merge(&balance.total);
         }
-        for (at, frame) in tracking.frames.iter().enumerate() {
-            let balance = frame.balance.expect("made of bursts");
+        for (at, experiment) in tracking.experiments.iter().enumerate() {
+            let balance = experiment.balance.expect("made of bursts");
             let shares: f64 = tracking.objects.iter().map(|object| object.share[at]).sum();
             assert!((shares - balance.share(balance.clustered())).abs() < 1e-12);
         }
-        let balance = tracking.balance().expect("of all frames");
+        let balance = tracking.balance().expect("of all experiments");
         assert_eq!((balance.total, sum(&balance)), (together, together));
     }
 }
@@ -139,9 +140,9 @@ fn points_alone_have_no_balance() {
     let labels = [ClusterId(1); 2];
     let seen = Observation::new("", 1, points, &labels, &[1.0, 2.0]).expect("two points");
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&[seen], &params, &Job::default()).expect("one frame");
+    let tracking = Tracking::of(&[seen], &params, &Job::default()).expect("one experiment");
     assert_eq!(
-        (tracking.frames[0].balance, tracking.balance()),
+        (tracking.experiments[0].balance, tracking.balance()),
         (None, None)
     );
 }

@@ -17,32 +17,32 @@ fn series() -> (Tracking, Trends) {
     let mut measured = Vec::new();
     let mut points = Vec::new();
     let mut times = Vec::new();
-    for (frame, &tasks) in tasks.iter().enumerate() {
+    for (experiment, &tasks) in tasks.iter().enumerate() {
         let (mut time, mut instructions, mut cycles) = (Vec::new(), Vec::new(), Vec::new());
         for label in &labels {
             let (i, ipc) = match label.0 {
                 1 => (
                     1e9 / f64::from(tasks) * jitter(),
-                    2.0 * 0.9f64.powi(frame as i32),
+                    2.0 * 0.9f64.powi(experiment as i32),
                 ),
                 _ => (3e7 * jitter(), 0.5),
             };
             instructions.push(i);
             cycles.push(i / ipc);
             // The clock frequency decreases slightly too.
-            time.push(i / ipc / (2.5 - 0.1 * frame as f64) * jitter());
+            time.push(i / ipc / (2.5 - 0.1 * experiment as f64) * jitter());
         }
         // One counter is missing.
         cycles[7] = f64::NAN;
         points.push(labels.iter().map(|id| f64::from(id.0)).collect::<Vec<_>>());
-        let frame = Measured::new(&labels)
+        let experiment = Measured::new(&labels)
             .column("duration", "ns", time.clone())
-            .and_then(|frame| frame.column("instructions", "", instructions))
-            .and_then(|frame| frame.column("cycles", "", cycles));
-        measured.push(frame.expect("one each"));
+            .and_then(|experiment| experiment.column("instructions", "", instructions))
+            .and_then(|experiment| experiment.column("cycles", "", cycles));
+        measured.push(experiment.expect("one each"));
         times.push(time);
     }
-    let frames: Vec<_> = points
+    let experiments: Vec<_> = points
         .iter()
         .zip(tasks)
         .zip(&times)
@@ -52,8 +52,8 @@ fn series() -> (Tracking, Trends) {
         })
         .collect();
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&frames, &params, &Job::default()).expect("it tracks");
-    let trends = Trends::of(&tracking, measured).expect("a frame each");
+    let tracking = Tracking::of(&experiments, &params, &Job::default()).expect("it tracks");
+    let trends = Trends::of(&tracking, measured).expect("an experiment each");
     (tracking, trends)
 }
 

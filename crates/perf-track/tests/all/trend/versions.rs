@@ -7,7 +7,7 @@ use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan};
 use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Sample, Trends, VersionParams};
-use perf_track::{Bursts, ClusterId, Dimension, Extract, Frame, Points, Scale};
+use perf_track::{Bursts, ClusterId, Dimension, Experiment, Extract, Points, Scale};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -38,8 +38,8 @@ fn recorded() -> (Recorded, usize) {
         .expect("axes")
         .fit(&[&bursts], &job)
         .expect("a space");
-    let [scaled] = scaled.frames.as_slice() else {
-        panic!("one frame");
+    let [scaled] = scaled.experiments.as_slice() else {
+        panic!("one experiment");
     };
     scaled.mark_left_out(&mut bursts).expect("rows");
     let dbscan = Dbscan::new(
@@ -59,12 +59,12 @@ fn recorded() -> (Recorded, usize) {
         .by_weight(&bursts.durations())
         .expect("one each");
     let clusters = labels.clusters();
-    let frame = Frame::new("", bursts, labels).expect("one label each");
+    let experiment = Experiment::new("", bursts, labels).expect("one label each");
     let mut recorded = Recorded::new();
-    let durations = frame.bursts().durations();
-    for (row, label) in frame.labels().as_slice().iter().enumerate() {
+    let durations = experiment.bursts().durations();
+    for (row, label) in experiment.labels().as_slice().iter().enumerate() {
         if *label != ClusterId::NOISE {
-            let thread = frame.bursts().rows()[row].thread;
+            let thread = experiment.bursts().rows()[row].thread;
             recorded
                 .entry((thread, *label))
                 .or_default()

@@ -1,4 +1,4 @@
-//! [`Frame`]: experiment, or time window of an experiment, with its clusters.
+//! [`Experiment`]: experiment, or time window of an experiment, with its clusters.
 
 use crate::{Bursts, Error, Labels, Result};
 
@@ -6,7 +6,7 @@ use crate::{Bursts, Error, Labels, Result};
 ///
 /// ```
 /// use perf_core::Nanos;
-/// use perf_track::{Burst, Bursts, ClusterId, Frame, Labels, Thread};
+/// use perf_track::{Burst, Bursts, ClusterId, Experiment, Labels, Thread};
 /// let mut bursts = Bursts::new(["instructions"]);
 /// let thread = bursts.add_thread(Thread::default())?;
 /// for (begin, end) in [(0, 90), (100, 109), (200, 290)] {
@@ -14,15 +14,15 @@ use crate::{Bursts, Error, Labels, Result};
 ///     bursts.push(burst, &[1e6])?;
 /// }
 /// let labels = Labels::new(vec![ClusterId(1), ClusterId(2), ClusterId(1)]);
-/// let frame = Frame::new("one task", bursts.clone(), labels)?;
-/// assert_eq!((frame.name(), frame.tasks(), frame.labels().clusters()), ("one task", 1, 2));
+/// let experiment = Experiment::new("one task", bursts.clone(), labels)?;
+/// assert_eq!((experiment.name(), experiment.tasks(), experiment.labels().clusters()), ("one task", 1, 2));
 /// // One label for each burst.
-/// assert!(Frame::new("", bursts, Labels::new(vec![])).is_err());
+/// assert!(Experiment::new("", bursts, Labels::new(vec![])).is_err());
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Frame {
+pub struct Experiment {
     /// Name.
     name: String,
     /// Number of processes.
@@ -33,7 +33,7 @@ pub struct Frame {
     labels: Labels,
 }
 
-impl Frame {
+impl Experiment {
     /// Creates an experiment from bursts, with one label for each burst. Filtered bursts should have
     /// the label of noise. The number of tasks is the number of processes of the bursts.
     ///
@@ -47,7 +47,7 @@ impl Frame {
                 got: labels.len(),
             });
         }
-        Ok(Frame {
+        Ok(Experiment {
             name: name.into(),
             tasks: bursts.processes() as u32,
             bursts,
