@@ -48,10 +48,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .iter()
         .filter(|object| object.experiments() == 3)
     {
-        if let Some(law) = trends.fit(object.id, "work", 0.95)? {
+        if let Some(model) = trends.fit(object.id, "work", 0.95, &job)? {
             println!(
                 "phase {}: work of a rank goes as ranks^{:.2}",
-                object.id.0, law.exponent
+                object.id.0,
+                model.exponent(0)
             );
         }
     }

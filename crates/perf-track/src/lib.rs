@@ -61,7 +61,7 @@
 //! mean of the scores of its clusters weighted by time. The evidence that two clusters of different
 //! experiments are the same is the weighted mean of votes of [`tracking::Evaluator`]s, and tracked
 //! regions are the assignment of largest sum over all experiments. The trend of a tracked region is
-//! a power law in the number of tasks, `x = a p^b`. Time `T`, instructions `I` and frequency `f`
+//! a [scaling model](scaling), a sum of terms `c p^i log2(p)^j` in the number of tasks `p`. Time `T`, instructions `I` and frequency `f`
 //! satisfy `ln T = ln I - ln IPC - ln f` exactly.
 //!
 //! # Overview
@@ -74,6 +74,7 @@
 //! | Do all ranks execute the same phase at the same time? | [`Sequences`], [`Align`], [`SpmdScore`] |
 //! | Which clusters of different experiments are the same phase? | [`tracking`] |
 //! | How does each phase change, and what is the prediction? | [`trend`] |
+//! | How does a metric depend on tasks, threads and problem size? | [`scaling`] |
 //! | Which method is used, the published one or the optimal one? | [`Mode`] |
 //!
 //! # Cost
@@ -122,6 +123,7 @@ mod labels;
 mod mode;
 mod points;
 mod scale;
+pub mod scaling;
 #[cfg(feature = "serde")]
 mod serialize;
 mod spmd;

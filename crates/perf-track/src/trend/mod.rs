@@ -1,7 +1,7 @@
 //! Trends: changes of tracked regions across experiments.
 //!
 //! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment, and computes
-//! power laws with a prediction for the next experiment ([`PowerLaw`]), the exact factors of a change
+//! [scaling models](crate::scaling) with a prediction for twice the scale, the exact factors of a change
 //! of time ([`TimeChange`]), degradations ([`Flag`]), and regions that became slower between two versions of a
 //! program ([`VersionChange`]). All results can be converted to tables.
 //!
@@ -31,9 +31,9 @@
 //! let trends = Trends::of(&tracking, measured)?;
 //!
 //! let object = tracking.objects[0].id;
-//! let law = trends.fit(object, "instructions", 0.95)?.expect("two experiments");
-//! assert!((law.exponent + 1.0).abs() < 1e-12);
-//! assert!((law.predict(16.0).value - 2e9).abs() < 1.0);
+//! let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("two experiments");
+//! assert!((model.exponent(0) + 1.0).abs() < 1e-12);
+//! assert!((model.predict(&[16.0])?.value - 2e9).abs() < 1.0);
 //! let counters = Counters::with_ipc("duration", "instructions", "IPC");
 //! let change = trends.change(object, 0, 1, &counters)?.expect("both have counters");
 //! assert!((change.time - (change.instructions - change.ipc - change.frequency)).abs() < 1e-12);
@@ -45,7 +45,6 @@
 
 mod change;
 mod experiment_metrics;
-mod fit;
 mod flags;
 mod summary;
 mod table;
@@ -54,7 +53,6 @@ mod versions;
 
 pub use change::{Counters, TimeChange};
 pub use experiment_metrics::Measured;
-pub use fit::{PowerLaw, Prediction};
 pub use flags::{Expect, Flag};
 pub use summary::Summary;
 pub use trends::{Metric, Trends};

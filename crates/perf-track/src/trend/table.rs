@@ -1,19 +1,20 @@
 //! Tables of trends.
 
 use super::trends::{Metric, Trends};
-use super::{Counters, Flag, PowerLaw, Prediction, Summary, TimeChange};
+use super::{Counters, Flag, Summary, TimeChange};
 use crate::Result;
+use crate::scaling::{Prediction, ScalingModel};
 use crate::tracking::ObjectId;
-use perf_core::{Column, Table};
+use perf_core::{Column, Job, Table};
 
-/// Power law of a metric of a region, and its prediction for the next number of tasks.
-struct Law<'a> {
+/// Scaling model of a metric of a region, and its prediction for the next scale.
+struct Modelled<'a> {
     /// Index of the region.
     region: usize,
     /// Metric.
     metric: &'a Metric,
-    /// Power law.
-    law: PowerLaw,
+    /// Model.
+    model: ScalingModel,
     /// Prediction.
     next: Option<Prediction>,
 }
@@ -54,9 +55,9 @@ impl Trends {
     /// assert_eq!(table.rows(), 3);
     /// assert_eq!(table.cell(1, "mean"), Some(Cell::Float(4e9)));
     /// assert_eq!(table.cell(1, "mean times tasks"), Some(Cell::Float(32e9)));
-    /// let laws = trends.power_laws(0.95)?;
-    /// assert_eq!(laws.text_of(0, "exponent"), "-1.00");
-    /// assert_eq!(laws.text_of(0, "predicted tasks"), "32");
+    /// let models = trends.scaling_models(0.95, &Job::default())?;
+    /// assert_eq!(models.text_of(0, "exponent"), "-1.00");
+    /// assert_eq!(models.text_of(0, "predicted scale"), "tasks = 32");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn table(&self) -> Table {
@@ -114,59 +115,85 @@ impl Trends {
         .floats("mean times tasks", "", by_tasks)
     }
 
-    /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of
-    /// the confidence `level`, between 0 and 1. Metrics without a law are skipped, see
+    /// Returns the scaling models of all metrics of all tracked regions as a table, with intervals of
+    /// the confidence `level`, between 0 and 1. Metrics without a model are skipped, see
     /// [`fit`](Self::fit).
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `tracked region`, `metric`, `unit` | | as in [`table`](Self::table) |
-    /// | `coefficient` | float | metric of one task |
-    /// | `exponent` | float | -1 if doubling the tasks halves the metric |
-    /// | `exponent low`, `exponent high` | float | interval of the exponent, missing for two points |
+    /// | `model` | text | the model as an expression of the parameters |
+    /// | `form` | text | `constant`, `power law` or `normal form` |
+    /// | `exponent` | float | mean power of the first parameter that varies: -1 if doubling it halves the metric |
+    /// | `exponent low`, `exponent high` | float | interval of the power of a power law, missing without degrees of freedom |
     /// | `confidence level` | float, % | probability of the intervals |
-    /// | `r squared` | float | share of the variance of the logarithms that the law explains |
-    /// | `points` | unsigned | number of experiments to which the law was fitted |
-    /// | `predicted tasks` | float | next number of tasks, see [`next_tasks`](Self::next_tasks) |
-    /// | `predicted`, `predicted low`, `predicted high` | float | predicted metric, and its interval |
+    /// | `error` | float, % | relative error of scales that were left out of the fit; missing for two scales |
+    /// | `r squared` | float | share of the variance of the logarithms that the model explains |
+    /// | `points`, `degrees of freedom` | unsigned | experiments, and those minus the coefficients and powers |
+    /// | `predicted scale` | text | scale of the prediction, see [`next_scale`](Self::next_scale) |
+    /// | `predicted`, `predicted low`, `predicted high` | float | predicted metric, and its interval, missing without degrees of freedom |
     ///
     /// # Errors
-    /// Returns the errors of [`fit`](Self::fit), of which none occurs at present.
-    pub fn power_laws(&self, level: f64) -> Result<Table> {
-        let tasks = self.next_tasks();
-        let mut rows: Vec<Law<'_>> = Vec::new();
+    /// Returns the errors of [`fit`](Self::fit).
+    pub fn scaling_models(&self, level: f64, job: &Job) -> Result<Table> {
+        let next = self.next_scale();
+        let mut rows: Vec<Modelled<'_>> = Vec::new();
         for region in 1..=self.members.len() {
             for metric in &self.metrics {
-                if let Some(law) = self.fit(ObjectId(region as u32), &metric.name, level)? {
-                    let next = tasks.map(|tasks| law.predict(tasks));
-                    rows.push(Law {
-                        region,
-                        metric,
-                        law,
-                        next,
-                    });
-                }
+                let id = ObjectId(region as u32);
+                let Some(model) = self.fit(id, &metric.name, level, job)? else {
+                    continue;
+                };
+                let prediction = next.as_ref().map(|scale| model.predict(scale));
+                rows.push(Modelled {
+                    region,
+                    metric,
+                    model,
+                    next: prediction.transpose()?,
+                });
             }
         }
-        let floats = |name: &'static str, of: &dyn Fn(&Law<'_>) -> Option<f64>| {
+        let varies = |at: &usize| {
+            let first = self.scales.first().map(|scale| scale[*at]);
+            self.scales.iter().any(|scale| Some(scale[*at]) != first)
+        };
+        let first = (0..self.parameters.len()).find(varies).unwrap_or(0);
+        let floats = |name: &'static str, of: &dyn Fn(&Modelled<'_>) -> Option<f64>| {
             Column::floats(name, "", rows.iter().map(of))
         };
-        let level = rows.iter().map(|row| 100.0 * row.law.level);
+        let level = rows.iter().map(|row| 100.0 * row.model.level);
+        let errors = rows.iter().map(|row| Some(100.0 * row.model.error?));
+        let scale = next.as_ref().map(|next| {
+            let all = self.parameters.iter().zip(next);
+            let all: Vec<String> = all
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            all.join(", ")
+        });
+        let exponent = |row: &Modelled<'_>| row.model.exponent(first);
+        let interval = |row: &Modelled<'_>| row.model.exponent_interval(first);
         Ok(Table::new(
-            "power laws",
-            "Metrics of the tracked regions by the number of tasks.",
+            "scaling models",
+            "Metrics of the tracked regions as functions of the scale.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.region))
         .text("metric", rows.iter().map(|row| row.metric.name.as_str()))
         .text("unit", rows.iter().map(|row| row.metric.unit.as_str()))
-        .with(floats("coefficient", &|row| Some(row.law.coefficient)))
-        .with(floats("exponent", &|row| Some(row.law.exponent)))
-        .with(floats("exponent low", &|row| Some(row.law.interval?.0)))
-        .with(floats("exponent high", &|row| Some(row.law.interval?.1)))
+        .text("model", rows.iter().map(|row| row.model.to_string()))
+        .text("form", rows.iter().map(|row| row.model.form.name()))
+        .with(floats("exponent", &|row| Some(exponent(row))))
+        .with(floats("exponent low", &|row| Some(interval(row)?.0)))
+        .with(floats("exponent high", &|row| Some(interval(row)?.1)))
         .floats("confidence level", "%", level)
-        .with(floats("r squared", &|row| Some(row.law.r_squared)))
-        .unsigned("points", "", rows.iter().map(|row| row.law.points))
-        .with(floats("predicted tasks", &|_| tasks))
+        .floats("error", "%", errors)
+        .with(floats("r squared", &|row| Some(row.model.r_squared)))
+        .unsigned("points", "", rows.iter().map(|row| row.model.points))
+        .unsigned(
+            "degrees of freedom",
+            "",
+            rows.iter().map(|row| row.model.free),
+        )
+        .text("predicted scale", rows.iter().map(|_| scale.clone()))
         .with(floats("predicted", &|row| Some(row.next?.value)))
         .with(floats("predicted low", &|row| Some(row.next?.interval?.0)))
         .with(floats("predicted high", &|row| Some(row.next?.interval?.1))))

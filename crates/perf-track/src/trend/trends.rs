@@ -1,8 +1,10 @@
 //! [`Trends`]: every metric of every tracked region in every experiment.
 
-use super::{Measured, PowerLaw, Summary};
+use super::{Measured, Summary};
+use crate::scaling::{Measurements, ScalingModel, positive};
 use crate::tracking::{ObjectId, Tracking};
 use crate::{ClusterId, Error, Result};
+use perf_core::Job;
 
 /// Name and unit of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,8 +40,9 @@ pub struct Metric {
 /// assert_eq!(each, [8e9, 4e9, 2e9]);
 /// let all = trends.series_by_tasks(object, "instructions")?;
 /// assert!(all.iter().flatten().all(|one| one.mean == 32e9));
-/// let law = trends.fit(object, "instructions", 0.95)?.expect("three numbers of tasks");
-/// assert!((law.exponent + 1.0).abs() < 1e-9 && trends.next_tasks() == Some(32.0));
+/// let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("three numbers of tasks");
+/// assert!((model.exponent(0) + 1.0).abs() < 1e-9);
+/// assert_eq!(trends.next_scale(), Some(vec![32.0]));
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,6 +60,10 @@ pub struct Trends {
     pub(super) table: Vec<Option<Summary>>,
     /// `true` if the threads of a process share the iterations of loops.
     shares_loops: bool,
+    /// Names of the parameters of scaling models.
+    pub(super) parameters: Vec<String>,
+    /// Value of each parameter in each experiment.
+    pub(super) scales: Vec<Vec<f64>>,
 }
 
 impl Trends {
@@ -90,7 +97,12 @@ impl Trends {
             }
         }
         let experiments = tracking.experiments.iter();
+        let tasks = experiments
+            .clone()
+            .map(|of| vec![f64::from(of.tasks.max(1))]);
         Ok(Trends {
+            scales: tasks.collect(),
+            parameters: vec!["tasks".to_owned()],
             metrics,
             experiments: experiments
                 .map(|experiment| (experiment.name.clone(), experiment.tasks))
@@ -109,6 +121,47 @@ impl Trends {
     pub fn shares_loops(mut self, shares_loops: bool) -> Self {
         self.shares_loops = shares_loops;
         self
+    }
+
+    /// Names the number of tasks in models. Default `tasks`; such as `threads` if a process has several.
+    pub fn scale_name(mut self, name: impl Into<String>) -> Self {
+        if let Some(first) = self.parameters.first_mut() {
+            *first = name.into();
+        }
+        self
+    }
+
+    /// Adds a parameter of scaling models, with its value in each experiment, such as the problem size. The
+    /// number of tasks is always the first parameter; a parameter with one value has no effect.
+    ///
+    /// # Errors
+    /// Returns [`Error::Length`] if there is not one value for each experiment, and [`Error::Parameter`] for a
+    /// value that is not positive and finite.
+    pub fn parameter(mut self, name: impl Into<String>, values: &[f64]) -> Result<Self> {
+        if values.len() != self.experiments.len() {
+            return Err(Error::Length {
+                what: "values of a parameter",
+                expected: self.experiments.len(),
+                got: values.len(),
+            });
+        }
+        positive(values)?;
+        self.parameters.push(name.into());
+        for (scale, value) in self.scales.iter_mut().zip(values) {
+            scale.push(*value);
+        }
+        Ok(self)
+    }
+
+    /// Returns the names of the parameters of scaling models: the number of tasks, then the
+    /// [added](Self::parameter) ones.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// Returns the value of each parameter in each experiment.
+    pub fn scales(&self) -> &[Vec<f64>] {
+        &self.scales
     }
 
     /// Returns the metrics of all experiments, each with its unit in the first experiment that has it.
@@ -216,7 +269,7 @@ impl Trends {
         Ok(relative.collect())
     }
 
-    /// Fits a power law like [`fit`](Self::fit) to the sum of a metric over all bursts of a thread. Differs
+    /// Fits a model like [`fit`](Self::fit) to the sum of a metric over all bursts of a thread. Differs
     /// from `fit` only if threads [share](Self::shares_loops) loops.
     ///
     /// # Errors
@@ -226,44 +279,55 @@ impl Trends {
         object: ObjectId,
         metric: &str,
         level: f64,
-    ) -> Result<Option<PowerLaw>> {
+        job: &Job,
+    ) -> Result<Option<ScalingModel>> {
         let repeats = self.repeats(object)?;
-        let series = self
-            .series(object, metric)?
-            .into_iter()
-            .zip(&self.experiments);
-        let points = series
-            .zip(repeats)
-            .filter_map(|((summary, experiment), repeats)| {
-                Some((f64::from(experiment.1), summary?.mean * repeats))
-            });
-        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
+        self.model(object, metric, &repeats, (level, job))
     }
 
-    /// Fits the power law of the means of a metric over the number of tasks, with intervals at the
-    /// confidence `level`, such as 0.95. `None` if the region is seen with fewer than two different
-    /// numbers of tasks, a mean is not positive, or the level is not greater than 0 and less than 1.
+    /// Fits the scaling model of the means of a metric over the [parameters](Self::parameters), with
+    /// intervals at the confidence `level`, such as 0.95. `None` if the region is seen at fewer than two
+    /// different scales, or a mean is not positive.
     ///
     /// # Errors
-    /// Returns an error if the tracked region or metric does not exist.
-    pub fn fit(&self, object: ObjectId, metric: &str, level: f64) -> Result<Option<PowerLaw>> {
-        let series = self
-            .series(object, metric)?
-            .into_iter()
-            .zip(&self.experiments);
-        let points = series
-            .filter_map(|(summary, experiment)| Some((f64::from(experiment.1), summary?.mean)));
-        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
+    /// Returns an error if the tracked region or metric does not exist, and the errors of
+    /// [`ScalingModel::fit`].
+    pub fn fit(
+        &self,
+        object: ObjectId,
+        metric: &str,
+        level: f64,
+        job: &Job,
+    ) -> Result<Option<ScalingModel>> {
+        let once = vec![1.0; self.experiments.len()];
+        self.model(object, metric, &once, (level, job))
     }
 
-    /// Returns the number of tasks that continues the series: the last number times its ratio to
-    /// the previous number. `None` for a single experiment, or if the last two numbers are equal.
-    pub fn next_tasks(&self) -> Option<f64> {
-        let [.., before, last] = self.experiments.as_slice() else {
-            return None;
-        };
-        let (before, last) = (f64::from(before.1), f64::from(last.1));
-        let next = last * last / before;
-        (next.is_finite() && next > 0.0 && before != last).then_some(next)
+    fn model(
+        &self,
+        object: ObjectId,
+        metric: &str,
+        repeats: &[f64],
+        (level, job): (f64, &Job),
+    ) -> Result<Option<ScalingModel>> {
+        let mut data = Measurements::new(self.parameters.iter().cloned());
+        let series = self.series(object, metric)?;
+        for ((summary, scale), repeats) in series.into_iter().zip(&self.scales).zip(repeats) {
+            if let Some(summary) = summary {
+                data.push(scale, summary.mean * repeats)?;
+            }
+        }
+        ScalingModel::fit(&data, level, job)
+    }
+
+    /// Returns the scale for which models predict: that of the last experiment, with the first parameter that
+    /// varies doubled from its largest value. `None` if no parameter varies.
+    pub fn next_scale(&self) -> Option<Vec<f64>> {
+        let mut next = self.scales.last()?.clone();
+        let varies = |at: &usize| self.scales.iter().any(|scale| scale[*at] != next[*at]);
+        let first = (0..next.len()).find(varies)?;
+        let largest = self.scales.iter().map(|scale| scale[first]);
+        next[first] = 2.0 * largest.fold(0.0, f64::max);
+        Some(next)
     }
 }

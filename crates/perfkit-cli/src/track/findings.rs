@@ -1,12 +1,26 @@
 //! Output of `track` as text, second part: tracked regions and their trends.
 
-use super::{Report, ids, percent};
-use crate::failure::Outcome;
+use super::{LEVEL, Report, ids, percent};
+use crate::failure::{Outcome, input};
 use crate::table::{self, short};
-use perfkit::core::{Column, Table};
+use perfkit::core::{Column, Job, Table};
 use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
+
+/// Returns a scale as text: `32 tasks`, or `tasks = 32, size = 40` for several parameters.
+pub(crate) fn scale_text(parameters: &[String], scale: &[f64]) -> String {
+    match (parameters, scale) {
+        ([name], [value]) => format!("{value} {name}"),
+        _ => {
+            let all = parameters.iter().zip(scale);
+            let all: Vec<String> = all
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            all.join(", ")
+        }
+    }
+}
 
 /// Shortens call sites while they stay different: each keeps the smallest number of innermost callers
 /// that distinguishes it from all other call sites.
@@ -322,50 +336,56 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    pub(super) fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
+    /// Writes the scaling models of the reliable regions with their predictions.
+    pub(super) fn models(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let trends = &self.series.trends;
+        let Some(next) = trends.next_scale() else {
+            return Ok(());
+        };
         let mut rows = Vec::new();
         let listed = self.series.tracking.objects.iter().take(top);
         for object in listed.filter(|object| object.is_reliable) {
             for metric in self.metrics() {
-                let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
+                let model = trends.fit(object.id, metric, LEVEL, &Job::default());
+                let Some(model) = model.map_err(input)? else {
                     continue;
                 };
-                let next = self.series.trends.next_tasks();
-                let next = next.map(|tasks| law.predict(tasks));
-                let metrics = self.series.trends.metrics().iter();
-                let unit = metrics.clone().find(|of| of.name == metric);
-                let unit = unit.map_or("", |of| of.unit.as_str());
-                let name = match unit {
+                let prediction = model.predict(&next).map_err(input)?;
+                let unit = trends.metrics().iter().find(|of| of.name == metric);
+                let name = match unit.map_or("", |of| of.unit.as_str()) {
                     "" | "#" => format!("mean {metric}"),
                     unit => format!("mean {metric} [{unit}]"),
                 };
-                rows.push((object.id, name, law, next));
+                rows.push((object.id, name, model, prediction));
             }
         }
-        let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
+        if rows.is_empty() {
             return Ok(());
+        }
+        let place = scale_text(trends.parameters(), &next);
+        writeln!(out, "\nscaling models, and their values at {place}")?;
+        let range = |interval: Option<(f64, f64)>| match interval {
+            Some((low, high)) => format!("{} to {}", short(low), short(high)),
+            None => "no degree of freedom".to_owned(),
         };
-        let scale = self.scale();
-        writeln!(
-            out,
-            "\npower laws over {scale}, and their values at {next:.0} {scale}"
-        )?;
-        let range = |interval: Option<(f64, f64)>| {
-            interval.map(|(a, b)| format!("{} to {}", short(a), short(b)))
-        };
-        let values = rows.iter().map(|row| Some(short(row.3.as_ref()?.value)));
-        let intervals = rows.iter().map(|row| range(row.3.as_ref()?.interval));
-        let table = Table::new("laws", "Power laws over tasks.")
+        let values = rows.iter().map(|row| Some(short(row.3.value)));
+        let intervals = rows.iter().map(|row| range(row.3.interval));
+        let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
+        let table = Table::new("models", "Scaling models.")
             .unsigned("region", "", rows.iter().map(|row| row.0.0))
             .text("metric", rows.iter().map(|row| row.1.as_str()))
-            .floats("exponent", "", rows.iter().map(|row| row.2.exponent))
-            .text(
-                "95 % interval",
-                rows.iter().map(|row| range(row.2.interval)),
-            )
-            .text(format!("at {next:.0} {scale}"), values)
+            .text("model", rows.iter().map(|row| row.2.to_string()))
+            .floats("error", "%", errors)
+            .text(format!("at {place}"), values)
             .text("95 % interval", intervals);
-        Ok(table::print(out, &table, 60)?)
+        table::print(out, &table, 60)?;
+        if rows.iter().any(|row| row.2.error.is_some()) {
+            writeln!(
+                out,
+                "  error: of predictions for each scale from the others alone"
+            )?;
+        }
+        Ok(())
     }
 
     /// Returns the names of the metrics: duration and the axes of the space.
@@ -396,12 +416,13 @@ impl Report<'_> {
             let Some((work, _)) = &report.counters else {
                 continue;
             };
-            let law = series
+            let model = series
                 .trends
-                .fit_of_threads(object.id, work, 0.95)
-                .ok()
-                .flatten();
-            let Some(law) = law else { continue };
+                .fit_of_threads(object.id, work, LEVEL, &Job::default());
+            let Some(model) = model.map_err(input)? else {
+                continue;
+            };
+            let exponent = model.exponent(0);
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
             if std::mem::take(&mut is_first) {
@@ -414,8 +435,8 @@ impl Report<'_> {
                 object.id,
                 percent(object.share.last().copied().unwrap_or_default()),
                 report.name(last),
-                law.exponent,
-                match law.exponent {
+                exponent,
+                match exponent {
                     ..-0.9 => "so it is divided",
                     -0.9..-0.1 => "so a part of it is replicated",
                     _ => "so it is not divided",

@@ -1,19 +1,17 @@
 //! Output of `track` as JSON.
 
-use super::Report;
+use super::{LEVEL, Report};
 use crate::failure::{Failure, input};
 use crate::findings::{self, Found};
 use crate::phases::radius::Neighbourhood;
 use crate::phases::time_balance::MinDuration;
+use crate::progress::Bar;
 use perfkit::core::Table;
 use perfkit::track::cluster::EpsChoice;
 use perfkit::track::tracking::{Object, TrackedExperiment};
 use perfkit::track::{Amount, ClusterId, Dropped, Mode, TimeBalance};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Confidence level of the intervals of power laws.
-const LEVEL: f64 = 0.95;
 
 /// Recording of the series.
 #[derive(Serialize)]
@@ -80,8 +78,8 @@ struct Document<'a> {
     regions: &'a [Object],
     /// Metrics of each tracked region by experiment.
     trends: Table,
-    /// Power laws that fit the trends.
-    power_laws: Table,
+    /// Scaling models of the trends.
+    scaling_models: Table,
     /// Metric that measures the work in `time_changes`, usually instructions.
     work: Option<&'a str>,
     /// Factors by which the time changes between experiments.
@@ -141,7 +139,7 @@ impl Report<'_> {
             coverage: coverage.collect(),
             regions: &tracking.objects,
             trends: trends.table(),
-            power_laws: trends.power_laws(LEVEL).map_err(input)?,
+            scaling_models: trends.scaling_models(LEVEL, &Bar::job()).map_err(input)?,
             work: self.counters.as_ref().map(|(work, _)| work.as_str()),
             time_changes: changes.transpose().map_err(input)?,
             flags: trends.flag_table(&self.flags),

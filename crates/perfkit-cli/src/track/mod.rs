@@ -25,6 +25,9 @@ use perfkit::view::{Section, Theme};
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Confidence level of the intervals of scaling models.
+const LEVEL: f64 = 0.95;
+
 /// Clusters the CPU bursts of several recordings, and tracks the clusters from one to the next
 #[derive(Args, Clone, Debug)]
 pub struct Options {

@@ -35,7 +35,7 @@ impl Report<'_> {
             return Ok(());
         }
         self.changes(top, out)?;
-        self.laws(top, out)?;
+        self.models(top, out)?;
         self.worse(top, out)?;
         self.unstated(top, out)
     }

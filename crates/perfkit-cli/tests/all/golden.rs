@@ -493,7 +493,7 @@ fn track() {
     let objects = result["regions"].as_array().expect("there are some");
     for object in &objects[..3] {
         assert_eq!(object["members"].as_array().map(Vec::len), Some(3));
-        let mut laws = result["power_laws"]["rows"]
+        let mut laws = result["scaling_models"]["rows"]
             .as_array()
             .expect("a list")
             .iter();
