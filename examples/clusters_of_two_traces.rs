@@ -24,10 +24,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scaled = space.fit(&runs.iter().collect::<Vec<_>>(), &job)?;
     let dbscan = Dbscan::new(Dbscan::params().eps(0.04).min_points(4).check()?);
     let mut seen = Vec::new();
-    for ((name, bursts), points) in names.into_iter().zip(runs).zip(&scaled.frames) {
+    for ((name, bursts), points) in names.into_iter().zip(runs).zip(&scaled.experiments) {
         let labels = dbscan.cluster(points.points()?, &job)?;
-        let frame = points.frame(name, bursts, &labels)?;
-        seen.push(Observation::of(&frame, points.points()?, points.rows())?);
+        let experiment = points.experiment(name, bursts, &labels)?;
+        seen.push(Observation::of(
+            &experiment,
+            points.points()?,
+            points.rows(),
+        )?);
     }
 
     let tracking = Tracking::of(&seen, &Default::default(), &job)?;

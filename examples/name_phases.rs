@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .dimension(axis("work"))
         .check()?;
     let scaled = space.fit(&[&bursts], &job)?;
-    let points = scaled.frames[0].points()?;
+    let points = scaled.experiments[0].points()?;
     let choice = EpsSearch::new(EpsSearch::params().min_points(4).check()?).choose(points, &job)?;
     let (clusters, sensitivity) = (choice.clusters, choice.sensitivity);
     println!(
@@ -25,12 +25,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         choice.eps
     );
     let dbscan = Dbscan::new(Dbscan::params().eps(choice.eps).min_points(4).check()?);
-    let frame = scaled.frames[0].frame("jacobi-16", bursts, &dbscan.cluster(points, &job)?)?;
+    let experiment =
+        scaled.experiments[0].experiment("jacobi-16", bursts, &dbscan.cluster(points, &job)?)?;
 
     // Name a cluster by the pair of calls that most of its time lies between.
     let mut time: BTreeMap<u32, BTreeMap<String, i64>> = BTreeMap::new();
-    for (burst, cluster) in frame.bursts().rows().iter().zip(frame.labels().as_slice()) {
-        let call = |chain| frame.bursts().chain(chain).next().unwrap_or("start");
+    for (burst, cluster) in experiment
+        .bursts()
+        .rows()
+        .iter()
+        .zip(experiment.labels().as_slice())
+    {
+        let call = |chain| experiment.bursts().chain(chain).next().unwrap_or("start");
         let (before, after) = (
             burst.before.map_or("start", call),
             burst.after.map_or("end", call),

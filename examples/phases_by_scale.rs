@@ -30,11 +30,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     )?;
     let dbscan = Dbscan::new(Dbscan::params().eps(0.04).min_points(4).check()?);
     let (mut seen, mut measured) = (Vec::new(), Vec::new());
-    for ((name, bursts), points) in runs.into_iter().zip(&scaled.frames) {
+    for ((name, bursts), points) in runs.into_iter().zip(&scaled.experiments) {
         let labels = dbscan.cluster(points.points()?, &job)?;
-        let frame = points.frame(name, bursts, &labels)?;
-        seen.push(Observation::of(&frame, points.points()?, points.rows())?);
-        measured.push(Measured::of_frame(&frame)?);
+        let experiment = points.experiment(name, bursts, &labels)?;
+        seen.push(Observation::of(
+            &experiment,
+            points.points()?,
+            points.rows(),
+        )?);
+        measured.push(Measured::of_experiment(&experiment)?);
     }
 
     let tracking = Tracking::of(&seen, &Default::default(), &job)?;
@@ -42,12 +46,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for object in tracking
         .objects
         .iter()
-        .filter(|object| object.frames() == 3)
+        .filter(|object| object.experiments() == 3)
     {
-        if let Some(law) = trends.fit(object.id, "work", 0.95)? {
+        if let Some(model) = trends.fit(object.id, "work", 0.95, &job)? {
             println!(
                 "phase {}: work of a rank goes as ranks^{:.2}",
-                object.id.0, law.exponent
+                object.id.0,
+                model.exponent(0)
             );
         }
     }

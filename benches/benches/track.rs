@@ -7,13 +7,13 @@ use perfkit::track::tracking::{Mode, Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
 
 /// Experiment: coordinates, clusters, durations.
-type Frame = (Vec<f64>, Vec<ClusterId>, Vec<f64>);
+type Experiment = (Vec<f64>, Vec<ClusterId>, Vec<f64>);
 
 /// Returns clusters on a grid that move a little from experiment to experiment.
-fn series(frames: u64, clusters: u32, bursts: u32) -> Vec<Frame> {
+fn series(experiments: u64, clusters: u32, bursts: u32) -> Vec<Experiment> {
     let side = f64::from(clusters).sqrt().ceil();
-    let frame = |frame: u64| {
-        let mut random = Xorshift::new(frame + 1);
+    let experiment = |experiment: u64| {
+        let mut random = Xorshift::new(experiment + 1);
         let mut unit = || random.below(1 << 24) as f64 / f64::from(1 << 24);
         let (mut points, mut labels, mut time) = (Vec::new(), Vec::new(), Vec::new());
         for cluster in 0..clusters {
@@ -22,7 +22,7 @@ fn series(frames: u64, clusters: u32, bursts: u32) -> Vec<Frame> {
                 (f64::from(cluster) / side).floor(),
             );
             for _ in 0..bursts {
-                let drift = 0.05 * frame as f64;
+                let drift = 0.05 * experiment as f64;
                 points.extend([x + drift + 0.4 * unit(), y - drift + 0.4 * unit()]);
                 labels.push(ClusterId(cluster + 1));
                 time.push(1e6 * (1.0 + f64::from(cluster)) * (0.9 + 0.2 * unit()));
@@ -30,12 +30,12 @@ fn series(frames: u64, clusters: u32, bursts: u32) -> Vec<Frame> {
         }
         (points, labels, time)
     };
-    (0..frames).map(frame).collect()
+    (0..experiments).map(experiment).collect()
 }
 
-fn track(frames: &[Frame], mode: Mode) -> usize {
+fn track(experiments: &[Experiment], mode: Mode) -> usize {
     let params = Tracking::params().mode(mode).check().expect("defaults");
-    let seen = frames.iter().map(|(points, labels, time)| {
+    let seen = experiments.iter().map(|(points, labels, time)| {
         let points = Points::new(points, 2).expect("points");
         Observation::new("", 16, points, labels, time).expect("one each")
     });
@@ -45,15 +45,20 @@ fn track(frames: &[Frame], mode: Mode) -> usize {
 }
 
 fn bench(criterion: &mut Criterion) {
-    for (name, frames, clusters, bursts) in [
-        ("3 frames of 20 clusters, 100k bursts each", 3, 20, 5_000),
-        ("20 frames of 30 clusters, 3k bursts each", 20, 30, 100),
-        ("4 frames of 400 clusters, 8k bursts each", 4, 400, 20),
+    for (name, experiments, clusters, bursts) in [
+        (
+            "3 experiments of 20 clusters, 100k bursts each",
+            3,
+            20,
+            5_000,
+        ),
+        ("20 experiments of 30 clusters, 3k bursts each", 20, 30, 100),
+        ("4 experiments of 400 clusters, 8k bursts each", 4, 400, 20),
     ] {
-        let frames = series(frames, clusters, bursts);
+        let experiments = series(experiments, clusters, bursts);
         for (mode, of) in [("optimal", Mode::Optimal), ("published", Mode::Published)] {
             criterion.bench_function(&format!("track {mode}: {name}"), |bencher| {
-                bencher.iter(|| track(&frames, of));
+                bencher.iter(|| track(&experiments, of));
             });
         }
     }

@@ -1,6 +1,6 @@
 //! Growth of costs with size: points, a fitted power law, and projections to larger sizes.
 
-use perfkit::track::trend;
+use perfkit::track::scaling::{Measurements, ScalingModel};
 
 /// Size with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,15 +37,20 @@ impl PowerLaw {
     /// ```
     pub fn fit(points: &[Point]) -> Option<Self> {
         let line: Vec<(f64, f64)> = points.iter().map(|it| (it.size, it.cost)).collect();
-        let law = trend::PowerLaw::fit(&line, 0.95)?;
+        let mut data = Measurements::new(["size"]);
+        for (size, cost) in &line {
+            data.push(&[*size], *cost).ok()?;
+        }
+        let law = ScalingModel::power_law(&data, 0.95).ok()??;
         let [.., (x1, y1), (x2, y2)] = line[..] else {
             return None;
         };
-        let far = |&(x, y): &(f64, f64)| (y / law.predict(x).value).ln().abs();
+        let (slope, factor) = (law.exponent(0), law.terms.first()?.coefficient);
+        let far = |&(x, y): &(f64, f64)| (y / (factor * x.powf(slope))).ln().abs();
         let residual = line.iter().map(far).fold(0.0, f64::max).exp_m1();
         Some(PowerLaw {
-            slope: law.exponent,
-            factor: law.coefficient,
+            slope,
+            factor,
             residual,
             end: (y2 / y1).ln() / (x2 / x1).ln(),
         })

@@ -123,13 +123,13 @@ fn clustered() -> (Vec<f64>, Vec<ClusterId>) {
 #[bench::three(args = (), setup = clustered, config = at_most(595_916_939))]
 fn tracking((values, labels): (Vec<f64>, Vec<ClusterId>)) -> Tracking {
     let times = vec![1.0; labels.len()];
-    let frame = |name: &str| {
+    let experiment = |name: &str| {
         let points = Points::new(&values, 2).expect("finite");
         Observation::new(name, 16, points, &labels, &times).expect("of one length")
     };
-    let frames = [frame("a"), frame("b"), frame("c")];
+    let experiments = [experiment("a"), experiment("b"), experiment("c")];
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&frames, &params, &Job::default());
+    let tracking = Tracking::of(&experiments, &params, &Job::default());
     black_box(tracking.expect("not cancelled"))
 }
 

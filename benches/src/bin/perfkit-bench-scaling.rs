@@ -23,7 +23,7 @@ const USAGE: &str = "usage: perfkit-bench-scaling --machine TEXT --date DATE --d
        perfkit-bench-scaling one profile|fold LOCATIONS EVENTS
        perfkit-bench-scaling one correlate POINTS VIEWS
        perfkit-bench-scaling one dbscan POINTS
-       perfkit-bench-scaling one track FRAMES CLUSTERS BURSTS";
+       perfkit-bench-scaling one track EXPERIMENTS CLUSTERS BURSTS";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -54,7 +54,7 @@ fn one(what: &str, numbers: &[String]) -> Outcome<String> {
         ("fold", [locations, events]) => fold(u32::try_from(*locations)?, *events),
         ("correlate", [points, views]) => correlate(*points, *views),
         ("dbscan", [points]) => dbscan(*points),
-        ("track", [frames, clusters, bursts]) => track(*frames, *clusters, *bursts),
+        ("track", [experiments, clusters, bursts]) => track(*experiments, *clusters, *bursts),
         _ => Err("no such analysis".into()),
     }
 }
@@ -151,13 +151,13 @@ fn dbscan(points: usize) -> Outcome<String> {
 }
 
 /// Tracks clusters on a grid that move a little from experiment to experiment.
-fn track(frames: usize, clusters: usize, bursts: usize) -> Outcome<String> {
+fn track(experiments: usize, clusters: usize, bursts: usize) -> Outcome<String> {
     let side = (clusters as f64).sqrt().ceil();
     let mut random = perf_testdata::xorshift::Xorshift::new(1);
     let mut series = Vec::new();
-    for frame in 0..frames {
+    for experiment in 0..experiments {
         let (mut points, mut labels, mut time) = (Vec::new(), Vec::new(), Vec::new());
-        let drift = 0.01 * frame as f64;
+        let drift = 0.01 * experiment as f64;
         for cluster in 0..clusters {
             let (x, y) = (cluster as f64 % side, (cluster as f64 / side).floor());
             for _ in 0..bursts {

@@ -9,7 +9,7 @@ use perfkit::formats::{OpenOptions, open};
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::tracking::{Observation, Tracking, regroup_by_position};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Extract, Frame, Labels, Scale, ScaledFrame,
+    Align, Bursts, ClusterId, Dimension, Experiment, Extract, Labels, Scale, ScaledExperiment,
 };
 use perfkit_benches::Meter;
 use std::process::ExitCode;
@@ -41,25 +41,29 @@ fn run(meter: &Meter) -> Outcome<String> {
     let scaled = scale
         .check()?
         .fit(&all.iter().collect::<Vec<_>>(), &Job::default())?;
-    let mut frames = Vec::new();
-    for ((file, bursts), scaled) in files.iter().zip(all).zip(&scaled.frames) {
-        frames.push(frame(file, bursts, scaled, eps)?);
+    let mut experiments = Vec::new();
+    for ((file, bursts), scaled) in files.iter().zip(all).zip(&scaled.experiments) {
+        experiments.push(experiment(file, bursts, scaled, eps)?);
     }
     let (align, job) = (Align::default(), Job::default());
     let mut seen = Vec::new();
-    for (frame, scaled) in frames.iter().zip(&scaled.frames) {
-        let one = Observation::of(frame, scaled.points()?, scaled.rows())?;
-        seen.push(one.align(frame.bursts(), scaled.rows(), &align, &job)?);
+    for (experiment, scaled) in experiments.iter().zip(&scaled.experiments) {
+        let one = Observation::of(experiment, scaled.points()?, scaled.rows())?;
+        seen.push(one.align(experiment.bursts(), scaled.rows(), &align, &job)?);
     }
     let parts = regroup_by_position(&seen)?;
     let split = seen.into_iter().zip(&parts);
     let split = split.map(|(one, parts)| one.with_labels(&parts.labels));
     let split = split.collect::<Result<Vec<_>, _>>()?;
     let tracking = Tracking::of(&split, &Default::default(), &job)?;
-    let clusters: usize = tracking.frames.iter().map(|frame| frame.clusters).sum();
+    let clusters: usize = tracking
+        .experiments
+        .iter()
+        .map(|experiment| experiment.clusters)
+        .sum();
     Ok(format!(
-        "frames={} clusters={clusters} objects={} {}",
-        tracking.frames.len(),
+        "experiments={} clusters={clusters} objects={} {}",
+        tracking.experiments.len(),
         tracking.objects.len(),
         meter.costs()
     ))
@@ -76,11 +80,16 @@ fn bursts(file: &str) -> Outcome<Bursts> {
 }
 
 /// Returns the clusters of bursts, numbered by time.
-fn frame(name: &str, mut bursts: Bursts, scaled: &ScaledFrame, eps: f64) -> Outcome<Frame> {
+fn experiment(
+    name: &str,
+    mut bursts: Bursts,
+    scaled: &ScaledExperiment,
+    eps: f64,
+) -> Outcome<Experiment> {
     scaled.mark_left_out(&mut bursts)?;
     let dbscan = Dbscan::new(Dbscan::params().eps(eps).min_points(4).check()?);
     let labels = dbscan.cluster(scaled.points()?, &Job::default())?;
     let all = scaled.spread(labels.as_slice(), &bursts, ClusterId::NOISE)?;
     let labels = Labels::new(all).by_weight(&bursts.durations())?;
-    Ok(Frame::new(name.to_owned(), bursts, labels)?)
+    Ok(Experiment::new(name.to_owned(), bursts, labels)?)
 }

@@ -113,9 +113,9 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
             scale = scale.dimension(Dimension::new(metric.clone()).log(true));
         }
         let scaled = scale.check()?.fit(&[&bursts], &Job::default())?;
-        let frame = scaled.frames.first().ok_or("one frame")?;
-        let labels = Dbscan::new(asked.dbscan.clone()).cluster(frame.points()?, &job)?;
-        let durations = durations(&bursts, frame.rows());
+        let experiment = scaled.experiments.first().ok_or("one experiment")?;
+        let labels = Dbscan::new(asked.dbscan.clone()).cluster(experiment.points()?, &job)?;
+        let durations = durations(&bursts, experiment.rows());
         let labels = labels.by_weight(&durations)?;
         return text(&sums(&labels, &durations, labels.clusters()));
     }

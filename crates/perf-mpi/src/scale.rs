@@ -1,7 +1,7 @@
 //! [`fit`]: a common space for bursts that are distributed over ranks.
 
 use crate::{Error, Ranks, Result};
-use perf_track::{Bursts, FrameAxis, Points, Transform, TransformAxis};
+use perf_track::{Bursts, ExperimentAxis, Points, Transform, TransformAxis};
 
 /// Axis of the space: a metric of the bursts.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +132,7 @@ pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Resu
             unit: unit(&axis.metric),
             log: axis.log,
             factor: axis.factor,
-            frames: vec![FrameAxis {
+            experiments: vec![ExperimentAxis {
                 shift: 0.0,
                 overlap: 1.0,
                 overlap_unshifted: 1.0,

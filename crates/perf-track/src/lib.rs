@@ -3,7 +3,7 @@
 //! A parallel program computes in bursts between its communication calls. Bursts that execute the
 //! same code have similar metrics and form clusters in a space of metrics; a cluster corresponds to
 //! a phase of the program. With more tasks, another input, or later in the run, the same phases lie
-//! elsewhere in the space. Each such experiment, or each time window of an experiment, is a [`Frame`].
+//! elsewhere in the space. Each such experiment, or each time window of an experiment, is a [`Experiment`].
 //! Tracking decides which clusters of the experiments are the same phase, called a tracked region
 //! ([`tracking::Object`]), and how each region changed.
 //!
@@ -11,7 +11,7 @@
 //! use perf_core::{Job, Nanos};
 //! use perf_track::cluster::{Clusterer, Dbscan};
 //! use perf_track::tracking::{Observation, Tracking};
-//! use perf_track::{Burst, Bursts, Dimension, Frame, Scale, Thread};
+//! use perf_track::{Burst, Bursts, Dimension, Experiment, Scale, Thread};
 //!
 //! // Each task alternates a long and a short step; more tasks share the work.
 //! let job = Job::default();
@@ -36,13 +36,13 @@
 //! let scaled = scale.fit(&[&all[0], &all[1]], &Job::default())?;
 //! let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
 //! let mut seen = Vec::new();
-//! for (bursts, scaled) in all.iter().zip(&scaled.frames) {
+//! for (bursts, scaled) in all.iter().zip(&scaled.experiments) {
 //!     let labels = dbscan.cluster(scaled.points()?, &job)?;
 //!     // Cluster 1 takes the most time.
 //!     let labels = labels.by_weight(&bursts.durations())?;
 //!     assert_eq!(labels.clusters(), 2);
-//!     let frame = Frame::new("", bursts.clone(), labels)?;
-//!     seen.push(Observation::of(&frame, scaled.points()?, scaled.rows())?);
+//!     let experiment = Experiment::new("", bursts.clone(), labels)?;
+//!     seen.push(Observation::of(&experiment, scaled.points()?, scaled.rows())?);
 //! }
 //! let tracking = Tracking::of(&seen, &Default::default(), &job)?;
 //! assert_eq!(tracking.objects.len(), 2);
@@ -61,7 +61,7 @@
 //! mean of the scores of its clusters weighted by time. The evidence that two clusters of different
 //! experiments are the same is the weighted mean of votes of [`tracking::Evaluator`]s, and tracked
 //! regions are the assignment of largest sum over all experiments. The trend of a tracked region is
-//! a power law in the number of tasks, `x = a p^b`. Time `T`, instructions `I` and frequency `f`
+//! a [scaling model](scaling), a sum of terms `c p^i log2(p)^j` in the number of tasks `p`. Time `T`, instructions `I` and frequency `f`
 //! satisfy `ln T = ln I - ln IPC - ln f` exactly.
 //!
 //! # Overview
@@ -74,6 +74,7 @@
 //! | Do all ranks execute the same phase at the same time? | [`Sequences`], [`Align`], [`SpmdScore`] |
 //! | Which clusters of different experiments are the same phase? | [`tracking`] |
 //! | How does each phase change, and what is the prediction? | [`trend`] |
+//! | How does a metric depend on tasks, threads and problem size? | [`scaling`] |
 //! | Which method is used, the published one or the optimal one? | [`Mode`] |
 //!
 //! # Cost
@@ -93,7 +94,7 @@
 //! * A burst without one of the requested metrics is not clustered. If a recording multiplexes
 //!   counters, most bursts are dropped: check [`Dropped`] before interpreting clusters.
 //! * Counters and durations span orders of magnitude: take their logarithm ([`Dimension::log`]).
-//!   Bursts without a finite logarithm are no points ([`ScaledFrame::left_out`]).
+//!   Bursts without a finite logarithm are no points ([`ScaledExperiment::left_out`]).
 //! * A radius is valid for one space only. Experiments in a [`ScaleMode::Joint`] space share a
 //!   radius; experiments that are scaled separately do not.
 //! * Small experiments have few bursts in each phase: a cluster on 16 tasks may be noise on 2. A
@@ -117,11 +118,12 @@ mod balance;
 mod bursts;
 pub mod cluster;
 mod error;
-mod frame;
+mod experiment;
 mod labels;
 mod mode;
 mod points;
 mod scale;
+pub mod scaling;
 #[cfg(feature = "serde")]
 mod serialize;
 mod spmd;
@@ -134,13 +136,13 @@ pub use bursts::{
     ExtractParams, Formula, Kind, Position, Thread, Unfiltered, ZeroDivision, drop_small_clusters,
 };
 pub use error::{Error, Result};
-pub use frame::Frame;
+pub use experiment::Experiment;
 pub use labels::{ClusterId, Labels};
 pub use mode::Mode;
 pub use points::Points;
 pub use scale::{
-    Dimension, FrameAxis, Scale, ScaleMode, ScaleParams, Scaled, ScaledFrame, Shift, Transform,
-    TransformAxis,
+    Dimension, ExperimentAxis, Scale, ScaleMode, ScaleParams, Scaled, ScaledExperiment, Shift,
+    Transform, TransformAxis,
 };
 pub use spmd::{
     Align, AlignMethod, AlignParams, Alignment, ClusterScore, Sequences, SpmdScore, SpmdScorer,

@@ -59,7 +59,7 @@ impl Mode {
     pub fn scale(self, params: ScaleParams) -> ScaleParams {
         params.mode(match self {
             Mode::Optimal => ScaleMode::Joint,
-            Mode::Published => ScaleMode::PerFrame,
+            Mode::Published => ScaleMode::PerExperiment,
         })
     }
 

@@ -2,13 +2,13 @@
 perfkit.view("track", (section, data) => {
   const { element, percent, count, writer, scale, factors, chart } = perfkit;
   const find = (name) => section.querySelector(name);
-  const cloud = find(".cloud"), trend = find(".trend"), many = find(".frames"), status = find(".status");
+  const cloud = find(".cloud"), trend = find(".trend"), many = find(".experiments"), status = find(".status");
   const slider = find(".at"), play = find(".play"), acrossBox = find(".x"), upBox = find(".y");
   const metricBox = find(".metric"), kindBox = find(".kind"), relative = find(".relative");
   // A unit of more than three letters stands once, with the name.
   const beside = (unit) => (unit === "#" ? "" : unit.length > 3 && unit !== "bytes" ? "" : unit === "bytes" ? "B" : unit);
   const withUnit = (name, unit) => name + (unit.length > 3 && unit !== "bytes" ? ` [${unit}]` : "");
-  const frames = data.frames, last = frames.length - 1;
+  const experiments = data.experiments, last = experiments.length - 1;
   const objects = new Map(data.objects.map((object) => [object.id, object]));
   const asked = perfkit.linked(section.id);
   const number = (name, most, otherwise) => {
@@ -18,7 +18,7 @@ perfkit.view("track", (section, data) => {
   const state = {
     x: Math.round(number("x", data.axes.length - 1, 0)),
     y: Math.round(number("y", data.axes.length - 1, Math.min(1, data.axes.length - 1))),
-    at: number("frame", last, 0),
+    at: number("experiment", last, 0),
     metric: Math.round(number("metric", data.metrics.length - 1, 0)),
     // The region with the most time is selected at first. Others are only dimmed after a choice.
     object: objects.has(Number(asked.get("object"))) ? Number(asked.get("object")) : data.objects.length ? data.objects[0].id : null,
@@ -31,11 +31,11 @@ perfkit.view("track", (section, data) => {
     for (let at = 0; at < out.length; at++) out[at] = bytes[2 * at] | (bytes[2 * at + 1] << 8);
     return out;
   };
-  const clouds = frames.map((frame) => {
-    const of = words(frame.objects), counts = frame.counts ? words(frame.counts) : null;
+  const clouds = experiments.map((experiment) => {
+    const of = words(experiment.objects), counts = experiment.counts ? words(experiment.counts) : null;
     // What is in none lies below.
     const order = Uint32Array.from(of.keys()).sort((a, b) => (of[a] ? 1 : 0) - (of[b] ? 1 : 0) || of[a] - of[b] || a - b);
-    return { places: frame.places.map(words), objects: of, counts, order };
+    return { places: experiment.places.map(words), objects: of, counts, order };
   });
   const size = (cells, at) => (cells.counts ? Math.exp(cells.counts[at] / 1000) : 1);
   const grey = () => {
@@ -48,14 +48,14 @@ perfkit.view("track", (section, data) => {
     const [low, high] = data.ranges[axis];
     return (coordinate - low) / (high - low);
   };
-  const value = (axis, frame, share) => {
-    const { frames: shifts, log } = data.axes[axis], [low, high] = data.ranges[axis];
-    const y = shifts[frame][0] + shifts[frame][1] * (low + share * (high - low));
+  const value = (axis, experiment, share) => {
+    const { experiments: shifts, log } = data.axes[axis], [low, high] = data.ranges[axis];
+    const y = shifts[experiment][0] + shifts[experiment][1] * (low + share * (high - low));
     return log ? Math.exp(y) : y;
   };
-  // Ticks of an axis in a frame: round values, where they lie.
-  const ticks = (axis, frame, most) => {
-    const { log } = data.axes[axis], unit = beside(data.axes[axis].unit), [low, high] = [value(axis, frame, 0), value(axis, frame, 1)];
+  // Ticks of an axis in an experiment: round values, where they lie.
+  const ticks = (axis, experiment, most) => {
+    const { log } = data.axes[axis], unit = beside(data.axes[axis].unit), [low, high] = [value(axis, experiment, 0), value(axis, experiment, 1)];
     const write = writer(unit);
     if (!(high > low)) return [[place(axis, 0), write(low)]];
     if (log && low > 0 && high > 3 * low)
@@ -67,8 +67,8 @@ perfkit.view("track", (section, data) => {
   const isDimmed = (id) => state.isolated && state.object !== null && state.object !== id;
   const single = () => state.x === state.y;
 
-  const points = (context, frame, [left, top, width, height], alpha) => {
-    const cells = clouds[frame], xs = cells.places[state.x], ys = cells.places[state.y];
+  const points = (context, experiment, [left, top, width, height], alpha) => {
+    const cells = clouds[experiment], xs = cells.places[state.x], ys = cells.places[state.y];
     let current = -1;
     for (const at of cells.order) {
       const id = cells.objects[at];
@@ -130,10 +130,10 @@ perfkit.view("track", (section, data) => {
   };
 
   const LEFT = 66, ABOVE = 44, BELOW = 42;
-  const around = (frame, most) => ({
-    x: ticks(state.x, frame, most), y: single() ? [] : ticks(state.y, frame, most),
+  const around = (experiment, most) => ({
+    x: ticks(state.x, experiment, most), y: single() ? [] : ticks(state.y, experiment, most),
     xName: axisName(state.x), yName: single() ? "" : axisName(state.y),
-    title: frames[frame].name + (frames[frame].tasks ? ", " + count(frames[frame].tasks) + " tasks" : ""),
+    title: experiments[experiment].name + (experiments[experiment].tasks ? ", " + count(experiments[experiment].tasks) + " tasks" : ""),
   });
   let box = null;
   // Both charts of the stage have the same height, so that they share a baseline.
@@ -155,7 +155,7 @@ perfkit.view("track", (section, data) => {
       context.arc(state.near[0], state.near[1], 7, 0, 7);
       context.stroke();
     }
-    section.dataset.frame = state.at;
+    section.dataset.experiment = state.at;
     return columns.length > 1 ? Math.floor(parseFloat(columns[1])) : width;
   };
 
@@ -178,21 +178,21 @@ perfkit.view("track", (section, data) => {
     const log = most > 20 * least && means.every((value) => value > 0);
     const low = log ? least / 1.2 : Math.min(...all) - 0.04 * (most - Math.min(...all)), high = log ? most * 1.2 : most + 0.04 * (most - low);
     const by = relative && relative.checked, up = scale(low, high, by ? "" : beside(metric.unit), Math.max(3, Math.round(inside[3] / 50)), log);
-    const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks), alone = frames.length === 1;
+    const scaling = experiments.some((experiment) => experiment.tasks !== experiments[0].tasks), alone = experiments.length === 1;
     chart(context, inside, {
-      x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : alone ? frame.name : String(at + 1)]), y: up.ticks,
+      x: experiments.map((experiment, at) => [(at + 0.5) / experiments.length, scaling ? count(experiment.tasks) : alone ? experiment.name : String(at + 1)]), y: up.ticks,
       xName: scaling ? "tasks of each experiment" : alone ? "" : "experiments in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", relative to the first experiment" : ""),
       yName: boxes ? "quartiles, whiskers, extremes" : "mean and standard deviation",
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
-    const room = inside[2] / frames.length, step = Math.min(14, (0.8 * room) / Math.max(1, shown.length));
+    const room = inside[2] / experiments.length, step = Math.min(14, (0.8 * room) / Math.max(1, shown.length));
     shown.forEach(([object, series], at) => {
       context.globalAlpha = isDimmed(object.id) ? 0.2 : 1;
       context.strokeStyle = context.fillStyle = object.colour;
       let before = null;
-      series.forEach((s, frame) => {
+      series.forEach((s, experiment) => {
         if (!s) return;
-        const x = inside[0] + (frame + 0.5) * room + (at - (shown.length - 1) / 2) * step;
+        const x = inside[0] + (experiment + 0.5) * room + (at - (shown.length - 1) / 2) * step;
         const line = (x1, y1, x2, y2, wide) => {
           context.lineWidth = wide;
           context.beginPath();
@@ -228,14 +228,14 @@ perfkit.view("track", (section, data) => {
 
   const paintMany = () => {
     if (!many) return;
-    const width = Math.max(260, section.clientWidth), across = Math.max(1, Math.min(frames.length, Math.floor(width / 270)));
-    const pitch = width / across, side = pitch - LEFT - 16, high = Math.min(side, 230), rows = Math.ceil(frames.length / across);
+    const width = Math.max(260, section.clientWidth), across = Math.max(1, Math.min(experiments.length, Math.floor(width / 270)));
+    const pitch = width / across, side = pitch - LEFT - 16, high = Math.min(side, 230), rows = Math.ceil(experiments.length / across);
     const [context] = perfkit.fit(many, width, rows * (high + ABOVE + BELOW));
-    frames.forEach((_, frame) => {
-      const inside = [(frame % across) * pitch + LEFT, Math.floor(frame / across) * (high + ABOVE + BELOW) + ABOVE, side, high];
-      chart(context, inside, around(frame, 4));
-      points(context, frame, inside, 1);
-      badges(context, frame, inside, false);
+    experiments.forEach((_, experiment) => {
+      const inside = [(experiment % across) * pitch + LEFT, Math.floor(experiment / across) * (high + ABOVE + BELOW) + ABOVE, side, high];
+      chart(context, inside, around(experiment, 4));
+      points(context, experiment, inside, 1);
+      badges(context, experiment, inside, false);
     });
   };
 
@@ -243,7 +243,7 @@ perfkit.view("track", (section, data) => {
   const share = () => {
     clearTimeout(pending);
     pending = setTimeout(() => perfkit.link(section.id, {
-      x: state.x, y: state.y, frame: Math.round(state.at), metric: state.metric, ...(state.object === null || !state.isolated ? {} : { object: state.object }),
+      x: state.x, y: state.y, experiment: Math.round(state.at), metric: state.metric, ...(state.object === null || !state.isolated ? {} : { object: state.object }),
     }), 250);
   };
   const paint = (only) => {
@@ -263,28 +263,28 @@ perfkit.view("track", (section, data) => {
   // What every evaluator says of a link.
   const said = (link) => {
     const votes = link.votes.map(([who, found]) => who + " " + found.toFixed(2)).join(", ");
-    return `${link.from[1]} of ${frames[link.from[0]].name} ${link.kind} ${link.to[1]} of ${frames[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
+    return `${link.from[1]} of ${experiments[link.from[0]].name} ${link.kind} ${link.to[1]} of ${experiments[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
   };
-  const tell = (object, frame) => {
+  const tell = (object, experiment) => {
     if (!object) {
-      const { name, points: all, noise } = frames[frame];
+      const { name, points: all, noise } = experiments[experiment];
       status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.objects.length} ${data.noun}s.`;
       return;
     }
-    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
-    const into = object.links.filter((link) => link.to[0] === frame), from = object.links.filter((link) => link.from[0] === frame);
+    const part = object.share[experiment] ? `, ${percent(object.share[experiment])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
+    const into = object.links.filter((link) => link.to[0] === experiment), from = object.links.filter((link) => link.from[0] === experiment);
     const links = (into.length ? into : from).map(said).join(". ");
-    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${frames[frame].name}${part}. ${links}`;
+    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${experiments[experiment].name}${part}. ${links}`;
   };
 
   // The cell next to a place, if one is near.
   const near = (x, y) => {
-    const frame = Math.round(state.at), cells = clouds[frame], xs = cells.places[state.x], ys = cells.places[state.y];
+    const experiment = Math.round(state.at), cells = clouds[experiment], xs = cells.places[state.x], ys = cells.places[state.y];
     let best = null, least = 12 * 12;
     for (let at = 0; at < cells.objects.length; at++) {
       const px = box[0] + (xs[at] / 65535) * box[2], py = single() ? box[1] + box[3] / 2 : box[1] + box[3] - (ys[at] / 65535) * box[3];
       const far = (px - x) ** 2 + (py - y) ** 2 - (cells.objects[at] ? 0.01 : 0);
-      if (far < least) [best, least] = [{ at, px, py, frame }, far];
+      if (far < least) [best, least] = [{ at, px, py, experiment }, far];
     }
     return best;
   };
@@ -294,10 +294,10 @@ perfkit.view("track", (section, data) => {
     state.near = found && [found.px, found.py];
     paintCloud();
     if (!found) return tell(objects.get(state.object), Math.round(state.at));
-    const cells = clouds[found.frame], object = objects.get(cells.objects[found.at]), bursts = Math.round(size(cells, found.at));
-    tell(object, found.frame);
+    const cells = clouds[found.experiment], object = objects.get(cells.objects[found.at]), bursts = Math.round(size(cells, found.at));
+    tell(object, found.experiment);
     const values = [...new Set([state.x, state.y])].map((axis) =>
-      `${data.axes[axis].name} ${writer(beside(data.axes[axis].unit))(value(axis, found.frame, cells.places[axis][found.at] / 65535))}`);
+      `${data.axes[axis].name} ${writer(beside(data.axes[axis].unit))(value(axis, found.experiment, cells.places[axis][found.at] / 65535))}`);
     const what = object ? "" : `in no ${data.noun}: `;
     status.textContent = `${what}${bursts === 1 ? "a burst" : count(bursts) + " bursts"} of ${values.join(", ")}. ${object ? status.textContent : ""}`;
   };
@@ -305,7 +305,7 @@ perfkit.view("track", (section, data) => {
   cloud.addEventListener("pointerleave", () => { state.near = null; paintCloud(); });
   cloud.addEventListener("click", (event) => {
     const bounds = cloud.getBoundingClientRect(), found = near(event.clientX - bounds.left, event.clientY - bounds.top);
-    const id = found ? clouds[found.frame].objects[found.at] : 0;
+    const id = found ? clouds[found.experiment].objects[found.at] : 0;
     choose(objects.has(id) && !(state.isolated && id === state.object) ? id : null);
   });
   const choose = (id) => {
@@ -374,7 +374,7 @@ perfkit.view("track", (section, data) => {
         begin = begin === null ? now : begin;
         const at = from + (now - begin) / 1500;
         if (at >= last) { state.at = last; return stop(); }
-        // It rests at each frame for half of the time.
+        // It rests at each experiment for half of the time.
         const part = Math.max(0, (at % 1) * 2 - 1);
         go(Math.floor(at) + (calm ? 0 : part));
         playing = requestAnimationFrame(move);
@@ -386,8 +386,8 @@ perfkit.view("track", (section, data) => {
   // Matrices: the votes of a pair of clusters where one points at its cell.
   if (data.pairs.length) {
     const pairBox = find(".pair"), byBox = find(".by"), votes = find(".votes"), matrix = find(".matrix");
-    data.pairs.forEach((pair, at) => pairBox.append(element("option", { value: at }, `${frames[pair.from].name} to ${frames[pair.to].name}`)));
-    const of = (frame, cluster) => data.objects.find((object) => (object.members[frame] || []).includes(cluster));
+    data.pairs.forEach((pair, at) => pairBox.append(element("option", { value: at }, `${experiments[pair.from].name} to ${experiments[pair.to].name}`)));
+    const of = (experiment, cluster) => data.objects.find((object) => (object.members[experiment] || []).includes(cluster));
     const fill = () => {
       const pair = data.pairs[Number(pairBox.value)], kept = byBox.value;
       byBox.replaceChildren(...pair.matrices.map(([name]) => element("option", { value: name }, name)));
@@ -397,10 +397,10 @@ perfkit.view("track", (section, data) => {
         const all = pair.matrices.map(([name, values]) => [name, values[row][column]]).filter(([, found]) => found !== null);
         const same = of(pair.from, row + 1), other = of(pair.to, column + 1);
         const what = same && same === other ? `both are ${data.noun} ${same.id}` : `different ${data.noun}s`;
-        votes.textContent = `${row + 1} of ${frames[pair.from].name} and ${column + 1} of ${frames[pair.to].name}: ${what}. ${all.map(([name, found]) => name + " " + found.toFixed(2)).join(", ")}`;
+        votes.textContent = `${row + 1} of ${experiments[pair.from].name} and ${column + 1} of ${experiments[pair.to].name}: ${what}. ${all.map(([name, found]) => name + " " + found.toFixed(2)).join(", ")}`;
       };
-      const head = (frame, cluster, scope) => {
-        const label = element("th", { scope }, String(cluster)), object = of(frame, cluster);
+      const head = (experiment, cluster, scope) => {
+        const label = element("th", { scope }, String(cluster)), object = of(experiment, cluster);
         if (object) label.style.borderBottom = "3px solid " + object.colour;
         return label;
       };
@@ -417,7 +417,7 @@ perfkit.view("track", (section, data) => {
       const top = element("tr", {}, element("th", {}, ""), ...(rows[0] || []).map((_, column) => head(pair.to, column + 1, "col")));
       matrix.replaceChildren(element("thead", {}, top), element("tbody", {}, ...body));
       const left = pair.left_out[0] + pair.left_out[1];
-      votes.textContent = `Rows are clusters of ${frames[pair.from].name}, columns those of ${frames[pair.to].name}, in percent; point at a cell for the votes of all evaluators.${left ? ` ${left} clusters with the least time are not compared.` : ""}`;
+      votes.textContent = `Rows are clusters of ${experiments[pair.from].name}, columns those of ${experiments[pair.to].name}, in percent; point at a cell for the votes of all evaluators.${left ? ` ${left} clusters with the least time are not compared.` : ""}`;
     };
     pairBox.addEventListener("change", fill);
     byBox.addEventListener("change", fill);

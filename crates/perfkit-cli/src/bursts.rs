@@ -218,17 +218,17 @@ impl Report<'_> {
             .check()
             .and_then(|scale| scale.fit(&[self.bursts], &Job::default()));
         let scaled = scaled.map_err(input)?;
-        let Some(frame) = scaled.frames.first() else {
+        let Some(experiment) = scaled.experiments.first() else {
             return Ok(());
         };
         let thread = |row: &u32| {
             let burst = self.bursts.rows().get(*row as usize);
             ClusterId(burst.map_or(0, |burst| burst.thread + 1))
         };
-        let labels: Vec<ClusterId> = frame.rows().iter().map(thread).collect();
-        let found = Clusters::of_frame(name, &scaled, &labels).map_err(pictures::failed)?;
+        let labels: Vec<ClusterId> = experiment.rows().iter().map(thread).collect();
+        let found = Clusters::of_experiment(name, &scaled, &labels).map_err(pictures::failed)?;
         let mut found = found.called("thread");
-        pictures::metrics(&mut found, self.bursts, frame)?;
+        pictures::metrics(&mut found, self.bursts, experiment)?;
         let title = format!("{name}: bursts of each thread");
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {

@@ -29,7 +29,7 @@ const CHANGES: [(Change, &str); 5] = [
 
 /// Returns twelve phases of 3000 bursts, clustered separately in each experiment, and the true
 /// phase of each cluster.
-fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
+fn experiment(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
     let mut made = phases(3000, number + 1);
     let is_second = number == 1;
     let [x, y] = if is_second && change == Change::Displaced {
@@ -99,7 +99,7 @@ fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
 /// Compares the number of phases that are exactly one tracked region in both experiments.
 pub(super) fn planted(times: bool) -> Tracked<Compared> {
     let mut table = Compared::new(
-        "Planted: objects that are one phase in both frames, of twelve phases",
+        "Planted: objects that are one phase in both experiments, of twelve phases",
         "planted",
     );
     let published = || Tracking::params().mode(Mode::Published);
@@ -117,7 +117,7 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
     ];
     let begin = Instant::now();
     for (change, about) in CHANGES {
-        let ((one, first), (other, second)) = (frame(0, change)?, frame(1, change)?);
+        let ((one, first), (other, second)) = (experiment(0, change)?, experiment(1, change)?);
         // In the published method each experiment is scaled to 0 to 1 separately; the alternative
         // scales both together.
         let own = [one.stretched(), other.stretched()];
@@ -134,8 +134,8 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
             };
             let tracking = Tracking::of(seen, &params, &Job::default())?;
             let right = tracking.objects.iter().filter(|object| {
-                let frames = object.members.iter().zip([&first, &second]);
-                let truths = frames
+                let experiments = object.members.iter().zip([&first, &second]);
+                let truths = experiments
                     .flat_map(|(members, is)| members.iter().filter_map(|id| is.get(id.index()?)));
                 let all: Vec<u32> = truths.copied().collect();
                 let lone = change == Change::Ends && [3, 9].contains(&all[0]);
@@ -143,7 +143,7 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
             });
             let why = match (change, *name) {
                 (Change::Outlier, "published, distance") => {
-                    "each frame goes from 0 to 1 by itself: one burst that lies far away displaces all others"
+                    "each experiment goes from 0 to 1 by itself: one burst that lies far away displaces all others"
                 }
                 (Change::Swapped, "published, distance" | "optimal, without callers") => {
                     "only callers tell that two changed places"
@@ -164,7 +164,7 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
     if times {
         let each = begin.elapsed().as_secs_f64() / 20.0;
         table.row(
-            "clustering and tracking two frames, s",
+            "clustering and tracking two experiments, s",
             "0.24",
             (each, 3),
             "0.24 s: the established tools on the same machine, 128 and 256 tasks, complete run",

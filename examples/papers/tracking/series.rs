@@ -30,12 +30,12 @@ pub(super) fn solver() -> Result<Series, Failure> {
 
 /// Returns the tracked regions that occur in all experiments, the one with the most time first.
 fn throughout(series: &Series) -> impl Iterator<Item = &Object> {
-    let frames = series.frames.len();
+    let experiments = series.experiments.len();
     series
         .tracking
         .objects
         .iter()
-        .filter(move |object| object.frames() == frames)
+        .filter(move |object| object.experiments() == experiments)
 }
 
 /// Compares the scaling of work. All ranks share one grid of cells, so the work of a burst of each
@@ -66,19 +66,19 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
             why,
         );
     }
-    for frame in &series.tracking.frames {
+    for experiment in &series.tracking.experiments {
         let why = "on 16 ranks, what microphysics does at first is a cluster of its own";
-        let balance = frame.balance.unwrap_or_default();
+        let balance = experiment.balance.unwrap_or_default();
         let clusters = balance.clustered().time.0.max(1) as f64;
         let tracked = balance.tracked.time.0 as f64 / clusters;
         table.row(
-            format!("{}: tracked % of the time in clusters", frame.name),
+            format!("{}: tracked % of the time in clusters", experiment.name),
             "100",
             (100.0 * tracked, 1),
             if tracked < 0.995 { why } else { "" },
         );
         table.row(
-            format!("{}: tracked % of the CPU time", frame.name),
+            format!("{}: tracked % of the CPU time", experiment.name),
             "not planted",
             (100.0 * balance.share(balance.tracked), 1),
             "the rest is noise, bursts below 20 us, and bursts whose work is not counted",
@@ -146,8 +146,8 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     );
     for ((known, clustered), found) in KNOWN
         .iter()
-        .zip(&series.frames)
-        .zip(&series.tracking.frames)
+        .zip(&series.experiments)
+        .zip(&series.tracking.experiments)
     {
         let about = |what: &str| format!("{} tasks: {what}", known.tasks);
         let all = found.clustered_time + found.noise_time;
@@ -171,7 +171,7 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
             .filter(|one| one.1.0 == 1)
             .map(|one| *one.0 as usize)
             .collect();
-        let bursts = clustered.frame.bursts();
+        let bursts = clustered.experiment.bursts();
         let mean = |values: &[f64]| {
             first.iter().filter_map(|row| values.get(*row)).sum::<f64>() / first.len() as f64
         };

@@ -61,9 +61,9 @@ fn as_printed() -> [Bursts; 2] {
         b.at(site, 100, cluster);
         site += 1;
     }
-    for frame in [&mut a, &mut b] {
+    for experiment in [&mut a, &mut b] {
         let line = |label: &ClusterId| LINES.get(label.0 as usize - 1).map(|_| label.0 - 1);
-        frame.callers = Some((LINES.to_vec(), frame.labels.iter().map(line).collect()));
+        experiment.callers = Some((LINES.to_vec(), experiment.labels.iter().map(line).collect()));
     }
     [a, b]
 }
@@ -138,14 +138,14 @@ pub(super) fn wrf() -> Tracked<Compared> {
 /// Returns the clusters of each tracked region in each experiment, up to the cluster number `most`.
 fn shown(tracking: &Tracking, most: u32) -> Vec<String> {
     let objects = tracking.objects.iter().map(|object| {
-        let frames = object.members.iter().map(|members| {
+        let experiments = object.members.iter().map(|members| {
             let ids = members
                 .iter()
                 .filter(|id| id.0 <= most)
                 .map(|id| id.0.to_string());
             ids.collect::<Vec<_>>().join("+")
         });
-        frames.collect::<Vec<_>>().join(" = ")
+        experiments.collect::<Vec<_>>().join(" = ")
     });
     objects
         .filter(|text| text.chars().any(|letter| letter.is_ascii_digit()))

@@ -157,8 +157,8 @@ fn bursts(trace: &Trace) -> Done {
     let scale = Scale::params().dimension(Dimension::new("duration").log(true));
     let scaled = scale.check()?.fit(&[&bursts], &Job::default())?;
     let dbscan = Dbscan::new(Dbscan::params().eps(0.05).check()?);
-    for frame in &scaled.frames {
-        dbscan.cluster(frame.points()?, &job)?;
+    for experiment in &scaled.experiments {
+        dbscan.cluster(experiment.points()?, &job)?;
     }
     Ok(())
 }

@@ -55,13 +55,13 @@ pub(crate) const ALL: &[(&str, Make)] = &[
         let planted = Planted::new(200_000)?;
         Ok(Box::new(move |job| {
             let times = planted.bursts.durations();
-            let frame = |name: &str| {
+            let experiment = |name: &str| {
                 let points = planted.points()?;
                 Observation::new(name, 16, points, &planted.labels, &times)
             };
-            let frames = [frame("a")?, frame("b")?, frame("c")?];
+            let experiments = [experiment("a")?, experiment("b")?, experiment("c")?];
             let params = Tracking::params().check()?;
-            Tracking::of(&frames, &params, job)?;
+            Tracking::of(&experiments, &params, job)?;
             Ok(())
         }))
     }),

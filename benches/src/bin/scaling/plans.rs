@@ -113,9 +113,9 @@ pub(super) const PLANS: &[Plan] = &[
         told: "one dbscan SIZE",
     },
     Plan {
-        name: "track-frames",
+        name: "track-experiments",
         title: "tracking",
-        axis: "frames of 20 clusters",
+        axis: "experiments of 20 clusters",
         sizes: &[2, 4, 8, 16, 32],
         million: None,
         program: HERE,

@@ -187,7 +187,7 @@ fn spaces(ranks: &Ranks) -> Outcome {
             equal(
                 "points",
                 &all.as_slice(),
-                &expected.frames[0].points()?.values(),
+                &expected.experiments[0].points()?.values(),
             )?;
         }
     }

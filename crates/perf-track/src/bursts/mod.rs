@@ -1,15 +1,10 @@
 //! [`Bursts`]: table of CPU bursts with their metrics, threads and callers.
 
-mod caller_texts;
 mod chains;
-mod counters;
 mod dropped;
 mod duration_cut;
-mod extract;
+mod extraction;
 mod formula;
-mod params;
-mod plan;
-mod scan;
 mod share_filter;
 mod table;
 mod unfiltered;
@@ -17,8 +12,8 @@ mod unfiltered;
 pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
 pub use duration_cut::DurationCut;
+pub use extraction::{Delimiter, Extract, ExtractParams};
 pub use formula::{Formula, ZeroDivision};
-pub use params::{Delimiter, Extract, ExtractParams};
 pub use share_filter::drop_small_clusters;
 pub use unfiltered::Unfiltered;
 

@@ -1,7 +1,7 @@
 //! Tables of bursts, clusters, dropped bursts, duration cuts and time balances.
 
 use super::{Amount, ChainId, Dropped, DurationCut, Kind, Thread};
-use crate::{Bursts, Frame, Labels, TimeBalance};
+use crate::{Bursts, Experiment, Labels, TimeBalance};
 use perf_core::{Column, Nanos, Table};
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl Bursts {
     }
 }
 
-impl Frame {
+impl Experiment {
     /// Returns the experiment as two tables: [`Bursts::table`] with the column `cluster` on the right, and its
     /// clusters.
     ///
@@ -101,14 +101,14 @@ impl Frame {
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};
-    /// use perf_track::{Burst, Bursts, ClusterId, Frame, Labels, Thread};
+    /// use perf_track::{Burst, Bursts, ClusterId, Experiment, Labels, Thread};
     /// let mut bursts = Bursts::new([]);
     /// let thread = bursts.add_thread(Thread::default())?;
     /// for (begin, end) in [(0, 90), (100, 110), (200, 300)] {
     ///     bursts.push(Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() }, &[])?;
     /// }
     /// let labels = Labels::new(vec![ClusterId(1), ClusterId::NOISE, ClusterId(1)]);
-    /// let [bursts, clusters] = Frame::new("one task", bursts, labels)?.tables();
+    /// let [bursts, clusters] = Experiment::new("one task", bursts, labels)?.tables();
     /// assert_eq!(bursts.cell(1, "cluster"), Some(Cell::Text("noise")));
     /// assert_eq!(clusters.cell(1, "cluster"), Some(Cell::Text("1")));
     /// assert_eq!(clusters.text_of(1, "share of time"), "95 %");

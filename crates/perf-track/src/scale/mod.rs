@@ -6,16 +6,16 @@ mod table;
 mod transform;
 
 pub use params::{Dimension, Scale, ScaleMode, ScaleParams, Shift};
-pub use transform::{FrameAxis, Transform, TransformAxis};
+pub use transform::{ExperimentAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
-use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
+use crate::{Bursts, ClusterId, Error, Experiment, Kind, Labels, Points, Result};
 use perf_core::{Job, Nanos};
 
 /// Points of one experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct ScaledFrame {
+pub struct ScaledExperiment {
     /// Burst of each point.
     rows: Vec<u32>,
     /// Coordinates in row-major order.
@@ -27,7 +27,7 @@ pub struct ScaledFrame {
     pub left_out: Vec<Amount>,
 }
 
-impl ScaledFrame {
+impl ScaledExperiment {
     /// Returns the points.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl ScaledFrame {
     /// }
     /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
     /// let scaled = scale.fit(&[&bursts], &Job::default())?;
-    /// scaled.frames[0].mark_left_out(&mut bursts)?;
+    /// scaled.experiments[0].mark_left_out(&mut bursts)?;
     /// assert_eq!(bursts.kinds(), [Kind::Complete, Kind::Missing]);
     /// # Ok::<(), perf_track::Error>(())
     /// ```
@@ -100,7 +100,7 @@ impl ScaledFrame {
         Ok(of_bursts)
     }
 
-    /// Creates a [`Frame`] from these bursts and the clusters of their points, renumbered by
+    /// Creates a [`Experiment`] from these bursts and the clusters of their points, renumbered by
     /// descending time. Bursts that are no points are noise.
     ///
     /// ```
@@ -118,23 +118,28 @@ impl ScaledFrame {
     /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
     /// let scaled = scale.fit(&[&bursts], &Job::default())?;
     /// let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
-    /// let labels = dbscan.cluster(scaled.frames[0].points()?, &Job::default())?;
-    /// let frame = scaled.frames[0].frame("run 7", bursts, &labels)?;
-    /// assert_eq!(frame.labels().sizes()?, [4, 8]);
-    /// assert_eq!(frame.labels().as_slice()[0], ClusterId(2));
+    /// let labels = dbscan.cluster(scaled.experiments[0].points()?, &Job::default())?;
+    /// let experiment = scaled.experiments[0].experiment("run 7", bursts, &labels)?;
+    /// assert_eq!(experiment.labels().sizes()?, [4, 8]);
+    /// assert_eq!(experiment.labels().as_slice()[0], ClusterId(2));
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     ///
     /// # Errors
     /// Returns an error if there is not one label for each point, or if the burst of a point does
     /// not exist.
-    pub fn frame(&self, name: impl Into<String>, bursts: Bursts, labels: &Labels) -> Result<Frame> {
+    pub fn experiment(
+        &self,
+        name: impl Into<String>,
+        bursts: Bursts,
+        labels: &Labels,
+    ) -> Result<Experiment> {
         let durations = bursts.durations();
         let time = |row: &u32| durations.get(*row as usize).copied();
         let times: Vec<f64> = self.rows.iter().filter_map(time).collect();
         let labels = labels.by_weight(&times)?;
         let all = self.spread(labels.as_slice(), &bursts, ClusterId::NOISE)?;
-        Frame::new(name, bursts, Labels::new(all))
+        Experiment::new(name, bursts, Labels::new(all))
     }
 }
 
@@ -143,7 +148,7 @@ impl ScaledFrame {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Scaled {
     /// Points of each experiment.
-    pub frames: Vec<ScaledFrame>,
+    pub experiments: Vec<ScaledExperiment>,
     /// Conversion of metrics to coordinates.
     pub transform: Transform,
 }
@@ -179,8 +184,8 @@ impl Scaled {
     /// assert_eq!(scaled.resolution(0, &bursts), 0.125);
     /// # Ok::<(), perf_track::Error>(())
     /// ```
-    pub fn resolution(&self, frame: usize, bursts: &Bursts) -> f64 {
-        let Some(points) = self.frames.get(frame) else {
+    pub fn resolution(&self, experiment: usize, bursts: &Bursts) -> f64 {
+        let Some(points) = self.experiments.get(experiment) else {
             return 0.0;
         };
         let tick = bursts.tick().0 as f64;
@@ -197,7 +202,10 @@ impl Scaled {
         let axes = self.transform.axes().iter();
         let axes = axes.filter(|axis| axis.metric == "duration");
         let resolution = |axis: &TransformAxis| {
-            let of = axis.frames.get(frame).filter(|of| !of.is_constant())?;
+            let of = axis
+                .experiments
+                .get(experiment)
+                .filter(|of| !of.is_constant())?;
             let ticks = if axis.log {
                 2.0 * tick / shortest?.max(tick)
             } else {
@@ -234,11 +242,11 @@ impl Raw {
 impl Scale {
     /// Converts the complete bursts of several experiments to points in one space.
     ///
-    /// A burst is not converted, and is counted in [`ScaledFrame::left_out`], if a metric is not
+    /// A burst is not converted, and is counted in [`ScaledExperiment::left_out`], if a metric is not
     /// finite, or is not positive on a logarithmic axis. On an axis with equal values all coordinates
     /// are 0.
     ///
-    /// [`ScaleMode::PerFrame`]: the range of each experiment is from its smallest to its largest
+    /// [`ScaleMode::PerExperiment`]: the range of each experiment is from its smallest to its largest
     /// value.
     ///
     /// [`ScaleMode::Joint`]: a shift is fitted on each axis that requests a shift, for each experiment
@@ -261,28 +269,28 @@ impl Scale {
     /// use perf_track::{Bursts, Dimension, Error, Scale};
     /// let scale = Scale::params().dimension(Dimension::new("flops")).check()?;
     /// let (bursts, job) = (Bursts::new(["flops"]), Job::default());
-    /// assert_eq!(scale.fit(&[&bursts], &job)?.frames.len(), 1);
+    /// assert_eq!(scale.fit(&[&bursts], &job)?.experiments.len(), 1);
     /// job.cancel();
     /// assert!(matches!(scale.fit(&[&bursts], &job), Err(Error::Cancelled(_))));
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    pub fn fit(&self, frames: &[&Bursts], job: &Job) -> Result<Scaled> {
+    pub fn fit(&self, experiments: &[&Bursts], job: &Job) -> Result<Scaled> {
         job.check()?;
         for dimension in &self.dimensions {
             if let Shift::Fixed(shifts) = &dimension.shift
-                && shifts.len() != frames.len()
+                && shifts.len() != experiments.len()
             {
                 return Err(Error::Length {
-                    what: "shifts of frames",
-                    expected: frames.len(),
+                    what: "shifts of experiments",
+                    expected: experiments.len(),
                     got: shifts.len(),
                 });
             }
         }
         let raw: Vec<Raw> =
-            perf_core::parallel::try_map(frames.len(), |at| self.raw(frames[at], job))?;
-        let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
+            perf_core::parallel::try_map(experiments.len(), |at| self.raw(experiments[at], job))?;
+        let unit = |metric: &str| match experiments.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),
             None => String::new(),
@@ -294,23 +302,23 @@ impl Scale {
                 unit: unit(&dimension.metric),
                 log: dimension.log,
                 factor: dimension.factor,
-                frames: self.axis(index, dimension, &raw, job)?,
+                experiments: self.axis(index, dimension, &raw, job)?,
             });
             job.advance("scale", 1, self.dimensions.len() as u64);
         }
         let dimensions = axes.len();
-        let frames = raw.into_iter().enumerate().map(|(frame, raw)| {
+        let experiments = raw.into_iter().enumerate().map(|(experiment, raw)| {
             let mut values = raw.values;
             let mut checks = job.checks();
             for row in values.chunks_exact_mut(dimensions) {
                 checks.next(dimensions)?;
                 for (value, axis) in row.iter_mut().zip(&axes) {
-                    if let Some(of) = axis.frames.get(frame) {
+                    if let Some(of) = axis.experiments.get(experiment) {
                         *value = axis.place(of, *value);
                     }
                 }
             }
-            Ok(ScaledFrame {
+            Ok(ScaledExperiment {
                 rows: raw.rows,
                 values,
                 dimensions,
@@ -318,7 +326,7 @@ impl Scale {
             })
         });
         Ok(Scaled {
-            frames: frames.collect::<Result<_>>()?,
+            experiments: experiments.collect::<Result<_>>()?,
             transform: Transform { axes: axes.clone() },
         })
     }
@@ -368,23 +376,23 @@ impl Scale {
         &self,
         axis: usize,
         dimension: &Dimension,
-        frames: &[Raw],
+        experiments: &[Raw],
         job: &Job,
-    ) -> Result<Vec<FrameAxis>> {
+    ) -> Result<Vec<ExperimentAxis>> {
         let dimensions = self.dimensions.len();
-        let mut of: Vec<Vec<f64>> = Vec::with_capacity(frames.len());
-        for raw in frames {
+        let mut of: Vec<Vec<f64>> = Vec::with_capacity(experiments.len());
+        for raw in experiments {
             job.check()?;
             of.push(raw.axis(axis, dimensions).collect());
         }
-        let plain = |(low, high)| FrameAxis {
+        let plain = |(low, high)| ExperimentAxis {
             shift: 0.0,
             overlap: 1.0,
             overlap_unshifted: 1.0,
             low,
             high,
         };
-        if self.mode == ScaleMode::PerFrame {
+        if self.mode == ScaleMode::PerExperiment {
             let ranges = of
                 .iter()
                 .map(|values| plain(ranges_and_shifts::extremes(values)));
@@ -395,20 +403,20 @@ impl Scale {
             Shift::Auto => dimension.log,
             Shift::None | Shift::Fixed(_) => false,
         };
-        let mut found: Vec<FrameAxis> = of.iter().map(|_| plain((0.0, 0.0))).collect();
+        let mut found: Vec<ExperimentAxis> = of.iter().map(|_| plain((0.0, 0.0))).collect();
         // The first experiment that has bursts is the reference for the others.
         let base = of.iter().position(|values| !values.is_empty()).unwrap_or(0);
-        for (index, frame) in found.iter_mut().enumerate() {
+        for (index, experiment) in found.iter_mut().enumerate() {
             if let Shift::Fixed(shifts) = &dimension.shift {
                 // Experiments without a given shift are not shifted.
-                frame.shift = shifts.get(index).copied().unwrap_or_default();
+                experiment.shift = shifts.get(index).copied().unwrap_or_default();
             } else if fits
                 && index > base
                 && let (Some(first), Some(base), Some(own), Some(raw)) = (
                     of.get(base),
-                    frames.get(base),
+                    experiments.get(base),
                     of.get(index),
-                    frames.get(index),
+                    experiments.get(index),
                 )
             {
                 let (first, own) = (
@@ -416,19 +424,19 @@ impl Scale {
                     (own.as_slice(), raw.times.as_slice()),
                 );
                 let fitted = ranges_and_shifts::shift(first, own, self.margin, job)?;
-                frame.shift = fitted.shift;
-                frame.overlap = fitted.overlap;
-                frame.overlap_unshifted = fitted.unshifted;
+                experiment.shift = fitted.shift;
+                experiment.overlap = fitted.overlap;
+                experiment.overlap_unshifted = fitted.unshifted;
             }
         }
         let shifted: Vec<Vec<f64>> = of
             .iter()
             .zip(&found)
-            .map(|(values, frame)| values.iter().map(|y| y - frame.shift).collect())
+            .map(|(values, experiment)| values.iter().map(|y| y - experiment.shift).collect())
             .collect();
         let (low, high) = ranges_and_shifts::range(&shifted, self.quantile, job)?;
-        for frame in &mut found {
-            (frame.low, frame.high) = (low, high);
+        for experiment in &mut found {
+            (experiment.low, experiment.high) = (low, high);
         }
         Ok(found)
     }

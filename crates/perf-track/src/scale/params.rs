@@ -82,7 +82,7 @@ pub enum ScaleMode {
     /// From the smallest to the largest value of each experiment separately, as in the established
     /// clustering tools. A displacement of all clusters cancels out, but a single outlier moves all
     /// clusters.
-    PerFrame,
+    PerExperiment,
 }
 
 perf_core::parameters! {
@@ -177,7 +177,7 @@ impl ScaleParams {
 /// use perf_core::{Job, Nanos};
 /// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
 /// // Instructions halve when the number of tasks doubles; the ratio does not change.
-/// let frame = |tasks: u32| {
+/// let experiment = |tasks: u32| {
 ///     let mut bursts = Bursts::new(["instructions", "ipc"]);
 ///     for task in 0..tasks {
 ///         let thread = bursts.add_thread(Thread { process: task, ..Default::default() })?;
@@ -189,19 +189,19 @@ impl ScaleParams {
 ///     }
 ///     Ok::<_, perf_track::Error>(bursts)
 /// };
-/// let (few, many) = (frame(2)?, frame(4)?);
+/// let (few, many) = (experiment(2)?, experiment(4)?);
 /// let scale = Scale::params()
 ///     .dimension(Dimension::new("instructions").log(true))
 ///     .dimension(Dimension::new("ipc"))
 ///     .check()?;
 /// let scaled = scale.fit(&[&few, &many], &Job::default())?;
 /// let axis = &scaled.transform.axes()[0];
-/// assert!((axis.frames[1].shift + 2_f64.ln()).abs() < 1e-6);
+/// assert!((axis.experiments[1].shift + 2_f64.ln()).abs() < 1e-6);
 /// // In the common space the first bursts of both experiments coincide.
-/// let (a, b) = (scaled.frames[0].points()?, scaled.frames[1].points()?);
+/// let (a, b) = (scaled.experiments[0].points()?, scaled.experiments[1].points()?);
 /// assert!((a.get(0).unwrap()[0] - b.get(0).unwrap()[0]).abs() < 1e-6);
 /// // And back.
-/// let raw = scaled.transform.invert(1, b.get(0).unwrap()).expect("there is such a frame");
+/// let raw = scaled.transform.invert(1, b.get(0).unwrap()).expect("there is such an experiment");
 /// assert!((raw[0] / 2e9 - 1.0).abs() < 1e-12);
 /// # Ok::<(), perf_track::Error>(())
 /// ```

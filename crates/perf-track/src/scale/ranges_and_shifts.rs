@@ -18,9 +18,9 @@ pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
 
 /// Returns the range from the quantile `q` of all values to the quantile `1 - q`, with equal weight for
 /// each experiment; if both quantiles are equal, the smallest and the largest value.
-pub(super) fn range(frames: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64), Cancelled> {
+pub(super) fn range(experiments: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64), Cancelled> {
     let mut all: Vec<(f64, f64)> = Vec::new();
-    for values in frames {
+    for values in experiments {
         let weight = 1.0 / values.len().max(1) as f64;
         all.extend(values.iter().map(|value| (*value, weight)));
     }

@@ -1,6 +1,6 @@
 //! Tables of transforms and points.
 
-use super::{FrameAxis, ScaledFrame, Transform};
+use super::{ExperimentAxis, ScaledExperiment, Transform};
 use perf_core::{Column, Table};
 
 impl Transform {
@@ -19,10 +19,10 @@ impl Transform {
     ///
     /// ```
     /// use perf_core::Cell;
-    /// use perf_track::{FrameAxis, Transform, TransformAxis};
-    /// let frame = FrameAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 2.0 };
+    /// use perf_track::{ExperimentAxis, Transform, TransformAxis};
+    /// let experiment = ExperimentAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 2.0 };
     /// let (metric, unit) = ("duration".to_string(), "ns".to_string());
-    /// let axis = TransformAxis { metric, unit, log: true, factor: 1.0, frames: vec![frame] };
+    /// let axis = TransformAxis { metric, unit, log: true, factor: 1.0, experiments: vec![experiment] };
     /// let table = Transform::new(vec![axis]).table(&["8 tasks"]);
     /// assert_eq!(table.cell(0, "metric"), Some(Cell::Text("duration")));
     /// assert_eq!(table.text_of(0, "overlap"), "100 %");
@@ -30,14 +30,23 @@ impl Transform {
     pub fn table<N: AsRef<str>>(&self, names: &[N]) -> Table {
         let rows = || {
             let axes = self.axes().iter();
-            axes.flat_map(|axis| axis.frames.iter().enumerate().map(move |it| (axis, it)))
+            axes.flat_map(|axis| {
+                axis.experiments
+                    .iter()
+                    .enumerate()
+                    .map(move |it| (axis, it))
+            })
         };
         let name = |at: usize| {
             let name = names.get(at).map(|name| name.as_ref().to_string());
             name.unwrap_or_else(|| at.to_string())
         };
-        let floats = |name: &'static str, unit: &'static str, of: fn(&FrameAxis) -> f64| {
-            Column::floats(name, unit, rows().map(|(_, (_, frame))| of(frame)))
+        let floats = |name: &'static str, unit: &'static str, of: fn(&ExperimentAxis) -> f64| {
+            Column::floats(
+                name,
+                unit,
+                rows().map(|(_, (_, experiment))| of(experiment)),
+            )
         };
         Table::new("axes", "Axes of the space of the points.")
             .text("metric", rows().map(|(axis, _)| axis.metric.as_str()))
@@ -45,17 +54,19 @@ impl Transform {
             .flags("logarithm", rows().map(|(axis, _)| axis.log))
             .floats("factor", "", rows().map(|(axis, _)| axis.factor))
             .text("experiment", rows().map(|(_, (at, _))| name(at)))
-            .with(floats("shift", "", |frame| frame.shift))
-            .with(floats("overlap", "%", |frame| 100.0 * frame.overlap))
-            .with(floats("overlap unshifted", "%", |frame| {
-                100.0 * frame.overlap_unshifted
+            .with(floats("shift", "", |experiment| experiment.shift))
+            .with(floats("overlap", "%", |experiment| {
+                100.0 * experiment.overlap
             }))
-            .with(floats("low", "", |frame| frame.low))
-            .with(floats("high", "", |frame| frame.high))
+            .with(floats("overlap unshifted", "%", |experiment| {
+                100.0 * experiment.overlap_unshifted
+            }))
+            .with(floats("low", "", |experiment| experiment.low))
+            .with(floats("high", "", |experiment| experiment.high))
     }
 }
 
-impl ScaledFrame {
+impl ScaledExperiment {
     /// Returns the points as a table: `burst`, the number of the burst in [`Bursts::rows`](crate::Bursts::rows),
     /// and a column with the coordinates of each axis, named after its metric.
     ///
@@ -69,7 +80,7 @@ impl ScaledFrame {
     /// }
     /// let scale = Scale::params().dimension(Dimension::new("duration")).check()?;
     /// let scaled = scale.fit(&[&bursts], &Job::default())?;
-    /// let table = scaled.frames[0].table(&scaled.transform);
+    /// let table = scaled.experiments[0].table(&scaled.transform);
     /// assert_eq!(table.cell(1, "burst"), Some(Cell::Unsigned(1)));
     /// assert_eq!(table.cell(1, "duration"), Some(Cell::Float(0.0)));
     /// # Ok::<(), perf_track::Error>(())

@@ -3,7 +3,7 @@
 /// Parameters of an axis for one experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct FrameAxis {
+pub struct ExperimentAxis {
     /// Displacement of the values of the experiment from those of the first one, in units of the
     /// axis; on a logarithmic axis the logarithm of a factor.
     pub shift: f64,
@@ -18,7 +18,7 @@ pub struct FrameAxis {
     pub high: f64,
 }
 
-impl FrameAxis {
+impl ExperimentAxis {
     /// Returns `true` if all values are equal, with which all coordinates are 0.
     pub fn is_constant(&self) -> bool {
         self.high <= self.low
@@ -38,7 +38,7 @@ pub struct TransformAxis {
     /// Length to which the range is scaled.
     pub factor: f64,
     /// Parameters for each experiment.
-    pub frames: Vec<FrameAxis>,
+    pub experiments: Vec<ExperimentAxis>,
 }
 
 /// Conversion between metrics and coordinates. With `y` the metric or its natural logarithm, the
@@ -47,15 +47,15 @@ pub struct TransformAxis {
 /// constant axis `x = 0`.
 ///
 /// ```
-/// use perf_track::{FrameAxis, Transform, TransformAxis};
+/// use perf_track::{ExperimentAxis, Transform, TransformAxis};
 /// // Logarithmic from 1 to 10.
-/// let frame = FrameAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 10f64.ln() };
-/// let (metric, frames) = ("instructions".into(), vec![frame]);
-/// let axis = TransformAxis { metric, unit: String::new(), log: true, factor: 1.0, frames };
+/// let experiment = ExperimentAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 10f64.ln() };
+/// let (metric, experiments) = ("instructions".into(), vec![experiment]);
+/// let axis = TransformAxis { metric, unit: String::new(), log: true, factor: 1.0, experiments };
 /// let transform = Transform::new(vec![axis]);
 /// let at = transform.apply(0, &[100.0]).expect("it has a logarithm");
 /// assert!((at[0] - 2.0).abs() < 1e-12);
-/// assert!((transform.invert(0, &at).expect("there is one frame")[0] - 100.0).abs() < 1e-9);
+/// assert!((transform.invert(0, &at).expect("there is one experiment")[0] - 100.0).abs() < 1e-9);
 /// assert_eq!(transform.apply(0, &[-1.0]), None);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,13 +80,13 @@ impl Transform {
     /// Converts metrics of an experiment to coordinates, one for each dimension. `None` for an
     /// experiment that does not exist, a wrong number of values, or a value that is not finite or
     /// has no logarithm.
-    pub fn apply(&self, frame: usize, metrics: &[f64]) -> Option<Vec<f64>> {
+    pub fn apply(&self, experiment: usize, metrics: &[f64]) -> Option<Vec<f64>> {
         if metrics.len() != self.axes.len() {
             return None;
         }
         let each = self.axes.iter().zip(metrics);
         each.map(|(axis, &value)| {
-            let of = axis.frames.get(frame)?;
+            let of = axis.experiments.get(experiment)?;
             let y = if axis.log { value.ln() } else { value };
             y.is_finite().then(|| axis.place(of, y))
         })
@@ -95,13 +95,13 @@ impl Transform {
 
     /// Converts coordinates to metrics, one for each dimension. `None` for an experiment that does
     /// not exist or a wrong number of coordinates.
-    pub fn invert(&self, frame: usize, coordinates: &[f64]) -> Option<Vec<f64>> {
+    pub fn invert(&self, experiment: usize, coordinates: &[f64]) -> Option<Vec<f64>> {
         if coordinates.len() != self.axes.len() {
             return None;
         }
         let each = self.axes.iter().zip(coordinates);
         each.map(|(axis, x)| {
-            let of = axis.frames.get(frame)?;
+            let of = axis.experiments.get(experiment)?;
             let span = if of.is_constant() {
                 0.0
             } else {
@@ -116,7 +116,7 @@ impl Transform {
 
 impl TransformAxis {
     /// Returns the coordinate of a value after the logarithm.
-    pub(super) fn place(&self, of: &FrameAxis, y: f64) -> f64 {
+    pub(super) fn place(&self, of: &ExperimentAxis, y: f64) -> f64 {
         if of.is_constant() {
             return 0.0;
         }

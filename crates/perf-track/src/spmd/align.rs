@@ -1,7 +1,7 @@
 //! [`Align`]: alignment of the sequences of all threads with their consensus.
 
-use super::consensus::{Consensus, Worth};
-use super::optimal_alignment::{LONGEST, Place, Scratch, align};
+use super::optimal::consensus::{Consensus, Worth};
+use super::optimal::{LONGEST, Place, Scratch, align};
 use super::progressive;
 use super::{Alignment, Sequences};
 use crate::{ClusterId, Error, Result};

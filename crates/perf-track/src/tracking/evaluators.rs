@@ -1,10 +1,10 @@
 //! Evaluators: measures of how likely two clusters of two experiments are the same phase.
 
-use super::callers::{Histogram, overlap};
 use super::matrix::Matrix;
 use super::prepared::Side;
 use crate::Result;
 use crate::cluster::KdTree;
+use crate::tracking::program_position::callers::{Histogram, overlap};
 use perf_core::Job;
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
 //! Evidence that clusters of two experiments are the same: the weighted mean of all evaluators.
 
-use super::call_sites::monotone;
-use super::callers::{contained, overlap};
 use super::evaluators;
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::prepared::Side;
 use super::result::{Evaluator, Pair, Vote};
 use crate::cluster::KdTree;
+use crate::tracking::program_position::call_sites::monotone;
+use crate::tracking::program_position::callers::{contained, overlap};
 use crate::{Points, Result};
 use perf_core::Job;
 
@@ -63,8 +63,8 @@ impl Prepared {
 
 /// Compares two experiments for the optimal mode.
 pub(crate) fn compare(
-    (from_frame, from): (usize, &Prepared),
-    (to_frame, to): (usize, &Prepared),
+    (from_experiment, from): (usize, &Prepared),
+    (to_experiment, to): (usize, &Prepared),
     params: &TrackChecked,
     job: &Job,
 ) -> Result<Pair> {
@@ -86,8 +86,8 @@ pub(crate) fn compare(
     let (there_plain, there) = evaluators::cross(a, b, &to.tree, &displacement, reach, job)?;
     let (back_plain, back) = evaluators::cross(b, a, &from.tree, &back, reach, job)?;
     let mut pair = Pair {
-        from: from_frame,
-        to: to_frame,
+        from: from_experiment,
+        to: to_experiment,
         reach,
         cross: [there_plain, back_plain],
         ..Pair::default()

@@ -12,11 +12,11 @@ use crate::ClusterId;
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
 /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-/// # let mut frames = Vec::new();
+/// # let mut experiments = Vec::new();
 /// # for (run, points) in runs.iter().zip(&points) {
-/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+/// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
 /// // One phase in three experiments: votes on its clusters in the first two.
 /// let pair = tracking.pair(0, 1).expect("neighbours are compared");
 /// assert_eq!((pair.evidence.rows(), pair.evidence.columns()), (1, 1));

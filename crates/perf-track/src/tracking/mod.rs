@@ -13,12 +13,12 @@
 //! let (a, b) = (ClusterId(1), ClusterId(2));
 //! let four = [0.50, 0.80, 0.51, 0.81, 0.20, 0.30, 0.21, 0.31];
 //! let eight = [0.20, 0.10, 0.21, 0.11, 0.50, 0.60, 0.51, 0.61];
-//! let frames = [
+//! let experiments = [
 //!     Observation::new("4", 4, Points::new(&four, 2)?, &[a, a, b, b], &[9.0, 9.0, 2.0, 2.0])?,
 //!     Observation::new("8", 8, Points::new(&eight, 2)?, &[b, b, a, a], &[1.0, 1.0, 4.5, 4.5])?,
 //! ];
 //! let params = Tracking::params().check()?;
-//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
+//! let tracking = Tracking::of(&experiments, &params, &Job::default())?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[a], [a]]);
 //! assert!(tracking.objects[0].confidence > 0.8);
@@ -44,43 +44,33 @@
 //!
 //! Results do not depend on the order of points or the number of threads.
 
-mod aligned;
-mod assignment;
-mod call_sites;
-mod callers;
-mod code_position;
+mod composition;
 mod evaluators;
 mod evidence;
 mod matrix;
-mod mixture;
 mod observation;
-mod occurrence;
 mod optimal;
 mod params;
 mod pipeline;
 mod prepared;
+mod program_position;
 mod published;
-mod published_regions;
-mod regroup;
 mod result;
-mod shared_clusters;
-mod site_times;
 mod table;
-mod unclustered;
 mod windows;
 
 pub use crate::Mode;
-pub use aligned::AlignedBursts;
-pub use callers::{CallerWeight, Callers};
-pub use code_position::CodePosition;
+pub use composition::mixture::Mixture;
+pub use composition::regroup::{Parts, regroup_by_position};
 pub use matrix::Matrix;
-pub use mixture::Mixture;
 pub use observation::{MOST_CLUSTERS, Observation};
-pub use occurrence::Occurrence;
 pub use params::{Threshold, TrackChecked, TrackParams};
-pub use regroup::{Parts, regroup_by_position};
+pub use program_position::aligned::AlignedBursts;
+pub use program_position::callers::{CallerWeight, Callers};
+pub use program_position::code_position::CodePosition;
+pub use program_position::occurrence::Occurrence;
 pub use result::{
-    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
+    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedExperiment, Tracking, Vote,
 };
 pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

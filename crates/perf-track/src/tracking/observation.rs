@@ -1,10 +1,11 @@
 //! [`Observation`]: input of tracking for one experiment.
 
-use super::call_sites;
-use super::unclustered::Unclustered;
 use super::{AlignedBursts, Callers, Parts};
+use crate::tracking::composition::unclustered::Unclustered;
+use crate::tracking::program_position::call_sites;
 use crate::{
-    Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
+    Align, Bursts, ClusterId, Error, Experiment, Kind, Labels, Points, Result, Sequences,
+    TimeBalance,
 };
 use perf_core::{Job, Nanos};
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ pub struct Observation<'a> {
     pub(super) points: Points<'a>,
     /// Cluster of each burst.
     pub(super) labels: Vec<ClusterId>,
-    /// Duration of each burst, in the unit of the caller; nanoseconds if created from a frame.
+    /// Duration of each burst, in the unit of the caller; nanoseconds if created from an experiment.
     pub(super) time: Vec<f64>,
     /// Callers of the call before each burst.
     pub(super) before: Option<Callers>,
@@ -78,8 +79,8 @@ struct Counted {
 }
 
 impl Counted {
-    fn of(frame: &Frame, rows: &[u32]) -> Result<Self> {
-        let bursts = frame.bursts();
+    fn of(experiment: &Experiment, rows: &[u32]) -> Result<Self> {
+        let bursts = experiment.bursts();
         let duration = |row: usize| {
             let burst = bursts.rows().get(row);
             Nanos(burst.map_or(0, |burst| burst.end.0.saturating_sub(burst.begin.0)))
@@ -111,7 +112,7 @@ impl Counted {
             places: bursts_of_points
                 .map(|burst| (burst.thread, burst.begin))
                 .collect(),
-            unclustered: Unclustered::of(bursts, frame.labels())?,
+            unclustered: Unclustered::of(bursts, experiment.labels())?,
         })
     }
 }
@@ -162,7 +163,7 @@ impl<'a> Observation<'a> {
         }
         if clusters > MOST_CLUSTERS {
             return Err(Error::TooMany {
-                what: "clusters in a frame that is tracked",
+                what: "clusters in an experiment that is tracked",
                 limit: MOST_CLUSTERS as u64,
             });
         }
@@ -185,15 +186,15 @@ impl<'a> Observation<'a> {
         })
     }
 
-    /// Creates an observation from a frame and its points; `rows` holds the burst of each point.
+    /// Creates an observation from an experiment and its points; `rows` holds the burst of each point.
     /// Durations, full chains of callers before and after, and the [balance](TimeBalance) of the
     /// CPU time are taken from the bursts.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new), and an error if there is not one row for each
     /// point or a row does not exist.
-    pub fn of(frame: &Frame, points: Points<'a>, rows: &[u32]) -> Result<Self> {
-        let bursts = frame.bursts();
+    pub fn of(experiment: &Experiment, points: Points<'a>, rows: &[u32]) -> Result<Self> {
+        let bursts = experiment.bursts();
         if let Some(&row) = rows.iter().find(|&&row| row as usize >= bursts.len()) {
             return Err(Error::Unknown {
                 what: "burst",
@@ -201,12 +202,18 @@ impl<'a> Observation<'a> {
                 count: bursts.len(),
             });
         }
-        let pick = |row: &u32| frame.labels().as_slice().get(*row as usize).copied();
+        let pick = |row: &u32| experiment.labels().as_slice().get(*row as usize).copied();
         let labels: Vec<ClusterId> = rows.iter().filter_map(pick).collect();
         let durations = bursts.durations();
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
-        let mut seen = Observation::new(frame.name(), frame.threads(), points, &labels, &time)?;
-        seen.counted = Some(Counted::of(frame, rows)?);
+        let mut seen = Observation::new(
+            experiment.name(),
+            experiment.threads(),
+            points,
+            &labels,
+            &time,
+        )?;
+        seen.counted = Some(Counted::of(experiment, rows)?);
         seen.position = [
             Callers::calls_before(bursts, rows)?,
             Callers::calls_after(bursts, rows)?,

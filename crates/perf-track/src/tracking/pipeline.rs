@@ -1,24 +1,24 @@
 //! [`Tracking::of`]: the steps from experiments to tracked regions.
 
-use super::aligned::sets;
-use super::call_sites;
-use super::callers::Names;
-use super::code_position;
 use super::evaluators;
 use super::evidence::{Prepared, compare};
 use super::matrix::Matrix;
-use super::mixture::mixtures;
 use super::observation::Observation;
-use super::occurrence::{Occurrence, occurrences};
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
 use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
-use super::published_regions::grouped;
-use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
-use super::shared_clusters;
-use super::unclustered;
+use super::result::{Evaluator, Object, ObjectId, Pair, TrackedExperiment, Tracking, Vote};
+use crate::tracking::composition::mixture::mixtures;
+use crate::tracking::composition::shared_clusters;
+use crate::tracking::composition::unclustered;
+use crate::tracking::program_position::aligned::sets;
+use crate::tracking::program_position::call_sites;
+use crate::tracking::program_position::callers::Names;
+use crate::tracking::program_position::code_position;
+use crate::tracking::program_position::occurrence::{Occurrence, occurrences};
+use crate::tracking::published::grouped::grouped;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
 
@@ -37,41 +37,47 @@ impl Tracking {
     ///
     /// # Errors
     /// Returns an error if the points have different dimensions, or if the job is cancelled.
-    pub fn of(frames: &[Observation<'_>], params: &TrackChecked, job: &Job) -> Result<Self> {
-        let dimensions = frames.first().map(|frame| frame.points.dimensions());
-        for frame in frames {
-            if Some(frame.points.dimensions()) != dimensions {
+    pub fn of(experiments: &[Observation<'_>], params: &TrackChecked, job: &Job) -> Result<Self> {
+        let dimensions = experiments
+            .first()
+            .map(|experiment| experiment.points.dimensions());
+        for experiment in experiments {
+            if Some(experiment.points.dimensions()) != dimensions {
                 return Err(Error::Length {
-                    what: "dimensions of the points of a frame",
+                    what: "dimensions of the points of an experiment",
                     expected: dimensions.unwrap_or(0),
-                    got: frame.points.dimensions(),
+                    got: experiment.points.dimensions(),
                 });
             }
         }
-        let originals = frames;
+        let originals = experiments;
         let calls: Vec<Observation<'_>>;
         let published = params.mode() == Mode::Published;
-        let frames = if published {
-            frames
+        let experiments = if published {
+            experiments
         } else {
-            let by_calls: Vec<_> = frames.iter().map(Observation::by_calls).collect();
+            let by_calls: Vec<_> = experiments.iter().map(Observation::by_calls).collect();
             calls = call_sites::align(&by_calls);
             &calls
         };
-        let callers = frames
-            .iter()
-            .flat_map(|frame| [&frame.before, &frame.after, &frame.position[2]]);
+        let callers = experiments.iter().flat_map(|experiment| {
+            [
+                &experiment.before,
+                &experiment.after,
+                &experiment.position[2],
+            ]
+        });
         let names = Names::of(callers.flatten());
-        let mut ready = Vec::with_capacity(frames.len());
-        for frame in frames {
+        let mut ready = Vec::with_capacity(experiments.len());
+        for experiment in experiments {
             job.check()?;
             let unresolved = params.mode() == Mode::Optimal;
-            let side = Side::new(frame, &names, params.caller_weight(), unresolved, job)?;
+            let side = Side::new(experiment, &names, params.caller_weight(), unresolved, job)?;
             ready.push(Prepared::new(side, job)?);
         }
         let simultaneity: Vec<Matrix> = ready
             .iter()
-            .map(|frame| simultaneity(&frame.side))
+            .map(|experiment| simultaneity(&experiment.side))
             .collect();
         let neighbours = (1..ready.len()).map(|to| (to - 1, to));
         let mut wanted: Vec<(usize, usize)> = neighbours.collect();
@@ -105,17 +111,17 @@ impl Tracking {
                 chains.map(|chain| grouped(&chain, &pairs)).collect()
             }
         };
-        let mut objects = number(drafts, &ready, (frames, params));
+        let mut objects = number(drafts, &ready, (experiments, params));
         if published {
-            let by_calls: Vec<_> = frames.iter().map(Observation::by_calls).collect();
+            let by_calls: Vec<_> = experiments.iter().map(Observation::by_calls).collect();
             unclustered::explain(&by_calls, &mut objects);
         } else {
-            unclustered::explain(frames, &mut objects);
+            unclustered::explain(experiments, &mut objects);
         }
-        shared_clusters::name(frames, &mut objects);
+        shared_clusters::name(experiments, &mut objects);
         code_position::locate(originals, &mut objects);
-        let mixed = mixtures(frames, &objects);
-        let occurrences = occurrences(frames, &objects);
+        let mixed = mixtures(experiments, &objects);
+        let occurrences = occurrences(experiments, &objects);
         for ((object, mixture), occurrence) in objects.iter_mut().zip(mixed).zip(occurrences) {
             object.is_reliable = mixture.is_none()
                 && occurrence == Occurrence::Repeated
@@ -123,7 +129,7 @@ impl Tracking {
             (object.mixture, object.occurrence) = (mixture, occurrence);
         }
         Ok(Tracking {
-            frames: summarise(frames, &ready, simultaneity, &objects),
+            experiments: summarise(experiments, &ready, simultaneity, &objects),
             pairs,
             objects,
         })
@@ -144,8 +150,8 @@ fn simultaneity(side: &Side) -> Matrix {
 }
 
 fn published_pair(
-    (from_frame, from): (usize, &Prepared),
-    (to_frame, to): (usize, &Prepared),
+    (from_experiment, from): (usize, &Prepared),
+    (to_experiment, to): (usize, &Prepared),
     simultaneity: &[Matrix],
     params: &TrackChecked,
     job: &Job,
@@ -162,16 +168,16 @@ fn published_pair(
     let (dense, dense_back) = (evaluators::knapsack(a, b), evaluators::knapsack(b, a));
     let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, sets);
     let (steps_a, steps_b) = (steps(a), steps(b));
-    let together = |frame: usize, side: &'_ Side| {
-        (params.use_sequences() && side.steps.is_some()).then_some((frame, side.global))
+    let together = |experiment: usize, side: &'_ Side| {
+        (params.use_sequences() && side.steps.is_some()).then_some((experiment, side.global))
     };
-    let (seen_a, seen_b) = (together(from_frame, a), together(to_frame, b));
+    let (seen_a, seen_b) = (together(from_experiment, a), together(to_experiment, b));
     let into_b = Into {
         distance: params.use_distance().then_some(&there),
         density: params.use_density().then_some(&dense),
         callers: params.use_callers().then_some(&callers_there),
-        together: seen_b.map(|(frame, global)| Together {
-            matrix: &simultaneity[frame],
+        together: seen_b.map(|(experiment, global)| Together {
+            matrix: &simultaneity[experiment],
             scores: &b.scores,
             global,
             steps: &steps_b,
@@ -181,8 +187,8 @@ fn published_pair(
         distance: params.use_distance().then_some(&back),
         density: params.use_density().then_some(&dense_back),
         callers: params.use_callers().then_some(&callers_back),
-        together: seen_a.map(|(frame, global)| Together {
-            matrix: &simultaneity[frame],
+        together: seen_a.map(|(experiment, global)| Together {
+            matrix: &simultaneity[experiment],
             scores: &a.scores,
             global,
             steps: &steps_a,
@@ -216,8 +222,8 @@ fn published_pair(
     vote(Evaluator::Simultaneity, beside);
     vote(Evaluator::Sequence, sequence.map(|counts| counts.shares()));
     let pair = Pair {
-        from: from_frame,
-        to: to_frame,
+        from: from_experiment,
+        to: to_experiment,
         displacement: still,
         reach: f64::INFINITY,
         cross: [there, back],
@@ -230,26 +236,29 @@ fn published_pair(
 /// Numbers the tracked regions, computes their shares of the time and marks filtered regions.
 fn number(
     mut drafts: Vec<Draft>,
-    frames: &[Prepared],
+    experiments: &[Prepared],
     (seen, params): (&[Observation<'_>], &TrackChecked),
 ) -> Vec<Object> {
     // Factors that convert shares of the time in clusters to shares of the CPU time.
-    let scales: Vec<f64> = frames
+    let scales: Vec<f64> = experiments
         .iter()
         .zip(seen)
-        .map(|(frame, seen)| {
-            let clustered: f64 = frame.side.time.iter().sum();
+        .map(|(experiment, seen)| {
+            let clustered: f64 = experiment.side.time.iter().sum();
             let known = seen.balance(|_| false);
-            let all = known.map_or(clustered + frame.side.noise_time, |of| {
+            let all = known.map_or(clustered + experiment.side.noise_time, |of| {
                 of.total.time.0 as f64
             });
             clustered / all.max(f64::MIN_POSITIVE)
         })
         .collect();
-    let shares: Vec<Vec<f64>> = frames.iter().map(|frame| frame.side.shares()).collect();
+    let shares: Vec<Vec<f64>> = experiments
+        .iter()
+        .map(|experiment| experiment.side.shares())
+        .collect();
     let share = |draft: &Draft| -> Vec<f64> {
-        let frames = draft.members.iter().zip(&shares);
-        frames
+        let experiments = draft.members.iter().zip(&shares);
+        experiments
             .map(|(members, shares)| members.iter().fold(0.0, |sum, &m| sum + shares[m]))
             .collect()
     };
@@ -295,18 +304,18 @@ fn number(
 
 fn summarise(
     seen: &[Observation<'_>],
-    frames: &[Prepared],
+    experiments: &[Prepared],
     simultaneity: Vec<Matrix>,
     objects: &[Object],
-) -> Vec<TrackedFrame> {
-    let all = seen.iter().zip(frames).zip(simultaneity).enumerate();
-    type Frame<'f, 'p> = ((&'f Observation<'p>, &'f Prepared), Matrix);
-    let summary = |(frame, ((seen, ready), simultaneity)): (usize, Frame<'_, '_>)| {
+) -> Vec<TrackedExperiment> {
+    let all = seen.iter().zip(experiments).zip(simultaneity).enumerate();
+    type Experiment<'f, 'p> = ((&'f Observation<'p>, &'f Prepared), Matrix);
+    let summary = |(experiment, ((seen, ready), simultaneity)): (usize, Experiment<'_, '_>)| {
         let side = &ready.side;
         let mut is_known = vec![false; side.clusters];
         for id in objects
             .iter()
-            .flat_map(|object| object.members[frame].iter())
+            .flat_map(|object| object.members[experiment].iter())
         {
             if let Some(known) = id.index().and_then(|index| is_known.get_mut(index)) {
                 *known = true;
@@ -315,9 +324,9 @@ fn summarise(
         let untracked = side.present().filter(|&class| !is_known[class]);
         let tracked = objects
             .iter()
-            .filter(|object| object.frames() > 1 && !object.is_filtered);
+            .filter(|object| object.experiments() > 1 && !object.is_filtered);
         let mut is_tracked = vec![false; side.clusters];
-        for id in tracked.flat_map(|object| object.members[frame].iter()) {
+        for id in tracked.flat_map(|object| object.members[experiment].iter()) {
             if let Some(known) = id.index().and_then(|index| is_tracked.get_mut(index)) {
                 *known = true;
             }
@@ -329,7 +338,7 @@ fn summarise(
         let tracked_time = tracked_time.fold(0.0, |sum: f64, (time, _)| sum + time);
         let clustered_time: f64 = side.time.iter().sum();
         let all = (clustered_time + side.noise_time).max(f64::MIN_POSITIVE);
-        TrackedFrame {
+        TrackedExperiment {
             name: seen.name.clone(),
             tasks: seen.tasks,
             rescued: seen.rescued,

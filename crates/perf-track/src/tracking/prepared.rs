@@ -1,9 +1,9 @@
 //! [`Side`]: one experiment with the statistics of its clusters, prepared for evaluators.
 
-use super::aligned::sets;
-use super::call_sites::program_order;
-use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observation::Observation;
+use crate::tracking::program_position::aligned::sets;
+use crate::tracking::program_position::call_sites::program_order;
+use crate::tracking::program_position::callers::{CallerWeight, Callers, Histogram, Names};
 use crate::{Alignment, ClusterId, Result};
 use perf_core::{Job, Nanos};
 

@@ -1,9 +1,9 @@
 //! [`Tracking`] and its parts: tracked regions, links, events and votes.
 
-use super::code_position::CodePosition;
 use super::matrix::Matrix;
-use super::mixture::Mixture;
-use super::occurrence::Occurrence;
+use crate::tracking::composition::mixture::Mixture;
+use crate::tracking::program_position::code_position::CodePosition;
+use crate::tracking::program_position::occurrence::Occurrence;
 use crate::{ClusterId, Error, Labels, Result, TimeBalance};
 use perf_core::Merge;
 
@@ -167,36 +167,36 @@ pub enum Event {
     /// The region is first seen after the first experiment.
     Birth {
         /// First experiment in which the region is seen.
-        frame: usize,
+        experiment: usize,
     },
     /// The region is last seen before the last experiment.
     Death {
         /// Last experiment in which the region is seen.
-        frame: usize,
+        experiment: usize,
     },
     /// One cluster became several.
     Split {
         /// Experiment with several clusters.
-        frame: usize,
+        experiment: usize,
         /// Cluster of the previous experiment.
         from: ClusterId,
-        /// Clusters of the experiment `frame`.
+        /// Clusters of the experiment `experiment`.
         into: Vec<ClusterId>,
     },
     /// Several clusters became one.
     Merge {
         /// Experiment with one cluster.
-        frame: usize,
+        experiment: usize,
         /// Clusters of the previous experiment.
         from: Vec<ClusterId>,
-        /// Cluster of the experiment `frame`.
+        /// Cluster of the experiment `experiment`.
         into: ClusterId,
     },
     /// The region is missing from an experiment and present in the next.
     Gap {
         /// Experiment from which the region is missing.
-        frame: usize,
-        /// Cluster of the experiment `frame` that contains the region; `None` if it is lost, such
+        experiment: usize,
+        /// Cluster of the experiment `experiment` that contains the region; `None` if it is lost, such
         /// as in noise.
         hidden_in: Option<ClusterId>,
     },
@@ -204,7 +204,7 @@ pub enum Event {
     /// sites are noise there or were dropped by a filter. Replaces a birth, death or gap.
     Unclustered {
         /// Experiment in which the bursts are in no cluster.
-        frame: usize,
+        experiment: usize,
         /// Number of bursts of its call sites that are noise.
         noise: usize,
         /// Number of bursts of its call sites that a filter dropped or that lack a metric.
@@ -257,7 +257,7 @@ impl Object {
     }
 
     /// Returns the number of experiments in which the region is seen.
-    pub fn frames(&self) -> usize {
+    pub fn experiments(&self) -> usize {
         self.members
             .iter()
             .filter(|members| !members.is_empty())
@@ -268,7 +268,7 @@ impl Object {
 /// Results for one experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct TrackedFrame {
+pub struct TrackedExperiment {
     /// Name of the experiment.
     pub name: String,
     /// Number of threads that computed, over all processes: tasks times threads. Power laws are over this
@@ -309,14 +309,14 @@ pub struct TrackedFrame {
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
 /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-/// # let mut frames = Vec::new();
+/// # let mut experiments = Vec::new();
 /// # for (run, points) in runs.iter().zip(&points) {
-/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+/// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
 /// // One phase in three experiments.
 /// let object = &tracking.objects[0];
-/// assert_eq!((tracking.objects.len(), object.frames()), (1, 3));
+/// assert_eq!((tracking.objects.len(), object.experiments()), (1, 3));
 /// assert_eq!(tracking.colours(2)?, [None, Some(object.id)]);
 /// assert!(tracking.colours(3).is_err());
 /// # Ok::<(), perf_track::Error>(())
@@ -325,7 +325,7 @@ pub struct TrackedFrame {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tracking {
     /// Experiments in order.
-    pub frames: Vec<TrackedFrame>,
+    pub experiments: Vec<TrackedExperiment>,
     /// Pairs of experiments that were compared, with the matrices of all evaluators.
     pub pairs: Vec<Pair>,
     /// Tracked regions; `objects[i].id` is `i + 1`.
@@ -334,11 +334,11 @@ pub struct Tracking {
 
 impl Tracking {
     /// Returns the breakdown of the CPU time of all experiments together. `None` if an experiment
-    /// has no [balance](TrackedFrame::balance).
+    /// has no [balance](TrackedExperiment::balance).
     pub fn balance(&self) -> Option<TimeBalance> {
         let mut sum = TimeBalance::default();
-        for frame in &self.frames {
-            sum.merge(frame.balance.as_ref()?);
+        for experiment in &self.experiments {
+            sum.merge(experiment.balance.as_ref()?);
         }
         Some(sum)
     }
@@ -354,16 +354,19 @@ impl Tracking {
     ///
     /// # Errors
     /// Returns an error if there is no such experiment.
-    pub fn colours(&self, frame: usize) -> Result<Vec<Option<ObjectId>>> {
-        let clusters = self.frames.get(frame).map(|frame| frame.clusters);
+    pub fn colours(&self, experiment: usize) -> Result<Vec<Option<ObjectId>>> {
+        let clusters = self
+            .experiments
+            .get(experiment)
+            .map(|experiment| experiment.clusters);
         let clusters = clusters.ok_or(Error::Unknown {
-            what: "frame",
-            id: frame,
-            count: self.frames.len(),
+            what: "experiment",
+            id: experiment,
+            count: self.experiments.len(),
         })?;
         let mut colours = vec![None; clusters + 1];
         for object in self.objects.iter().filter(|object| !object.is_filtered) {
-            for id in object.members.get(frame).into_iter().flatten() {
+            for id in object.members.get(experiment).into_iter().flatten() {
                 if let Some(colour) = colours.get_mut(id.0 as usize) {
                     *colour = Some(object.id);
                 }
@@ -378,8 +381,8 @@ impl Tracking {
     /// # Errors
     /// Returns an error if there is no such experiment, or if the labels have a cluster that the
     /// experiment does not have.
-    pub fn recolour(&self, frame: usize, labels: &Labels) -> Result<Labels> {
-        let colours = self.colours(frame)?;
+    pub fn recolour(&self, experiment: usize, labels: &Labels) -> Result<Labels> {
+        let colours = self.colours(experiment)?;
         let new = |id: &ClusterId| {
             let colour = colours.get(id.0 as usize).ok_or(Error::Unknown {
                 what: "cluster",

@@ -37,14 +37,14 @@ impl Event {
     }
 
     /// Returns the index of the experiment in which the event occurs.
-    pub fn frame(&self) -> usize {
+    pub fn experiment(&self) -> usize {
         match self {
-            Event::Birth { frame }
-            | Event::Death { frame }
-            | Event::Split { frame, .. }
-            | Event::Merge { frame, .. }
-            | Event::Gap { frame, .. }
-            | Event::Unclustered { frame, .. } => *frame,
+            Event::Birth { experiment }
+            | Event::Death { experiment }
+            | Event::Split { experiment, .. }
+            | Event::Merge { experiment, .. }
+            | Event::Gap { experiment, .. }
+            | Event::Unclustered { experiment, .. } => *experiment,
         }
     }
 
@@ -108,7 +108,7 @@ impl Tracking {
     /// | `untracked clusters` | text | clusters of no region, in the published mode; otherwise missing |
     ///
     /// The sixth table is [`TimeBalance::table`] of the experiments that have a
-    /// [balance](super::TrackedFrame::balance).
+    /// [balance](super::TrackedExperiment::balance).
     ///
     /// ```
     /// use perf_core::{Job, Cell};
@@ -117,11 +117,11 @@ impl Tracking {
     /// let id = [ClusterId(1); 2];
     /// let runs = [("4 tasks", 4_u32, 8e9_f64), ("8 tasks", 8, 4e9)];
     /// let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.2 * f64::from(run.1); 2]).collect();
-    /// let mut frames = Vec::new();
+    /// let mut experiments = Vec::new();
     /// for (run, points) in runs.iter().zip(&points) {
-    ///     frames.push(Observation::new(run.0, run.1, Points::new(points, 1)?, &id, &[run.2 / 2e9; 2])?);
+    ///     experiments.push(Observation::new(run.0, run.1, Points::new(points, 1)?, &id, &[run.2 / 2e9; 2])?);
     /// }
-    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// let [regions, clusters, events, links, experiments, _] = tracking.tables();
     /// assert_eq!(regions.cell(0, "experiments"), Some(Cell::Unsigned(2)));
     /// assert_eq!(clusters.cell(1, "experiment"), Some(Cell::Text("8 tasks")));
@@ -130,9 +130,9 @@ impl Tracking {
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn tables(&self) -> [Table; 6] {
-        let balances = self.frames.iter().filter_map(|frame| {
-            let balance = frame.balance.as_ref()?;
-            Some((frame.name.as_str(), balance))
+        let balances = self.experiments.iter().filter_map(|experiment| {
+            let balance = experiment.balance.as_ref()?;
+            Some((experiment.name.as_str(), balance))
         });
         [
             self.regions(),
@@ -144,8 +144,10 @@ impl Tracking {
         ]
     }
 
-    fn name(&self, frame: usize) -> &str {
-        self.frames.get(frame).map_or("", |frame| &frame.name)
+    fn name(&self, experiment: usize) -> &str {
+        self.experiments
+            .get(experiment)
+            .map_or("", |experiment| &experiment.name)
     }
 
     fn regions(&self) -> Table {
@@ -159,7 +161,7 @@ impl Tracking {
             "Clusters followed through the experiments.",
         )
         .unsigned("tracked region", "", all().map(|it| it.id.0))
-        .unsigned("experiments", "", all().map(Object::frames))
+        .unsigned("experiments", "", all().map(Object::experiments))
         .floats("confidence", "%", all().map(|it| 100.0 * it.confidence))
         .flags("reliable", all().map(|it| it.is_reliable))
         .flags("filtered", all().map(|it| it.is_filtered))
@@ -175,11 +177,13 @@ impl Tracking {
             self.objects.iter().flat_map(|object| {
                 let members = object.members.iter().enumerate();
                 let seen = members.filter(|(_, members)| !members.is_empty());
-                seen.map(move |(frame, members)| (object, frame, members))
+                seen.map(move |(experiment, members)| (object, experiment, members))
             })
         };
-        let tasks = rows().map(|(_, frame, _)| self.frames.get(frame).map(|it| it.tasks));
-        let share = rows().map(|(object, frame, _)| object.share.get(frame).map(|it| 100.0 * it));
+        let tasks =
+            rows().map(|(_, experiment, _)| self.experiments.get(experiment).map(|it| it.tasks));
+        let share =
+            rows().map(|(object, experiment, _)| object.share.get(experiment).map(|it| 100.0 * it));
         Table::new("clusters", "Clusters of the tracked regions.")
             .unsigned("tracked region", "", rows().map(|row| row.0.id.0))
             .text("experiment", rows().map(|row| self.name(row.1)))
@@ -198,7 +202,10 @@ impl Tracking {
             "Births, deaths, splits, merges and gaps of the tracked regions.",
         )
         .unsigned("tracked region", "", rows().map(|row| row.0.id.0))
-        .text("experiment", rows().map(|row| self.name(row.1.frame())))
+        .text(
+            "experiment",
+            rows().map(|row| self.name(row.1.experiment())),
+        )
         .text("event", rows().map(|row| row.1.name()))
         .text("clusters before", rows().map(|row| row.1.ends().0))
         .text("clusters after", rows().map(|row| row.1.ends().1))
@@ -244,7 +251,7 @@ impl Tracking {
     }
 
     fn experiments(&self) -> Table {
-        let all = || self.frames.iter();
+        let all = || self.experiments.iter();
         let untracked = |ids: &[ClusterId]| (!ids.is_empty()).then(|| clusters(ids));
         Table::new("experiments", "Experiments that were compared.")
             .text("experiment", all().map(|it| it.name.as_str()))
@@ -284,8 +291,8 @@ impl Pair {
     /// use perf_track::{ClusterId, Points};
     /// let (id, points) = ([ClusterId(1); 2], [3.2e10; 2]);
     /// let run = |tasks: u32, time| Observation::new("", tasks, Points::new(&points, 1)?, &id, time);
-    /// let frames = [run(4, &[4.0; 2])?, run(8, &[2.0; 2])?];
-    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// let experiments = [run(4, &[4.0; 2])?, run(8, &[2.0; 2])?];
+    /// let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// let table = tracking.pairs[0].table();
     /// assert_eq!((table.rows(), table.text_of(0, "nearest in later")), (1, "100 %".into()));
     /// # Ok::<(), perf_track::Error>(())

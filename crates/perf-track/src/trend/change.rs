@@ -127,9 +127,9 @@ impl Trends {
         for name in [&counters.time, &counters.instructions, cycles] {
             self.metric(name)?;
         }
-        let sums = |frame: usize| {
-            let members = self.members.get(object)?.get(frame)?;
-            self.sums(frame, members, counters)
+        let sums = |experiment: usize| {
+            let members = self.members.get(object)?.get(experiment)?;
+            self.sums(experiment, members, counters)
         };
         let (Some(a), Some(b)) = (sums(from), sums(to)) else {
             return Ok(None);
@@ -148,8 +148,8 @@ impl Trends {
         }))
     }
 
-    fn sums(&self, frame: usize, members: &[ClusterId], counters: &Counters) -> Option<Sums> {
-        let measured = self.measured.get(frame)?;
+    fn sums(&self, experiment: usize, members: &[ClusterId], counters: &Counters) -> Option<Sums> {
+        let measured = self.measured.get(experiment)?;
         let (Cycles::Counted(third) | Cycles::FromIpc(third)) = &counters.cycles;
         let time = measured.of_clusters(&counters.time, members)?;
         let instructions = measured.of_clusters(&counters.instructions, members)?;

@@ -1,7 +1,7 @@
 //! [`Measured`]: metrics of the bursts of an experiment.
 
 use super::trends::Metric;
-use crate::{Bursts, ClusterId, Error, Frame, Result};
+use crate::{Bursts, ClusterId, Error, Experiment, Result};
 
 /// Bursts of an experiment by cluster, with their metrics.
 ///
@@ -83,11 +83,11 @@ impl Measured {
     /// other metrics. Noise has no effect, because summaries are by cluster.
     ///
     /// # Errors
-    /// Never fails, because a frame has one label for each burst.
-    pub fn of_frame(frame: &Frame) -> Result<Self> {
+    /// Never fails, because an experiment has one label for each burst.
+    pub fn of_experiment(experiment: &Experiment) -> Result<Self> {
         // `Bursts::push` ensures that there are fewer than 2^32 bursts.
-        let rows: Vec<u32> = (0..frame.bursts().len() as u32).collect();
-        Measured::of(frame.bursts(), &rows, frame.labels().as_slice())
+        let rows: Vec<u32> = (0..experiment.bursts().len() as u32).collect();
+        Measured::of(experiment.bursts(), &rows, experiment.labels().as_slice())
     }
 
     /// Takes the bursts `rows` of a recording with their clusters, with the metric `duration` in ns and

@@ -104,7 +104,7 @@ impl Trends {
                 };
                 let seen = series.iter().enumerate();
                 let seen: Vec<(usize, &Summary)> = seen
-                    .filter_map(|(frame, summary)| Some((frame, summary.as_ref()?)))
+                    .filter_map(|(experiment, summary)| Some((experiment, summary.as_ref()?)))
                     .collect();
                 for pair in seen.windows(2) {
                     let [(from, a), (to, b)] = pair else { continue };

@@ -1,7 +1,7 @@
 //! Trends: changes of tracked regions across experiments.
 //!
 //! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment, and computes
-//! power laws with a prediction for the next experiment ([`PowerLaw`]), the exact factors of a change
+//! [scaling models](crate::scaling) with a prediction for twice the scale, the exact factors of a change
 //! of time ([`TimeChange`]), degradations ([`Flag`]), and regions that became slower between two versions of a
 //! program ([`VersionChange`]). All results can be converted to tables.
 //!
@@ -15,25 +15,25 @@
 //! let id = [ClusterId(1); 2];
 //! let runs = [(4, 8e9, 4.0), (8, 4e9, 2.2)];
 //! let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * 4.0, run.1 * 4.0]).collect();
-//! let (mut frames, mut measured) = (Vec::new(), Vec::new());
+//! let (mut experiments, mut measured) = (Vec::new(), Vec::new());
 //! for ((tasks, instructions, seconds), points) in runs.into_iter().zip(&points) {
 //!     let time = [seconds; 2];
 //!     let name = format!("{tasks} tasks");
-//!     frames.push(Observation::new(name, tasks, Points::new(points, 1)?, &id, &time)?);
-//!     let frame = Measured::new(&id)
+//!     experiments.push(Observation::new(name, tasks, Points::new(points, 1)?, &id, &time)?);
+//!     let experiment = Measured::new(&id)
 //!         .column("duration", "s", time.to_vec())?
 //!         .column("instructions", "", vec![instructions; 2])?
 //!         .column("IPC", "", vec![instructions / (2.5e9 * seconds); 2])?;
-//!     measured.push(frame);
+//!     measured.push(experiment);
 //! }
 //! let params = Tracking::params().check()?;
-//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
+//! let tracking = Tracking::of(&experiments, &params, &Job::default())?;
 //! let trends = Trends::of(&tracking, measured)?;
 //!
 //! let object = tracking.objects[0].id;
-//! let law = trends.fit(object, "instructions", 0.95)?.expect("two frames");
-//! assert!((law.exponent + 1.0).abs() < 1e-12);
-//! assert!((law.predict(16.0).value - 2e9).abs() < 1.0);
+//! let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("two experiments");
+//! assert!((model.exponent(0) + 1.0).abs() < 1e-12);
+//! assert!((model.predict(&[16.0])?.value - 2e9).abs() < 1.0);
 //! let counters = Counters::with_ipc("duration", "instructions", "IPC");
 //! let change = trends.change(object, 0, 1, &counters)?.expect("both have counters");
 //! assert!((change.time - (change.instructions - change.ipc - change.frequency)).abs() < 1e-12);
@@ -45,7 +45,6 @@
 
 mod change;
 mod experiment_metrics;
-mod fit;
 mod flags;
 mod summary;
 mod table;
@@ -54,7 +53,6 @@ mod versions;
 
 pub use change::{Counters, TimeChange};
 pub use experiment_metrics::Measured;
-pub use fit::{PowerLaw, Prediction};
 pub use flags::{Expect, Flag};
 pub use summary::Summary;
 pub use trends::{Metric, Trends};

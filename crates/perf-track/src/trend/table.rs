@@ -1,19 +1,20 @@
 //! Tables of trends.
 
 use super::trends::{Metric, Trends};
-use super::{Counters, Flag, PowerLaw, Prediction, Summary, TimeChange};
+use super::{Counters, Flag, Summary, TimeChange};
 use crate::Result;
+use crate::scaling::{Prediction, ScalingModel};
 use crate::tracking::ObjectId;
-use perf_core::{Column, Table};
+use perf_core::{Column, Job, Table};
 
-/// Power law of a metric of a region, and its prediction for the next number of tasks.
-struct Law<'a> {
+/// Scaling model of a metric of a region, and its prediction for the next scale.
+struct Modelled<'a> {
     /// Index of the region.
     region: usize,
     /// Metric.
     metric: &'a Metric,
-    /// Power law.
-    law: PowerLaw,
+    /// Model.
+    model: ScalingModel,
     /// Prediction.
     next: Option<Prediction>,
 }
@@ -41,39 +42,46 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
-    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // One region on 4, 8 and 16 tasks, which divide its work.
-    /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
-    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let experiment = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+    /// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
     /// let trends = Trends::of(&tracking, measured)?;
     /// let table = trends.table();
     /// assert_eq!(table.rows(), 3);
     /// assert_eq!(table.cell(1, "mean"), Some(Cell::Float(4e9)));
     /// assert_eq!(table.cell(1, "mean times tasks"), Some(Cell::Float(32e9)));
-    /// let laws = trends.power_laws(0.95)?;
-    /// assert_eq!(laws.text_of(0, "exponent"), "-1.00");
-    /// assert_eq!(laws.text_of(0, "predicted tasks"), "32");
+    /// let models = trends.scaling_models(0.95, &Job::default())?;
+    /// assert_eq!(models.text_of(0, "exponent"), "-1.00");
+    /// assert_eq!(models.text_of(0, "predicted scale"), "tasks = 32");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn table(&self) -> Table {
         let mut rows: Vec<(usize, usize, &Metric, &Summary)> = Vec::new();
         for object in 0..self.members.len() {
-            for frame in 0..self.frames.len() {
+            for experiment in 0..self.experiments.len() {
                 let metrics = self.metrics.iter().enumerate();
                 rows.extend(metrics.filter_map(|(at, metric)| {
-                    Some((object, frame, metric, self.at(object, frame, at)?))
+                    Some((object, experiment, metric, self.at(object, experiment, at)?))
                 }));
             }
         }
         let clusters = rows.iter().map(|row| {
-            let members = self.members.get(row.0).and_then(|frames| frames.get(row.1));
+            let members = self
+                .members
+                .get(row.0)
+                .and_then(|experiments| experiments.get(row.1));
             members.map(|ids| crate::tracking::clusters(ids))
         });
-        let tasks = |frame: usize| self.frames.get(frame).map(|frame| frame.1);
+        let tasks = |experiment: usize| {
+            self.experiments
+                .get(experiment)
+                .map(|experiment| experiment.1)
+        };
         let floats = |name: &'static str, of: fn(&Summary) -> f64| {
             Column::floats(name, "", rows.iter().map(|row| of(row.3)))
         };
@@ -85,7 +93,10 @@ impl Trends {
             "Metrics of the tracked regions in each experiment.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.0 + 1))
-        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .text(
+            "experiment",
+            rows.iter().map(|row| self.experiment_name(row.1)),
+        )
         .unsigned("tasks", "", rows.iter().map(|row| tasks(row.1)))
         .text("clusters", clusters)
         .text("metric", rows.iter().map(|row| row.2.name.as_str()))
@@ -104,59 +115,85 @@ impl Trends {
         .floats("mean times tasks", "", by_tasks)
     }
 
-    /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of
-    /// the confidence `level`, between 0 and 1. Metrics without a law are skipped, see
+    /// Returns the scaling models of all metrics of all tracked regions as a table, with intervals of
+    /// the confidence `level`, between 0 and 1. Metrics without a model are skipped, see
     /// [`fit`](Self::fit).
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `tracked region`, `metric`, `unit` | | as in [`table`](Self::table) |
-    /// | `coefficient` | float | metric of one task |
-    /// | `exponent` | float | -1 if doubling the tasks halves the metric |
-    /// | `exponent low`, `exponent high` | float | interval of the exponent, missing for two points |
+    /// | `model` | text | the model as an expression of the parameters |
+    /// | `form` | text | `constant`, `power law` or `normal form` |
+    /// | `exponent` | float | mean power of the first parameter that varies: -1 if doubling it halves the metric |
+    /// | `exponent low`, `exponent high` | float | interval of the power of a power law, missing without degrees of freedom |
     /// | `confidence level` | float, % | probability of the intervals |
-    /// | `r squared` | float | share of the variance of the logarithms that the law explains |
-    /// | `points` | unsigned | number of experiments to which the law was fitted |
-    /// | `predicted tasks` | float | next number of tasks, see [`next_tasks`](Self::next_tasks) |
-    /// | `predicted`, `predicted low`, `predicted high` | float | predicted metric, and its interval |
+    /// | `error` | float, % | relative error of scales that were left out of the fit; missing for two scales |
+    /// | `r squared` | float | share of the variance of the logarithms that the model explains |
+    /// | `points`, `degrees of freedom` | unsigned | experiments, and those minus the coefficients and powers |
+    /// | `predicted scale` | text | scale of the prediction, see [`next_scale`](Self::next_scale) |
+    /// | `predicted`, `predicted low`, `predicted high` | float | predicted metric, and its interval, missing without degrees of freedom |
     ///
     /// # Errors
-    /// Returns the errors of [`fit`](Self::fit), of which none occurs at present.
-    pub fn power_laws(&self, level: f64) -> Result<Table> {
-        let tasks = self.next_tasks();
-        let mut rows: Vec<Law<'_>> = Vec::new();
+    /// Returns the errors of [`fit`](Self::fit).
+    pub fn scaling_models(&self, level: f64, job: &Job) -> Result<Table> {
+        let next = self.next_scale();
+        let mut rows: Vec<Modelled<'_>> = Vec::new();
         for region in 1..=self.members.len() {
             for metric in &self.metrics {
-                if let Some(law) = self.fit(ObjectId(region as u32), &metric.name, level)? {
-                    let next = tasks.map(|tasks| law.predict(tasks));
-                    rows.push(Law {
-                        region,
-                        metric,
-                        law,
-                        next,
-                    });
-                }
+                let id = ObjectId(region as u32);
+                let Some(model) = self.fit(id, &metric.name, level, job)? else {
+                    continue;
+                };
+                let prediction = next.as_ref().map(|scale| model.predict(scale));
+                rows.push(Modelled {
+                    region,
+                    metric,
+                    model,
+                    next: prediction.transpose()?,
+                });
             }
         }
-        let floats = |name: &'static str, of: &dyn Fn(&Law<'_>) -> Option<f64>| {
+        let varies = |at: &usize| {
+            let first = self.scales.first().map(|scale| scale[*at]);
+            self.scales.iter().any(|scale| Some(scale[*at]) != first)
+        };
+        let first = (0..self.parameters.len()).find(varies).unwrap_or(0);
+        let floats = |name: &'static str, of: &dyn Fn(&Modelled<'_>) -> Option<f64>| {
             Column::floats(name, "", rows.iter().map(of))
         };
-        let level = rows.iter().map(|row| 100.0 * row.law.level);
+        let level = rows.iter().map(|row| 100.0 * row.model.level);
+        let errors = rows.iter().map(|row| Some(100.0 * row.model.error?));
+        let scale = next.as_ref().map(|next| {
+            let all = self.parameters.iter().zip(next);
+            let all: Vec<String> = all
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            all.join(", ")
+        });
+        let exponent = |row: &Modelled<'_>| row.model.exponent(first);
+        let interval = |row: &Modelled<'_>| row.model.exponent_interval(first);
         Ok(Table::new(
-            "power laws",
-            "Metrics of the tracked regions by the number of tasks.",
+            "scaling models",
+            "Metrics of the tracked regions as functions of the scale.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.region))
         .text("metric", rows.iter().map(|row| row.metric.name.as_str()))
         .text("unit", rows.iter().map(|row| row.metric.unit.as_str()))
-        .with(floats("coefficient", &|row| Some(row.law.coefficient)))
-        .with(floats("exponent", &|row| Some(row.law.exponent)))
-        .with(floats("exponent low", &|row| Some(row.law.interval?.0)))
-        .with(floats("exponent high", &|row| Some(row.law.interval?.1)))
+        .text("model", rows.iter().map(|row| row.model.to_string()))
+        .text("form", rows.iter().map(|row| row.model.form.name()))
+        .with(floats("exponent", &|row| Some(exponent(row))))
+        .with(floats("exponent low", &|row| Some(interval(row)?.0)))
+        .with(floats("exponent high", &|row| Some(interval(row)?.1)))
         .floats("confidence level", "%", level)
-        .with(floats("r squared", &|row| Some(row.law.r_squared)))
-        .unsigned("points", "", rows.iter().map(|row| row.law.points))
-        .with(floats("predicted tasks", &|_| tasks))
+        .floats("error", "%", errors)
+        .with(floats("r squared", &|row| Some(row.model.r_squared)))
+        .unsigned("points", "", rows.iter().map(|row| row.model.points))
+        .unsigned(
+            "degrees of freedom",
+            "",
+            rows.iter().map(|row| row.model.free),
+        )
+        .text("predicted scale", rows.iter().map(|_| scale.clone()))
         .with(floats("predicted", &|row| Some(row.next?.value)))
         .with(floats("predicted low", &|row| Some(row.next?.interval?.0)))
         .with(floats("predicted high", &|row| Some(row.next?.interval?.1))))
@@ -181,17 +218,17 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
-    /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // Half of the instructions take half of the time.
-    /// let frame = |run: &(u32, f64)| {
+    /// let experiment = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("duration", "s", vec![run.1 / 2e9; 2])?;
     ///     measured.column("instructions", "", vec![run.1; 2])?.column("IPC", "", vec![1.5; 2])
     /// };
-    /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+    /// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
     /// let trends = Trends::of(&tracking, measured)?;
     /// let table = trends.time_changes(&Counters::with_ipc("duration", "instructions", "IPC"))?;
     /// assert_eq!(table.text_of(0, "duration factor"), "0.500");
@@ -206,7 +243,7 @@ impl Trends {
         for (object, members) in self.members.iter().enumerate() {
             let seen = members.iter().enumerate();
             let seen = seen.filter(|(_, members)| !members.is_empty());
-            let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+            let seen: Vec<usize> = seen.map(|(experiment, _)| experiment).collect();
             for (from, to) in seen.iter().zip(seen.iter().skip(1)) {
                 let id = ObjectId(object as u32 + 1);
                 if let Some(change) = self.change(id, *from, *to, counters)? {
@@ -222,10 +259,13 @@ impl Trends {
             "Causes of changes of the mean duration of bursts.",
         )
         .unsigned("tracked region", "", rows.iter().map(|row| row.0))
-        .text("experiment", rows.iter().map(|row| self.frame_name(row.1)))
+        .text(
+            "experiment",
+            rows.iter().map(|row| self.experiment_name(row.1)),
+        )
         .text(
             "later experiment",
-            rows.iter().map(|row| self.frame_name(row.2)),
+            rows.iter().map(|row| self.experiment_name(row.2)),
         )
         .with(floats("duration factor", |it| it.time.exp()))
         .with(floats("factor of instructions", |it| it.factors()[0]))
@@ -259,18 +299,18 @@ impl Trends {
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
     /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-    /// # let mut frames = Vec::new();
+    /// # let mut experiments = Vec::new();
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     let name = format!("{} tasks", run.0);
-    /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+    /// #     experiments.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
     /// // The instructions are divided, and IPC decreases.
-    /// let frame = |run: &(u32, f64)| {
+    /// let experiment = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
     ///     measured.column("IPC", "", vec![6.0 / f64::from(run.0); 2])
     /// };
-    /// let trends = Trends::of(&tracking, runs.iter().map(frame).collect::<Result<_, _>>()?)?;
+    /// let trends = Trends::of(&tracking, runs.iter().map(experiment).collect::<Result<_, _>>()?)?;
     /// let flags = trends.flags(&[Expect::divided("instructions"), Expect::higher("IPC")], 0.05)?;
     /// let table = trends.flag_table(&flags);
     /// assert_eq!((table.rows(), table.cell(0, "metric")), (1, Some(Cell::Text("IPC"))));
@@ -285,17 +325,17 @@ impl Trends {
             .flags("times tasks", flags.iter().map(|it| it.by_tasks))
             .text(
                 "experiment",
-                flags.iter().map(|it| self.frame_name(it.from)),
+                flags.iter().map(|it| self.experiment_name(it.from)),
             )
             .text(
                 "later experiment",
-                flags.iter().map(|it| self.frame_name(it.to)),
+                flags.iter().map(|it| self.experiment_name(it.to)),
             )
             .floats("factor", "", flags.iter().map(|it| it.factor))
             .floats("standard errors", "", flags.iter().map(|it| it.sigmas))
     }
 
-    fn frame_name(&self, frame: usize) -> &str {
-        &self.frames[frame].0
+    fn experiment_name(&self, experiment: usize) -> &str {
+        &self.experiments[experiment].0
     }
 }

@@ -1,8 +1,10 @@
 //! [`Trends`]: every metric of every tracked region in every experiment.
 
-use super::{Measured, PowerLaw, Summary};
+use super::{Measured, Summary};
+use crate::scaling::{Measurements, ScalingModel, positive};
 use crate::tracking::{ObjectId, Tracking};
 use crate::{ClusterId, Error, Result};
+use perf_core::Job;
 
 /// Name and unit of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,22 +26,23 @@ pub struct Metric {
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
 /// # let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.1 * f64::from(run.0); 2]).collect();
-/// # let mut frames = Vec::new();
+/// # let mut experiments = Vec::new();
 /// # for (run, points) in runs.iter().zip(&points) {
-/// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
+/// #     experiments.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+/// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
 /// // One phase on 4, 8 and 16 tasks, which divide its work.
-/// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
-/// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
+/// let experiment = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
+/// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
 /// let trends = Trends::of(&tracking, measured)?;
 /// let object = tracking.objects[0].id;
 /// let each: Vec<f64> = trends.series(object, "instructions")?.iter().flatten().map(|one| one.mean).collect();
 /// assert_eq!(each, [8e9, 4e9, 2e9]);
 /// let all = trends.series_by_tasks(object, "instructions")?;
 /// assert!(all.iter().flatten().all(|one| one.mean == 32e9));
-/// let law = trends.fit(object, "instructions", 0.95)?.expect("three numbers of tasks");
-/// assert!((law.exponent + 1.0).abs() < 1e-9 && trends.next_tasks() == Some(32.0));
+/// let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("three numbers of tasks");
+/// assert!((model.exponent(0) + 1.0).abs() < 1e-9);
+/// assert_eq!(trends.next_scale(), Some(vec![32.0]));
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +51,7 @@ pub struct Trends {
     /// Metrics of all experiments.
     pub(super) metrics: Vec<Metric>,
     /// Name and number of tasks of each experiment.
-    pub(super) frames: Vec<(String, u32)>,
+    pub(super) experiments: Vec<(String, u32)>,
     /// Clusters of each tracked region in each experiment.
     pub(super) members: Vec<Vec<Vec<ClusterId>>>,
     /// Measured bursts of each experiment.
@@ -57,6 +60,10 @@ pub struct Trends {
     pub(super) table: Vec<Option<Summary>>,
     /// `true` if the threads of a process share the iterations of loops.
     shares_loops: bool,
+    /// Names of the parameters of scaling models.
+    pub(super) parameters: Vec<String>,
+    /// Value of each parameter in each experiment.
+    pub(super) scales: Vec<Vec<f64>>,
 }
 
 impl Trends {
@@ -66,15 +73,15 @@ impl Trends {
     /// # Errors
     /// Returns an error if there is not one list of bursts for each experiment.
     pub fn of(tracking: &Tracking, measured: Vec<Measured>) -> Result<Self> {
-        if measured.len() != tracking.frames.len() {
+        if measured.len() != tracking.experiments.len() {
             return Err(Error::Length {
-                what: "measured frames",
-                expected: tracking.frames.len(),
+                what: "measured experiments",
+                expected: tracking.experiments.len(),
                 got: measured.len(),
             });
         }
         let mut metrics: Vec<Metric> = Vec::new();
-        for (metric, _) in measured.iter().flat_map(|frame| &frame.columns) {
+        for (metric, _) in measured.iter().flat_map(|experiment| &experiment.columns) {
             if metrics.iter().all(|known| known.name != metric.name) {
                 metrics.push(metric.clone());
             }
@@ -82,18 +89,23 @@ impl Trends {
         let members: Vec<_> = tracking.objects.iter().map(|o| o.members.clone()).collect();
         let mut table = Vec::with_capacity(members.len() * measured.len() * metrics.len());
         for object in &members {
-            for (frame, clusters) in measured.iter().zip(object) {
+            for (experiment, clusters) in measured.iter().zip(object) {
                 for metric in &metrics {
-                    let values = frame.of_clusters(&metric.name, clusters);
+                    let values = experiment.of_clusters(&metric.name, clusters);
                     table.push(values.and_then(|values| Summary::of(&values)));
                 }
             }
         }
-        let frames = tracking.frames.iter();
+        let experiments = tracking.experiments.iter();
+        let tasks = experiments
+            .clone()
+            .map(|of| vec![f64::from(of.tasks.max(1))]);
         Ok(Trends {
+            scales: tasks.collect(),
+            parameters: vec!["tasks".to_owned()],
             metrics,
-            frames: frames
-                .map(|frame| (frame.name.clone(), frame.tasks))
+            experiments: experiments
+                .map(|experiment| (experiment.name.clone(), experiment.tasks))
                 .collect(),
             members,
             measured,
@@ -111,19 +123,63 @@ impl Trends {
         self
     }
 
+    /// Names the number of tasks in models. Default `tasks`; such as `threads` if a process has several.
+    pub fn scale_name(mut self, name: impl Into<String>) -> Self {
+        if let Some(first) = self.parameters.first_mut() {
+            *first = name.into();
+        }
+        self
+    }
+
+    /// Adds a parameter of scaling models, with its value in each experiment, such as the problem size. The
+    /// number of tasks is always the first parameter; a parameter with one value has no effect.
+    ///
+    /// # Errors
+    /// Returns [`Error::Length`] if there is not one value for each experiment, and [`Error::Parameter`] for a
+    /// value that is not positive and finite.
+    pub fn parameter(mut self, name: impl Into<String>, values: &[f64]) -> Result<Self> {
+        if values.len() != self.experiments.len() {
+            return Err(Error::Length {
+                what: "values of a parameter",
+                expected: self.experiments.len(),
+                got: values.len(),
+            });
+        }
+        positive(values)?;
+        self.parameters.push(name.into());
+        for (scale, value) in self.scales.iter_mut().zip(values) {
+            scale.push(*value);
+        }
+        Ok(self)
+    }
+
+    /// Returns the names of the parameters of scaling models: the number of tasks, then the
+    /// [added](Self::parameter) ones.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// Returns the value of each parameter in each experiment.
+    pub fn scales(&self) -> &[Vec<f64>] {
+        &self.scales
+    }
+
     /// Returns the metrics of all experiments, each with its unit in the first experiment that has it.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
     /// Returns the number of experiments.
-    pub fn frames(&self) -> usize {
-        self.frames.len()
+    pub fn experiments(&self) -> usize {
+        self.experiments.len()
     }
 
     /// Returns the number of processes that computed in each experiment.
     pub fn tasks(&self) -> Vec<u32> {
-        self.frames.iter().map(|frame| frame.1).collect()
+        self.experiments
+            .iter()
+            .map(|experiment| experiment.1)
+            .collect()
     }
 
     pub(super) fn metric(&self, name: &str) -> Result<usize> {
@@ -148,8 +204,8 @@ impl Trends {
             })
     }
 
-    pub(super) fn at(&self, object: usize, frame: usize, metric: usize) -> Option<&Summary> {
-        let row = object * self.frames.len() + frame;
+    pub(super) fn at(&self, object: usize, experiment: usize, metric: usize) -> Option<&Summary> {
+        let row = object * self.experiments.len() + experiment;
         self.table.get(row * self.metrics.len() + metric)?.as_ref()
     }
 
@@ -160,9 +216,9 @@ impl Trends {
     /// Returns an error if the tracked region or metric does not exist.
     pub fn series(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let (object, metric) = (self.object(object)?, self.metric(metric)?);
-        let frames = 0..self.frames.len();
-        Ok(frames
-            .map(|frame| self.at(object, frame, metric).copied())
+        let experiments = 0..self.experiments.len();
+        Ok(experiments
+            .map(|experiment| self.at(object, experiment, metric).copied())
             .collect())
     }
 
@@ -174,10 +230,13 @@ impl Trends {
     /// Returns an error if the tracked region or metric does not exist.
     pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let repeats = self.repeats(object)?;
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let scaled = series
-            .zip(repeats)
-            .map(|((summary, frame), repeats)| Some(summary?.scaled(f64::from(frame.1) * repeats)));
+        let series = self
+            .series(object, metric)?
+            .into_iter()
+            .zip(&self.experiments);
+        let scaled = series.zip(repeats).map(|((summary, experiment), repeats)| {
+            Some(summary?.scaled(f64::from(experiment.1) * repeats))
+        });
         Ok(scaled.collect())
     }
 
@@ -187,13 +246,16 @@ impl Trends {
     fn repeats(&self, object: ObjectId) -> Result<Vec<f64>> {
         const SAME: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
         let index = self.object(object)?;
-        let bursts = |frame: usize| {
+        let bursts = |experiment: usize| {
             let metrics = 0..self.metrics.len();
-            let counts = metrics.filter_map(|metric| Some(self.at(index, frame, metric)?.count));
+            let counts =
+                metrics.filter_map(|metric| Some(self.at(index, experiment, metric)?.count));
             counts.max().map(|count| count as f64)
         };
-        let each: Vec<Option<f64>> = (0..self.frames.len())
-            .map(|frame| Some(bursts(frame)? / f64::from(self.frames[frame].1.max(1))))
+        let each: Vec<Option<f64>> = (0..self.experiments.len())
+            .map(|experiment| {
+                Some(bursts(experiment)? / f64::from(self.experiments[experiment].1.max(1)))
+            })
             .collect();
         let first = each.iter().flatten().next().copied().unwrap_or(1.0);
         let relative = each.into_iter().map(|each| {
@@ -207,7 +269,7 @@ impl Trends {
         Ok(relative.collect())
     }
 
-    /// Fits a power law like [`fit`](Self::fit) to the sum of a metric over all bursts of a thread. Differs
+    /// Fits a model like [`fit`](Self::fit) to the sum of a metric over all bursts of a thread. Differs
     /// from `fit` only if threads [share](Self::shares_loops) loops.
     ///
     /// # Errors
@@ -217,38 +279,55 @@ impl Trends {
         object: ObjectId,
         metric: &str,
         level: f64,
-    ) -> Result<Option<PowerLaw>> {
+        job: &Job,
+    ) -> Result<Option<ScalingModel>> {
         let repeats = self.repeats(object)?;
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let points = series
-            .zip(repeats)
-            .filter_map(|((summary, frame), repeats)| {
-                Some((f64::from(frame.1), summary?.mean * repeats))
-            });
-        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
+        self.model(object, metric, &repeats, (level, job))
     }
 
-    /// Fits the power law of the means of a metric over the number of tasks, with intervals at the
-    /// confidence `level`, such as 0.95. `None` if the region is seen with fewer than two different
-    /// numbers of tasks, a mean is not positive, or the level is not greater than 0 and less than 1.
+    /// Fits the scaling model of the means of a metric over the [parameters](Self::parameters), with
+    /// intervals at the confidence `level`, such as 0.95. `None` if the region is seen at fewer than two
+    /// different scales, or a mean is not positive.
     ///
     /// # Errors
-    /// Returns an error if the tracked region or metric does not exist.
-    pub fn fit(&self, object: ObjectId, metric: &str, level: f64) -> Result<Option<PowerLaw>> {
-        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let points =
-            series.filter_map(|(summary, frame)| Some((f64::from(frame.1), summary?.mean)));
-        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
+    /// Returns an error if the tracked region or metric does not exist, and the errors of
+    /// [`ScalingModel::fit`].
+    pub fn fit(
+        &self,
+        object: ObjectId,
+        metric: &str,
+        level: f64,
+        job: &Job,
+    ) -> Result<Option<ScalingModel>> {
+        let once = vec![1.0; self.experiments.len()];
+        self.model(object, metric, &once, (level, job))
     }
 
-    /// Returns the number of tasks that continues the series: the last number times its ratio to
-    /// the previous number. `None` for a single experiment, or if the last two numbers are equal.
-    pub fn next_tasks(&self) -> Option<f64> {
-        let [.., before, last] = self.frames.as_slice() else {
-            return None;
-        };
-        let (before, last) = (f64::from(before.1), f64::from(last.1));
-        let next = last * last / before;
-        (next.is_finite() && next > 0.0 && before != last).then_some(next)
+    fn model(
+        &self,
+        object: ObjectId,
+        metric: &str,
+        repeats: &[f64],
+        (level, job): (f64, &Job),
+    ) -> Result<Option<ScalingModel>> {
+        let mut data = Measurements::new(self.parameters.iter().cloned());
+        let series = self.series(object, metric)?;
+        for ((summary, scale), repeats) in series.into_iter().zip(&self.scales).zip(repeats) {
+            if let Some(summary) = summary {
+                data.push(scale, summary.mean * repeats)?;
+            }
+        }
+        ScalingModel::fit(&data, level, job)
+    }
+
+    /// Returns the scale for which models predict: that of the last experiment, with the first parameter that
+    /// varies doubled from its largest value. `None` if no parameter varies.
+    pub fn next_scale(&self) -> Option<Vec<f64>> {
+        let mut next = self.scales.last()?.clone();
+        let varies = |at: &usize| self.scales.iter().any(|scale| scale[*at] != next[*at]);
+        let first = (0..next.len()).find(varies)?;
+        let largest = self.scales.iter().map(|scale| scale[first]);
+        next[first] = 2.0 * largest.fold(0.0, f64::max);
+        Some(next)
     }
 }

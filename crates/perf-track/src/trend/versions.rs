@@ -118,13 +118,13 @@ impl Trends {
         params: &VersionParams,
     ) -> Result<Vec<VersionChange>> {
         self.metric(metric)?;
-        check(old, self.frames.len(), params)?;
-        let totals: Vec<f64> = (0..self.frames.len())
+        check(old, self.experiments.len(), params)?;
+        let totals: Vec<f64> = (0..self.experiments.len())
             .map(|run| self.clustered_time(run, metric))
             .collect();
         let mut found = Vec::new();
         for (index, members) in self.members.iter().enumerate() {
-            let runs: Vec<Option<Run>> = (0..self.frames.len())
+            let runs: Vec<Option<Run>> = (0..self.experiments.len())
                 .map(|run| self.run(run, metric, &members[run]))
                 .collect();
             let share = |range: std::ops::Range<usize>| {

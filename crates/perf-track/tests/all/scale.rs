@@ -43,16 +43,16 @@ fn log_x() -> Dimension {
 }
 
 #[test]
-fn ranges_of_each_frame_are_those_of_the_corpus() {
+fn ranges_of_each_experiment_are_those_of_the_corpus() {
     for name in ["e2", "e4", "e16"] {
         let Some(rows) = reference::data(name) else {
             return;
         };
-        let mut frame = Bursts::new(["PAPI_TOT_INS", "IPC"]);
-        let thread = frame.add_thread(Thread::default()).unwrap();
+        let mut experiment = Bursts::new(["PAPI_TOT_INS", "IPC"]);
+        let thread = experiment.add_thread(Thread::default()).unwrap();
         for row in &rows {
             let (begin, end) = (Nanos(row.begin), Nanos(row.end));
-            frame
+            experiment
                 .push(
                     Burst {
                         thread,
@@ -65,13 +65,13 @@ fn ranges_of_each_frame_are_those_of_the_corpus() {
                 .unwrap();
         }
         let scale = Scale::params()
-            .mode(ScaleMode::PerFrame)
+            .mode(ScaleMode::PerExperiment)
             .dimension(Dimension::new("PAPI_TOT_INS").log(true))
             .dimension(Dimension::new("IPC"))
             .check()
             .unwrap();
-        let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
-        let points = scaled.frames[0].points().unwrap();
+        let scaled = scale.fit(&[&experiment], &Job::default()).unwrap();
+        let points = scaled.experiments[0].points().unwrap();
         assert_eq!(points.len(), rows.len());
         for (point, row) in points.iter().zip(&rows) {
             for (own, theirs) in point.iter().zip(&row.normalised) {
@@ -84,14 +84,14 @@ fn ranges_of_each_frame_are_those_of_the_corpus() {
 
 #[test]
 fn a_joint_range_undoes_the_number_of_tasks() {
-    let Some(frames) = ["e2", "e4", "e16"]
+    let Some(experiments) = ["e2", "e4", "e16"]
         .map(reference::data)
         .into_iter()
         .collect::<Option<Vec<_>>>()
     else {
         return;
     };
-    let frames: Vec<Bursts> = frames
+    let experiments: Vec<Bursts> = experiments
         .iter()
         .map(|rows| {
             let rows = rows
@@ -106,25 +106,30 @@ fn a_joint_range_undoes_the_number_of_tasks() {
         .check()
         .unwrap();
     let scaled = scale
-        .fit(&frames.iter().collect::<Vec<_>>(), &Job::default())
+        .fit(&experiments.iter().collect::<Vec<_>>(), &Job::default())
         .unwrap();
     let axes = scaled.transform.axes();
     // Instructions of the dominant bursts halve, and then fall to a quarter (to 1 in 4.2 on
     // average: there they form two clusters, of which one is smaller).
     let factors: Vec<f64> = axes[0]
-        .frames
+        .experiments
         .iter()
-        .map(|frame| (-frame.shift).exp())
+        .map(|experiment| (-experiment.shift).exp())
         .collect();
     assert_eq!(factors[0], 1.0);
     assert!((factors[1] - 2.0).abs() < 0.04, "{factors:?}");
     assert!((factors[2] - 8.0).abs() < 0.4, "{factors:?}");
-    assert!(axes[1].frames.iter().all(|frame| frame.shift == 0.0));
+    assert!(
+        axes[1]
+            .experiments
+            .iter()
+            .all(|experiment| experiment.shift == 0.0)
+    );
     assert!(
         axes[0]
-            .frames
+            .experiments
             .iter()
-            .all(|frame| frame.overlap >= frame.overlap_unshifted)
+            .all(|experiment| experiment.overlap >= experiment.overlap_unshifted)
     );
 }
 
@@ -136,8 +141,11 @@ fn one_outlier_moves_nothing() {
     let mut wild = values.clone();
     wild.push(1e15);
     let scale = Scale::params().dimension(log_x()).check().unwrap();
-    let place = |frame: &Bursts| {
-        scale.fit(&[frame], &Job::default()).unwrap().frames[0]
+    let place = |experiment: &Bursts| {
+        scale
+            .fit(&[experiment], &Job::default())
+            .unwrap()
+            .experiments[0]
             .points()
             .unwrap()
             .values()[3]
@@ -146,19 +154,19 @@ fn one_outlier_moves_nothing() {
     assert!((plain - with).abs() < 1e-9, "{plain} {with}");
     // It is a point all the same, far out.
     let scaled = scale.fit(&[&one(&wild)], &Job::default()).unwrap();
-    assert!(scaled.frames[0].points().unwrap().values()[1_000] > 10.0);
+    assert!(scaled.experiments[0].points().unwrap().values()[1_000] > 10.0);
 }
 
 #[test]
-fn large_frames_are_looked_at_often() {
+fn large_experiments_are_looked_at_often() {
     let value = |at: i32| 1.0 + f64::from(at.wrapping_mul(7_919) % 1_000).abs();
     let few: Vec<f64> = (0..140_000).map(value).collect();
     let many: Vec<f64> = few.iter().map(|x| 3.0 * x).collect();
-    let frames = [one(&few), one(&many)];
+    let experiments = [one(&few), one(&many)];
     let scale = Scale::params().dimension(log_x()).check().unwrap();
-    let fit = |job: &Job| scale.fit(&[&frames[0], &frames[1]], job);
+    let fit = |job: &Job| scale.fit(&[&experiments[0], &experiments[1]], job);
     let (found, checks) = checks("scale", fit);
-    assert!((found.transform.axes()[0].frames[1].shift - 3f64.ln()).abs() < 1e-2);
+    assert!((found.transform.axes()[0].experiments[1].shift - 3f64.ln()).abs() < 1e-2);
     // Two checks for each experiment in each of: values, density, sorting, means, range, positions;
     // and the overlaps.
     assert!(checks >= 190, "{checks} checks");
@@ -166,39 +174,45 @@ fn large_frames_are_looked_at_often() {
 
 #[test]
 fn no_logarithm_is_no_point() {
-    let frame = one(&[0.0, 10.0, -3.0, 1_000.0, f64::NAN, f64::INFINITY]);
+    let experiment = one(&[0.0, 10.0, -3.0, 1_000.0, f64::NAN, f64::INFINITY]);
     let scale = Scale::params()
         .dimension(log_x())
-        .mode(ScaleMode::PerFrame)
+        .mode(ScaleMode::PerExperiment)
         .check()
         .unwrap();
-    let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
-    assert_eq!(scaled.frames[0].rows(), [1, 3]);
-    assert_eq!(scaled.frames[0].points().unwrap().values(), [0.0, 1.0]);
-    assert_eq!(scaled.frames[0].left_out[0].bursts, 4);
-    assert_eq!(scaled.frames[0].left_out[0].time, Nanos(4_000_000));
-    let labels = scaled.frames[0]
-        .spread(&["a", "b"], &frame, "none")
+    let scaled = scale.fit(&[&experiment], &Job::default()).unwrap();
+    assert_eq!(scaled.experiments[0].rows(), [1, 3]);
+    assert_eq!(scaled.experiments[0].points().unwrap().values(), [0.0, 1.0]);
+    assert_eq!(scaled.experiments[0].left_out[0].bursts, 4);
+    assert_eq!(scaled.experiments[0].left_out[0].time, Nanos(4_000_000));
+    let labels = scaled.experiments[0]
+        .spread(&["a", "b"], &experiment, "none")
         .unwrap();
     assert_eq!(labels, ["none", "a", "none", "b", "none", "none"]);
-    assert!(scaled.frames[0].spread(&["a"], &frame, "none").is_err());
+    assert!(
+        scaled.experiments[0]
+            .spread(&["a"], &experiment, "none")
+            .is_err()
+    );
 }
 
 #[test]
 fn constant_axes_are_zero() {
     let rows: Vec<(i64, Vec<f64>)> = (1..=5).map(|i| (i, vec![7.0, i as f64])).collect();
-    let frame = bursts(&["same", "x"], &rows);
-    for mode in [ScaleMode::Joint, ScaleMode::PerFrame] {
+    let experiment = bursts(&["same", "x"], &rows);
+    for mode in [ScaleMode::Joint, ScaleMode::PerExperiment] {
         let scale = Scale::params().mode(mode);
         let scale = scale
             .dimension(Dimension::new("same"))
             .dimension(log_x())
             .check()
             .unwrap();
-        let scaled = scale.fit(&[&frame, &frame], &Job::default()).unwrap();
-        let points = scaled.frames[1].points().unwrap();
+        let scaled = scale
+            .fit(&[&experiment, &experiment], &Job::default())
+            .unwrap();
+        let points = scaled.experiments[1].points().unwrap();
         assert!(points.iter().all(|point| point[0] == 0.0));
-        assert!(scaled.transform.axes()[0].frames[0].is_constant());
+        assert!(scaled.transform.axes()[0].experiments[0].is_constant());
         assert_eq!(scaled.transform.invert(1, &[0.0, 0.0]).unwrap()[0], 7.0);
     }
     // Most values are equal: so are the quantiles, but not the extremes.
@@ -209,7 +223,7 @@ fn constant_axes_are_zero() {
         .check()
         .unwrap();
     let scaled = scale.fit(&[&one(&values)], &Job::default()).unwrap();
-    assert_eq!(scaled.frames[0].points().unwrap().values()[1_000], 1.0);
+    assert_eq!(scaled.experiments[0].points().unwrap().values()[1_000], 1.0);
 }
 
 #[test]
@@ -231,7 +245,7 @@ fn shifts_are_found_given_or_left() {
             .check()
             .unwrap();
         let scaled = scale.fit(&[&few, &many], &Job::default())?;
-        Ok::<_, Error>(scaled.transform.axes()[0].frames[1].shift)
+        Ok::<_, Error>(scaled.transform.axes()[0].experiments[1].shift)
     };
     let found = shift(Shift::Auto).unwrap();
     assert!((found + 4_f64.ln()).abs() < 2e-3, "{found}");
@@ -244,28 +258,28 @@ fn shifts_are_found_given_or_left() {
     // A difference below the margin does not shift.
     let scale = Scale::params().dimension(log_x()).check().unwrap();
     let scaled = scale.fit(&[&few, &few], &Job::default()).unwrap();
-    assert_eq!(scaled.transform.axes()[0].frames[1].shift, 0.0);
+    assert_eq!(scaled.transform.axes()[0].experiments[1].shift, 0.0);
     // An experiment without bursts cannot be the reference.
     let scaled = scale
         .fit(&[&one(&[]), &few, &many], &Job::default())
         .unwrap();
-    assert!((scaled.transform.axes()[0].frames[2].shift + 4_f64.ln()).abs() < 2e-3);
-    assert!(scaled.frames[0].points().unwrap().is_empty());
+    assert!((scaled.transform.axes()[0].experiments[2].shift + 4_f64.ln()).abs() < 2e-3);
+    assert!(scaled.experiments[0].points().unwrap().is_empty());
 }
 
 #[test]
 fn duration_is_a_metric_and_filtered_bursts_are_no_points() {
-    let mut frame = bursts(&["x"], &[(1, vec![1.0]), (2, vec![1.0]), (4, vec![1.0])]);
-    frame
+    let mut experiment = bursts(&["x"], &[(1, vec![1.0]), (2, vec![1.0]), (4, vec![1.0])]);
+    experiment
         .set_kinds(vec![Kind::Duration, Kind::Complete, Kind::Complete])
         .unwrap();
     let scale = Scale::params()
         .dimension(Dimension::new("duration").factor(3.0))
         .check()
         .unwrap();
-    let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
-    assert_eq!(scaled.frames[0].rows(), [1, 2]);
-    assert_eq!(scaled.frames[0].points().unwrap().values(), [0.0, 3.0]);
+    let scaled = scale.fit(&[&experiment], &Job::default()).unwrap();
+    assert_eq!(scaled.experiments[0].rows(), [1, 2]);
+    assert_eq!(scaled.experiments[0].points().unwrap().values(), [0.0, 3.0]);
     assert_eq!(scaled.transform.axes()[0].unit, "ns");
 }
 
@@ -298,21 +312,21 @@ proptest! {
         a in prop::collection::vec(1e-3f64..1e12, 1..60),
         b in prop::collection::vec(1e-3f64..1e12, 1..60),
         log: bool,
-        per_frame: bool,
+        per_experiment: bool,
     ) {
-        let mode = if per_frame { ScaleMode::PerFrame } else { ScaleMode::Joint };
+        let mode = if per_experiment { ScaleMode::PerExperiment } else { ScaleMode::Joint };
         let dimension = Dimension::new("x").log(log).factor(2.5).shift(Shift::Fit);
         let scale = Scale::params().mode(mode).dimension(dimension).check().unwrap();
         let scaled = scale.fit(&[&one(&a), &one(&b)], &Job::default()).unwrap();
         let largest = a.iter().chain(&b).copied().fold(0.0, f64::max);
-        for (frame, values) in [&a, &b].into_iter().enumerate() {
-            let points = scaled.frames[frame].points().unwrap();
+        for (experiment, values) in [&a, &b].into_iter().enumerate() {
+            let points = scaled.experiments[experiment].points().unwrap();
             for (point, value) in points.iter().zip(values) {
-                let back = scaled.transform.invert(frame, point).unwrap()[0];
+                let back = scaled.transform.invert(experiment, point).unwrap()[0];
                 // An axis that is constant up to rounding loses no more than that.
                 let error = if log { (back / value - 1.0).abs() } else { (back - value).abs() / largest };
                 prop_assert!(error < 1e-9, "{back} {value}");
-                let again = scaled.transform.apply(frame, &[*value]).unwrap();
+                let again = scaled.transform.apply(experiment, &[*value]).unwrap();
                 prop_assert!((again[0] - point[0]).abs() < 1e-9);
             }
         }
@@ -327,7 +341,7 @@ proptest! {
         let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
         let scale = Scale::params().dimension(log_x()).margin(0.0).check().unwrap();
         let found = scale.fit(&[&one(&values), &one(&scaled)], &Job::default()).unwrap();
-        let frame = found.transform.axes()[0].frames[1];
-        prop_assert!((frame.shift - factor.ln()).abs() < 1e-6, "{frame:?}");
+        let experiment = found.transform.axes()[0].experiments[1];
+        prop_assert!((experiment.shift - factor.ln()).abs() < 1e-6, "{experiment:?}");
     }
 }

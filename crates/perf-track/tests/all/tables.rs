@@ -38,10 +38,14 @@ fn regions_links_and_events() {
         );
         assert_eq!(
             regions.cell(row, "experiments"),
-            Some(Cell::Unsigned(object.frames() as u64))
+            Some(Cell::Unsigned(object.experiments() as u64))
         );
     }
-    let seen: usize = tracking.objects.iter().map(|object| object.frames()).sum();
+    let seen: usize = tracking
+        .objects
+        .iter()
+        .map(|object| object.experiments())
+        .sum();
     assert_eq!(clusters.rows(), seen);
     let all: usize = tracking.objects.iter().map(|it| it.events.len()).sum();
     assert_eq!(events.rows(), all);
@@ -65,7 +69,7 @@ fn regions_links_and_events() {
     assert_eq!(experiments.rows(), 2);
     assert_eq!(
         float(&experiments, 1, "coverage"),
-        100.0 * tracking.frames[1].coverage
+        100.0 * tracking.experiments[1].coverage
     );
     // Points alone have no balance of the time.
     assert_eq!(balance.rows(), 0);

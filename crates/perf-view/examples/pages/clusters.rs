@@ -4,7 +4,7 @@ use super::{HOSTILE, Outcome, noise, save};
 use perf_core::{Job, Nanos};
 use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
-use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
+use perf_track::{Burst, Bursts, ClusterId, Dimension, Experiment, Labels, Scale, Thread};
 use perf_view::{Page, Theme, track};
 use std::error::Error;
 use std::path::Path;
@@ -83,9 +83,10 @@ fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dy
     let scaled = scale.check()?.fit(&every, &Job::default())?;
     let mut seen = Vec::new();
     let mut measured = Vec::new();
-    for ((name, _), ((bursts, labels), of)) in runs.iter().zip(all.iter().zip(&scaled.frames)) {
-        let frame = Frame::new(*name, bursts.clone(), Labels::new(labels.clone()))?;
-        seen.push(Observation::of(&frame, of.points()?, of.rows())?);
+    for ((name, _), ((bursts, labels), of)) in runs.iter().zip(all.iter().zip(&scaled.experiments))
+    {
+        let experiment = Experiment::new(*name, bursts.clone(), Labels::new(labels.clone()))?;
+        seen.push(Observation::of(&experiment, of.points()?, of.rows())?);
         measured.push(Measured::of(bursts, of.rows(), labels)?);
     }
     let job = Job::default();
@@ -131,7 +132,9 @@ pub(super) fn tracked(out: &Path) -> Outcome {
                 begin,
                 picture.clone().moving(true).scene().svg().as_bytes(),
             )?;
-            let matrices = picture.matrices(0, 1).ok_or("frames that were compared")?;
+            let matrices = picture
+                .matrices(0, 1)
+                .ok_or("experiments that were compared")?;
             save(out, "track-matrices.png", begin, &matrices.png()?)?;
             let trend = picture.trend("ipc").ok_or("a metric")?;
             save(out, "track-trend.png", begin, &trend.png()?)?;

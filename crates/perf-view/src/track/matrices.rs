@@ -18,7 +18,12 @@ impl Picture<'_> {
         let pairs = self.clusters.pairs.iter();
         let mut pairs = pairs.filter(|pair| (pair.from, pair.to) == (from, to));
         let pair = pairs.next()?;
-        let name = |frame: usize| self.clusters.frames.get(frame).map_or("", |of| &of.name);
+        let name = |experiment: usize| {
+            self.clusters
+                .experiments
+                .get(experiment)
+                .map_or("", |of| &of.name)
+        };
         let (rows, columns) = pair.matrices.first().map_or((0, 0), |(_, matrix)| {
             (matrix.len(), matrix.first().map_or(0, Vec::len))
         });
@@ -72,11 +77,11 @@ impl Picture<'_> {
             (*name).into(),
         ));
         let (left, top) = (left + 40.0, top + 56.0);
-        let object = |frame: usize, cluster: usize| {
+        let object = |experiment: usize, cluster: usize| {
             let id = cluster as u32 + 1;
             let has = |members: &Vec<u32>| members.contains(&id);
             let mut all = self.clusters.objects.iter();
-            let found = all.find(|object| object.members.get(frame).is_some_and(has));
+            let found = all.find(|object| object.members.get(experiment).is_some_and(has));
             super::colour(found.map_or(0, |object| object.id), theme)
         };
         for (row, values) in values.iter().enumerate() {

@@ -7,7 +7,7 @@
 //! | [`View`] | a section of a page, with a slider through the experiments, a choice of axes, and the votes for each match |
 //!
 //! A tracked region has the same colour in all experiments and pictures. Points in no tracked
-//! region are grey. In names of items a tracked region is called object, and an experiment frame.
+//! region are grey. In names of items a tracked region is called object, and an experiment experiment.
 
 mod matrices;
 mod merged_points;

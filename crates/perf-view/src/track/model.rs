@@ -24,7 +24,7 @@ use std::collections::HashMap;
 /// }
 /// let scaled = Scale::params().dimension(Dimension::new("work").log(true)).check()?.fit(&[&bursts], &Job::default())?;
 /// let labels: Vec<ClusterId> = (0..8).map(|at| ClusterId(at % 2 + 1)).collect();
-/// let mut clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
+/// let mut clusters = Clusters::of_experiment("run 7", &scaled, &labels)?;
 /// clusters.metric("duration", "ns", &bursts.durations())?;
 /// let section = View::new(&clusters).section(&Job::default())?;
 /// assert!(Page::new("Clusters").with(section).html(&Job::default())?.contains("run 7"));
@@ -35,7 +35,7 @@ pub struct Clusters {
     /// Axes of the space of points.
     pub(super) axes: Vec<SpaceAxis>,
     /// Experiments with their points.
-    pub(super) frames: Vec<Frame>,
+    pub(super) experiments: Vec<Experiment>,
     /// Tracked regions, or clusters if there is one experiment.
     pub(super) objects: Vec<Shown>,
     /// Metrics of the tracked regions.
@@ -51,7 +51,7 @@ pub struct Clusters {
 
 /// Experiment.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct Experiment {
     /// Name of the experiment.
     pub(super) name: String,
     /// Number of tasks; 0 for an experiment that was not tracked.
@@ -138,7 +138,7 @@ impl Clusters {
     /// - Returns [`Error::Mismatch`] if the numbers of labels and points of the experiment differ.
     /// - Returns [`Error::Empty`] if the space has no axis.
     /// - Returns [`Error::Track`] if the points of the experiment cannot be read.
-    pub fn of_frame(
+    pub fn of_experiment(
         name: impl Into<String>,
         scaled: &Scaled,
         labels: &[ClusterId],
@@ -169,8 +169,8 @@ impl Clusters {
     /// Sets the division of the CPU time of a single experiment into classes. Call this before
     /// metrics are added.
     pub fn balanced(mut self, balance: TimeBalance) -> Self {
-        if let Some(frame) = self.frames.first_mut() {
-            frame.balance = Some(balance);
+        if let Some(experiment) = self.experiments.first_mut() {
+            experiment.balance = Some(balance);
         }
         self
     }
@@ -185,7 +185,10 @@ impl Clusters {
     ///
     /// Returns [`Error::Mismatch`] if the numbers of values and points differ.
     pub fn metric(&mut self, name: &str, unit: &str, values: &[f64]) -> Result<()> {
-        let objects = self.frames.first().map_or(&[][..], |frame| &frame.objects);
+        let objects = self
+            .experiments
+            .first()
+            .map_or(&[][..], |experiment| &experiment.objects);
         same("values of a metric", objects.len(), values.len())?;
         let of = |id: u32| {
             let own = objects
@@ -203,7 +206,10 @@ impl Clusters {
             }
             let points = objects.iter().zip(values);
             let points: f64 = points.map(|(_, value)| value.max(0.0)).sum();
-            let balance = self.frames.first().and_then(|frame| frame.balance);
+            let balance = self
+                .experiments
+                .first()
+                .and_then(|experiment| experiment.balance);
             let all = balance.map_or(points, |of| of.total.time.0 as f64);
             for object in self
                 .objects
@@ -236,7 +242,10 @@ impl Clusters {
 
     /// Returns the number of points of all experiments.
     pub fn points(&self) -> usize {
-        self.frames.iter().map(|frame| frame.objects.len()).sum()
+        self.experiments
+            .iter()
+            .map(|experiment| experiment.objects.len())
+            .sum()
     }
 
     pub(super) fn empty(
@@ -245,19 +254,21 @@ impl Clusters {
         labels: &[&[ClusterId]],
         objects: Vec<Vec<u32>>,
     ) -> Result<Self> {
-        same("frames of labels", names.len(), labels.len())?;
+        same("experiments of labels", names.len(), labels.len())?;
         if names.is_empty() || scaled.transform.axes().is_empty() {
             return Err(Error::Empty {
-                what: "no frame or no axis",
+                what: "no experiment or no axis",
             });
         }
         let dimensions = scaled.transform.axes().len();
-        let mut frames = Vec::new();
-        for (((name, tasks), of), objects) in names.into_iter().zip(&scaled.frames).zip(objects) {
+        let mut experiments = Vec::new();
+        for (((name, tasks), of), objects) in
+            names.into_iter().zip(&scaled.experiments).zip(objects)
+        {
             let points = of.points()?;
             same("labels of points", points.len(), objects.len())?;
             same("axes of points", dimensions, points.dimensions())?;
-            frames.push(Frame {
+            experiments.push(Experiment {
                 name,
                 tasks,
                 places: points.values().to_vec(),
@@ -267,7 +278,7 @@ impl Clusters {
         }
         Ok(Clusters {
             axes: scaled.transform.axes().iter().map(SpaceAxis::of).collect(),
-            frames,
+            experiments,
             objects: Vec::new(),
             metrics: Vec::new(),
             pairs: Vec::new(),
@@ -279,8 +290,11 @@ impl Clusters {
     /// Returns a tracked region of which only the centres are set.
     pub(super) fn shown(&self, id: u32) -> Shown {
         let dimensions = self.axes.len();
-        let centre = |frame: &Frame| {
-            let points = frame.places.chunks_exact(dimensions).zip(&frame.objects);
+        let centre = |experiment: &Experiment| {
+            let points = experiment
+                .places
+                .chunks_exact(dimensions)
+                .zip(&experiment.objects);
             let own = points.filter(|(_, object)| **object == id);
             let start = (vec![0.0; dimensions], 0usize);
             let (sum, count) = own.fold(start, |(mut sum, count), (at, _)| {
@@ -299,7 +313,7 @@ impl Clusters {
             confidence: None,
             events: Vec::new(),
             links: Vec::new(),
-            centres: self.frames.iter().map(centre).collect(),
+            centres: self.experiments.iter().map(centre).collect(),
         }
     }
 
@@ -307,7 +321,10 @@ impl Clusters {
     pub(super) fn ranges(&self) -> Vec<[f64; 2]> {
         let dimensions = self.axes.len();
         let of = |axis: usize| {
-            let all = self.frames.iter().flat_map(|frame| &frame.places);
+            let all = self
+                .experiments
+                .iter()
+                .flat_map(|experiment| &experiment.places);
             range(all.skip(axis).step_by(dimensions).copied())
         };
         (0..dimensions).map(of).collect()
@@ -316,17 +333,17 @@ impl Clusters {
     /// Returns the points, merged to about `most` cells, and the number of steps along an axis if
     /// points were merged.
     pub(super) fn cells(&self, ranges: &[[f64; 2]], most: usize) -> (Vec<Cells>, Option<usize>) {
-        let clouds = self.frames.iter().map(|frame| Cloud {
-            places: &frame.places,
-            objects: &frame.objects,
+        let clouds = self.experiments.iter().map(|experiment| Cloud {
+            places: &experiment.places,
+            objects: &experiment.objects,
         });
         let clouds: Vec<Cloud<'_>> = clouds.collect();
         merged_points::cells(&clouds, self.axes.len(), ranges, most)
     }
 
     /// Returns the number of points of an experiment that are in no cluster.
-    pub(super) fn noise(&self, frame: usize) -> usize {
-        let labels = self.labels.get(frame).map_or(&[][..], Vec::as_slice);
+    pub(super) fn noise(&self, experiment: usize) -> usize {
+        let labels = self.labels.get(experiment).map_or(&[][..], Vec::as_slice);
         labels.iter().filter(|id| id.is_noise()).count()
     }
 }

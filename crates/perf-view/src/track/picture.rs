@@ -21,7 +21,7 @@ use crate::{Anchor, Colour, Mark, Scene, Theme, number};
 /// # }
 /// # let scaled = Scale::params().dimension(Dimension::new("work")).check()?.fit(&[&bursts], &Job::default())?;
 /// # let labels = [ClusterId(1); 8];
-/// let clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
+/// let clusters = Clusters::of_experiment("run 7", &scaled, &labels)?;
 /// let scene = Picture::new(&clusters).titled("One phase").scene();
 /// assert!(scene.svg().contains("One phase") && scene.png()?.starts_with(b"\x89PNG"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -104,19 +104,22 @@ impl<'a> Picture<'a> {
                     .find(|metric| metric.name == axis.name)
             })
             .collect();
-        let moving = usize::from(self.is_moving && clusters.frames.len() > 1);
+        let moving = usize::from(self.is_moving && clusters.experiments.len() > 1);
         let charts = 2 * metrics.len() + moving;
-        let across = self.columns.min(clusters.frames.len().max(charts)).max(1);
+        let across = self
+            .columns
+            .min(clusters.experiments.len().max(charts))
+            .max(1);
         let width = 2.0 * MARGIN + across as f64 * (LEFT + SIDE + GAP) - GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
         scene.title = self.words();
         let mut top = self.head(width, &mut scene);
         for pair in &pairs {
-            for frame in 0..clusters.frames.len() {
-                let corner = self.corner(frame, across, top);
-                self.scatter(frame, *pair, corner, (&ranges, &cells), &mut scene);
+            for experiment in 0..clusters.experiments.len() {
+                let corner = self.corner(experiment, across, top);
+                self.scatter(experiment, *pair, corner, (&ranges, &cells), &mut scene);
             }
-            top += clusters.frames.len().div_ceil(across) as f64 * PITCH;
+            top += clusters.experiments.len().div_ceil(across) as f64 * PITCH;
         }
         for (at, metric) in metrics.iter().enumerate() {
             for (beside, kind) in [Kind::Lines, Kind::Boxes].into_iter().enumerate() {
@@ -152,7 +155,7 @@ impl<'a> Picture<'a> {
     pub fn trend(&self, metric: &str) -> Option<Scene> {
         let clusters = self.clusters;
         let metric = clusters.metrics.iter().find(|found| found.name == metric)?;
-        let wide = (clusters.frames.len() as f64 * 60.0).clamp(SIDE, 1200.0);
+        let wide = (clusters.experiments.len() as f64 * 60.0).clamp(SIDE, 1200.0);
         let width = 2.0 * MARGIN + 2.0 * (LEFT + wide) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
         scene.title = format!("{} of each {}, by experiment", metric.name, clusters.noun);
@@ -189,21 +192,26 @@ impl<'a> Picture<'a> {
 
     fn scatter(
         &self,
-        frame: usize,
+        experiment: usize,
         pair: [usize; 2],
         corner: [f64; 2],
         (ranges, cells): (&[[f64; 2]], &[Cells]),
         scene: &mut Scene,
     ) {
         let panel = self.panel(pair, corner, ranges);
-        let title = self.clusters.frames.get(frame).map_or("", |of| &of.name);
-        self.around(&panel, (frame, title), pair, scene);
+        let title = self
+            .clusters
+            .experiments
+            .get(experiment)
+            .map_or("", |of| &of.name);
+        self.around(&panel, (experiment, title), pair, scene);
         let circles = cells
-            .get(frame)
+            .get(experiment)
             .map(|cells| self.circles(&panel, pair, cells));
         scene.marks.extend(circles.into_iter().flatten());
         for object in self.clusters.objects.iter().take(SHOWN) {
-            let Some((centre, _)) = object.centres.get(frame).and_then(|of| of.as_ref()) else {
+            let Some((centre, _)) = object.centres.get(experiment).and_then(|of| of.as_ref())
+            else {
                 continue;
             };
             let [x, y] = panel.place(spot(pair, |axis| centre.get(axis).copied().unwrap_or(0.5)));
@@ -229,14 +237,16 @@ impl<'a> Picture<'a> {
     fn around(
         &self,
         panel: &Panel,
-        (frame, title): (usize, &str),
+        (experiment, title): (usize, &str),
         [x, y]: [usize; 2],
         scene: &mut Scene,
     ) {
         let axes = &self.clusters.axes;
         let name = |axis: usize| axes.get(axis).map_or(String::new(), |axis| axis.title());
         let ticks = |axis: usize, ends: [f64; 2], most: usize| {
-            let found = axes.get(axis).map(|axis| axis.ticks(frame, ends, most));
+            let found = axes
+                .get(axis)
+                .map(|axis| axis.ticks(experiment, ends, most));
             found.unwrap_or_default()
         };
         let (across, up) = (name(x), if x == y { String::new() } else { name(y) });
@@ -277,29 +287,33 @@ impl<'a> Picture<'a> {
         scene: &mut Scene,
     ) {
         let panel = self.panel(pair, corner, ranges);
-        let steps = self.clusters.frames.len();
-        for frame in 0..steps {
+        let steps = self.clusters.experiments.len();
+        for experiment in 0..steps {
             let mut seen = Scene::new(1, 1, self.theme.paper);
-            let name = &self.clusters.frames[frame].name;
-            self.around(&panel, (frame, name), pair, &mut seen);
+            let name = &self.clusters.experiments[experiment].name;
+            self.around(&panel, (experiment, name), pair, &mut seen);
             let circles = cells
-                .get(frame)
+                .get(experiment)
                 .map(|cells| self.circles(&panel, pair, cells));
             seen.marks.extend(circles.into_iter().flatten());
-            scene.push(Mark::During(frame, steps, seen.marks));
+            scene.push(Mark::During(experiment, steps, seen.marks));
         }
         for object in self.clusters.objects.iter().take(SHOWN) {
             // While a tracked region is not visible, it stays at its last known position, or at its
             // first position if it was not visible yet.
             let mut known = object.centres.iter().flatten().next();
-            let places = object.centres.iter().enumerate().map(|(frame, centre)| {
-                known = centre.as_ref().or(known);
-                let share = object.share.get(frame).copied().unwrap_or_default();
-                let value = |axis: usize| known.and_then(|of| of.0.get(axis).copied());
-                let at = spot(pair, |axis| value(axis).unwrap_or(0.5));
-                let [x, y] = panel.place(at);
-                ([x, y, 4.0 + 26.0 * share.max(0.0).sqrt()], centre.is_some())
-            });
+            let places = object
+                .centres
+                .iter()
+                .enumerate()
+                .map(|(experiment, centre)| {
+                    known = centre.as_ref().or(known);
+                    let share = object.share.get(experiment).copied().unwrap_or_default();
+                    let value = |axis: usize| known.and_then(|of| of.0.get(axis).copied());
+                    let at = spot(pair, |axis| value(axis).unwrap_or(0.5));
+                    let [x, y] = panel.place(at);
+                    ([x, y, 4.0 + 26.0 * share.max(0.0).sqrt()], centre.is_some())
+                });
             let colour = super::colour(object.id, &self.theme).opacity(0.55);
             scene.push(Mark::Moving(places.collect(), colour));
         }
@@ -321,8 +335,8 @@ impl<'a> Picture<'a> {
             let name = format!("and {more} more {}s", clusters.noun);
             entries.push((self.theme.paper, name));
         }
-        let in_none = |frame: &super::model::Frame| frame.objects.contains(&0);
-        if clusters.frames.iter().any(in_none) {
+        let in_none = |experiment: &super::model::Experiment| experiment.objects.contains(&0);
+        if clusters.experiments.iter().any(in_none) {
             entries.push((super::colour(0, &self.theme), "in none".into()));
         }
         entries
@@ -330,16 +344,16 @@ impl<'a> Picture<'a> {
 
     fn words(&self) -> String {
         let clusters = self.clusters;
-        let frames: Vec<String> = clusters
-            .frames
+        let experiments: Vec<String> = clusters
+            .experiments
             .iter()
             .enumerate()
-            .map(|(at, frame)| {
+            .map(|(at, experiment)| {
                 let noise = clusters.noise(at);
-                let points = number::count(frame.objects.len() as u64);
+                let points = number::count(experiment.objects.len() as u64);
                 format!(
                     "{} ({points} bursts, {} in no cluster)",
-                    frame.name,
+                    experiment.name,
                     number::count(noise as u64)
                 )
             })
@@ -352,7 +366,7 @@ impl<'a> Picture<'a> {
             "{title}{} {}s in {}",
             clusters.objects.len(),
             clusters.noun,
-            frames.join(", ")
+            experiments.join(", ")
         )
     }
 }

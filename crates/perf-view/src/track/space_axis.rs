@@ -41,24 +41,24 @@ pub(super) struct SpaceAxis {
     /// `true` if the axis is logarithmic.
     pub(super) log: bool,
     /// `[a, b]` for each experiment.
-    pub(super) frames: Vec<[f64; 2]>,
+    pub(super) experiments: Vec<[f64; 2]>,
 }
 
 impl SpaceAxis {
     pub(super) fn of(axis: &TransformAxis) -> Self {
-        let frames = axis.frames.iter().map(|frame| {
-            let span = if frame.is_constant() || axis.factor == 0.0 {
+        let experiments = axis.experiments.iter().map(|experiment| {
+            let span = if experiment.is_constant() || axis.factor == 0.0 {
                 0.0
             } else {
-                (frame.high - frame.low) / axis.factor
+                (experiment.high - experiment.low) / axis.factor
             };
-            [frame.low + frame.shift, span]
+            [experiment.low + experiment.shift, span]
         });
         SpaceAxis {
             name: axis.metric.clone(),
             unit: axis.unit.clone(),
             log: axis.log,
-            frames: frames.collect(),
+            experiments: experiments.collect(),
         }
     }
 
@@ -72,8 +72,12 @@ impl SpaceAxis {
     }
 
     /// Returns the value at a coordinate of an experiment.
-    pub(super) fn value(&self, frame: usize, coordinate: f64) -> f64 {
-        let [a, b] = self.frames.get(frame).copied().unwrap_or([0.0, 1.0]);
+    pub(super) fn value(&self, experiment: usize, coordinate: f64) -> f64 {
+        let [a, b] = self
+            .experiments
+            .get(experiment)
+            .copied()
+            .unwrap_or([0.0, 1.0]);
         let y = a + b * coordinate;
         if self.log { y.exp() } else { y }
     }
@@ -81,16 +85,20 @@ impl SpaceAxis {
     /// Returns round values of an experiment between two coordinates, as coordinates and labels.
     pub(super) fn ticks(
         &self,
-        frame: usize,
+        experiment: usize,
         [low, high]: [f64; 2],
         most: usize,
     ) -> Vec<(f64, String)> {
         let unit = unit(&self.unit);
-        let [a, b] = self.frames.get(frame).copied().unwrap_or([0.0, 1.0]);
+        let [a, b] = self
+            .experiments
+            .get(experiment)
+            .copied()
+            .unwrap_or([0.0, 1.0]);
         if b == 0.0 {
-            return vec![(0.0, unit.write(self.value(frame, 0.0)))];
+            return vec![(0.0, unit.write(self.value(experiment, 0.0)))];
         }
-        let ends = [self.value(frame, low), self.value(frame, high)];
+        let ends = [self.value(experiment, low), self.value(experiment, high)];
         let back = |value: f64| (if self.log { value.ln() } else { value } - a) / b;
         let values = if self.log && ends[0] > 0.0 && ends[1] > 3.0 * ends[0] {
             factors(ends, most)
@@ -140,10 +148,10 @@ mod tests {
             name: "instructions".into(),
             unit: String::new(),
             log: true,
-            frames: vec![[0.0, 10.0_f64.ln()], [2.0_f64.ln(), 10.0_f64.ln()]],
+            experiments: vec![[0.0, 10.0_f64.ln()], [2.0_f64.ln(), 10.0_f64.ln()]],
         };
-        let labels = |frame, ends| -> Vec<String> {
-            let ticks = axis.ticks(frame, ends, 5);
+        let labels = |experiment, ends| -> Vec<String> {
+            let ticks = axis.ticks(experiment, ends, 5);
             ticks.into_iter().map(|tick| tick.1).collect()
         };
         assert_eq!(
@@ -153,15 +161,15 @@ mod tests {
         assert!((3..=5).contains(&labels(0, [0.0, 9.0]).len()));
         // The second experiment is shifted by a factor of 2, so the same value has another
         // coordinate.
-        let place = |frame: usize| {
-            axis.ticks(frame, [0.0, 2.0], 5)
+        let place = |experiment: usize| {
+            axis.ticks(experiment, [0.0, 2.0], 5)
                 .into_iter()
                 .find(|t| t.1 == "10.0")
         };
         let (first, second) = (place(0).expect("a tick").0, place(1).expect("a tick").0);
         assert!((first - 1.0).abs() < 1e-9 && (second - 0.698_97).abs() < 1e-5);
         let constant = SpaceAxis {
-            frames: vec![[3.0_f64.ln(), 0.0]],
+            experiments: vec![[3.0_f64.ln(), 0.0]],
             ..axis
         };
         assert_eq!(constant.ticks(0, [-1.0, 1.0], 5), [(0.0, "3.00".into())]);

@@ -30,18 +30,22 @@ impl Clusters {
     /// Returns the division of the CPU time of each experiment, followed by their sum. Returns an
     /// empty list if the division of an experiment is not known.
     pub(super) fn balance(&self) -> Vec<Line> {
-        let known: Option<Vec<TimeBalance>> = self.frames.iter().map(|of| of.balance).collect();
+        let known: Option<Vec<TimeBalance>> =
+            self.experiments.iter().map(|of| of.balance).collect();
         let Some(known) = known else {
             return Vec::new();
         };
-        let names = self.frames.iter().map(|frame| frame.name.clone());
+        let names = self
+            .experiments
+            .iter()
+            .map(|experiment| experiment.name.clone());
         let mut all: Vec<_> = names.zip(known).collect();
         if all.len() > 1 {
             let mut sum = TimeBalance::default();
             all.iter().for_each(|(_, of)| sum.merge(of));
             all.push(("all".into(), sum));
         }
-        let is_tracked = self.frames.len() > 1;
+        let is_tracked = self.experiments.len() > 1;
         let line = |(name, balance): (String, TimeBalance)| {
             let mut parts = balance.parts().to_vec();
             if !is_tracked {

@@ -30,12 +30,12 @@ impl Clusters {
         labels: &[&[ClusterId]],
     ) -> Result<Self> {
         same(
-            "frames of points",
-            tracking.frames.len(),
-            scaled.frames.len(),
+            "experiments of points",
+            tracking.experiments.len(),
+            scaled.experiments.len(),
         )?;
-        let mut objects = Vec::with_capacity(tracking.frames.len());
-        for (at, of_points) in labels.iter().enumerate().take(tracking.frames.len()) {
+        let mut objects = Vec::with_capacity(tracking.experiments.len());
+        for (at, of_points) in labels.iter().enumerate().take(tracking.experiments.len()) {
             let colours = tracking.colours(at)?;
             let object = |id: &ClusterId| {
                 let found = colours.get(id.0 as usize).copied().flatten();
@@ -43,11 +43,11 @@ impl Clusters {
             };
             objects.push(of_points.iter().map(object).collect());
         }
-        let names = tracking.frames.iter();
-        let names = names.map(|frame| (frame.name.clone(), frame.tasks));
+        let names = tracking.experiments.iter();
+        let names = names.map(|experiment| (experiment.name.clone(), experiment.tasks));
         let mut found = Self::empty(names.collect(), scaled, labels, objects)?;
-        for (shown, frame) in found.frames.iter_mut().zip(&tracking.frames) {
-            shown.balance = frame.balance;
+        for (shown, experiment) in found.experiments.iter_mut().zip(&tracking.experiments) {
+            shown.balance = experiment.balance;
         }
         for object in &tracking.objects {
             let mut shown = found.shown(object.id.0);
@@ -102,31 +102,42 @@ fn links(object: &Object) -> Vec<Match> {
 
 /// Returns the description of an event of a tracked region.
 fn said(event: &Event, tracking: &Tracking) -> String {
-    let name = |frame: &usize| &tracking.frames[*frame].name;
+    let name = |experiment: &usize| &tracking.experiments[*experiment].name;
     let list = |ids: &[ClusterId]| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         ids.join(" + ")
     };
     match event {
-        Event::Birth { frame } => format!("begins in {}", name(frame)),
-        Event::Death { frame } => format!("ends in {}", name(frame)),
-        Event::Split { frame, from, into } => {
-            format!("splits in {}: {from} into {}", name(frame), list(into))
+        Event::Birth { experiment } => format!("begins in {}", name(experiment)),
+        Event::Death { experiment } => format!("ends in {}", name(experiment)),
+        Event::Split {
+            experiment,
+            from,
+            into,
+        } => {
+            format!("splits in {}: {from} into {}", name(experiment), list(into))
         }
-        Event::Merge { frame, from, into } => {
-            format!("merges in {}: {} into {into}", name(frame), list(from))
+        Event::Merge {
+            experiment,
+            from,
+            into,
+        } => {
+            format!("merges in {}: {} into {into}", name(experiment), list(from))
         }
-        Event::Gap { frame, hidden_in } => match hidden_in {
-            Some(id) => format!("is hidden in cluster {id} of {}", name(frame)),
-            None => format!("is missing from {}", name(frame)),
+        Event::Gap {
+            experiment,
+            hidden_in,
+        } => match hidden_in {
+            Some(id) => format!("is hidden in cluster {id} of {}", name(experiment)),
+            None => format!("is missing from {}", name(experiment)),
         },
         Event::Unclustered {
-            frame,
+            experiment,
             noise,
             dropped,
         } => format!(
             "is in no cluster of {}: {noise} bursts of its call sites in noise, {dropped} dropped",
-            name(frame)
+            name(experiment)
         ),
         _ => String::new(),
     }
@@ -150,14 +161,14 @@ fn mixed(mixture: &Mixture, tracking: &Tracking) -> String {
         .map(|chain| chain.split(" < ").next().unwrap_or(chain))
         .collect();
     sites.dedup();
-    let frames = mixture.frames.map(|frame| {
-        let known = tracking.frames.get(frame);
-        known.map_or("", |frame| frame.name.as_str())
+    let experiments = mixture.experiments.map(|experiment| {
+        let known = tracking.experiments.get(experiment);
+        known.map_or("", |experiment| experiment.name.as_str())
     });
     format!(
         "mixes computation after {} ({})",
         sites.join(", after "),
-        frames.join(", ")
+        experiments.join(", ")
     )
 }
 

@@ -52,7 +52,7 @@ pub(super) fn draw(
     let panel = Panel {
         corner,
         size,
-        x: [-0.5, clusters.frames.len() as f64 - 0.5],
+        x: [-0.5, clusters.experiments.len() as f64 - 0.5],
         y,
     };
     let unit = unit(&metric.unit);
@@ -71,22 +71,22 @@ pub(super) fn draw(
     };
     let around = Around {
         title: &with_unit(&metric.name, &metric.unit),
-        x: frames_are(clusters),
+        x: experiments_are(clusters),
         y: what,
-        x_ticks: frame_labels(clusters),
+        x_ticks: experiment_labels(clusters),
         y_ticks,
     };
     panel.frame(&around, theme, scene);
-    let room = size[0] / clusters.frames.len() as f64;
+    let room = size[0] / clusters.experiments.len() as f64;
     let step = (0.8 * room / all.len().max(1) as f64).min(14.0);
     for (at, (object, series)) in all.iter().enumerate() {
         let aside = (at as f64 - (all.len() as f64 - 1.0) / 2.0) * step;
         let colour = super::colour(object.id, theme);
         let mut last: Option<[f64; 2]> = None;
-        for (frame, summary) in series.iter().enumerate() {
+        for (experiment, summary) in series.iter().enumerate() {
             let Some(summary) = summary else { continue };
-            let y = |value: f64| panel.place([frame as f64, place(value)])[1];
-            let x = panel.place([frame as f64, 0.0])[0] + aside;
+            let y = |value: f64| panel.place([experiment as f64, place(value)])[1];
+            let x = panel.place([experiment as f64, 0.0])[0] + aside;
             match kind {
                 Kind::Lines => {
                     let mean = [x, y(summary.mean)];
@@ -134,10 +134,10 @@ fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: 
 }
 
 /// Returns the name of the axis of experiments.
-fn frames_are(clusters: &Clusters) -> &'static str {
+fn experiments_are(clusters: &Clusters) -> &'static str {
     if is_scaling(clusters) {
         "tasks of each experiment"
-    } else if clusters.frames.len() == 1 {
+    } else if clusters.experiments.len() == 1 {
         ""
     } else {
         "experiments in order"
@@ -145,25 +145,28 @@ fn frames_are(clusters: &Clusters) -> &'static str {
 }
 
 fn is_scaling(clusters: &Clusters) -> bool {
-    let first = clusters.frames.first().map(|frame| frame.tasks);
+    let first = clusters
+        .experiments
+        .first()
+        .map(|experiment| experiment.tasks);
     clusters
-        .frames
+        .experiments
         .iter()
-        .any(|frame| Some(frame.tasks) != first)
+        .any(|experiment| Some(experiment.tasks) != first)
 }
 
-fn frame_labels(clusters: &Clusters) -> Vec<(f64, String)> {
+fn experiment_labels(clusters: &Clusters) -> Vec<(f64, String)> {
     let scaling = is_scaling(clusters);
-    let frames = clusters.frames.iter().enumerate();
-    let label = |(at, frame): (usize, &super::model::Frame)| {
+    let experiments = clusters.experiments.iter().enumerate();
+    let label = |(at, experiment): (usize, &super::model::Experiment)| {
         let text = if scaling {
-            frame.tasks.to_string()
-        } else if clusters.frames.len() == 1 {
-            shortened(&frame.name, 24)
+            experiment.tasks.to_string()
+        } else if clusters.experiments.len() == 1 {
+            shortened(&experiment.name, 24)
         } else {
             (at + 1).to_string()
         };
         (at as f64, text)
     };
-    frames.map(label).collect()
+    experiments.map(label).collect()
 }

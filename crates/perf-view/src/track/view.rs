@@ -66,8 +66,8 @@ impl<'a> View<'a> {
         let ranges = clusters.ranges();
         job.check()?;
         let (cells, steps) = clusters.cells(&ranges, self.most);
-        let mut frames = Vec::new();
-        for (at, (frame, cells)) in clusters.frames.iter().zip(&cells).enumerate() {
+        let mut experiments = Vec::new();
+        for (at, (experiment, cells)) in clusters.experiments.iter().zip(&cells).enumerate() {
             job.check()?;
             let axis = |axis: usize| {
                 let [low, high] = ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
@@ -83,10 +83,10 @@ impl<'a> View<'a> {
                     .map(|count| (1000.0 * (*count as f64).ln()).round() as u16);
                 words(all)
             });
-            frames.push(FrameData {
-                name: &frame.name,
-                tasks: frame.tasks,
-                points: frame.objects.len(),
+            experiments.push(ExperimentData {
+                name: &experiment.name,
+                tasks: experiment.tasks,
+                points: experiment.objects.len(),
                 noise: clusters.noise(at),
                 cells: cells.len(),
                 places: (0..clusters.axes.len()).map(axis).collect(),
@@ -98,21 +98,21 @@ impl<'a> View<'a> {
                 ),
                 counts,
             });
-            job.advance("clusters", 1, clusters.frames.len() as u64);
+            job.advance("clusters", 1, clusters.experiments.len() as u64);
         }
         let shown = clusters.objects.len().min(OBJECTS);
         let axes = clusters.axes.iter().map(|axis| AxisData {
             name: &axis.name,
             unit: &axis.unit,
             log: axis.log,
-            frames: &axis.frames,
+            experiments: &axis.experiments,
         });
         let metrics = clusters.metrics.iter();
         let data = section::data(&Data {
             noun: clusters.noun,
             ranges: &ranges,
             axes: axes.collect(),
-            frames,
+            experiments,
             objects: clusters
                 .objects
                 .iter()
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
     }
 
     fn body(&self, notes: &[String], (still, words): &(String, String)) -> Markup {
-        let (many, noun) = (self.clusters.frames.len() > 1, self.clusters.noun);
+        let (many, noun) = (self.clusters.experiments.len() > 1, self.clusters.noun);
         let is_tracked = noun != "cluster";
         let experiments = if many {
             ", the left and right keys an experiment"
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
             }
             @if many {
                 h3 { "All experiments" }
-                canvas.frames role="img" aria-label={ "All experiments in common axes. " (words) } {}
+                canvas.experiments role="img" aria-label={ "All experiments in common axes. " (words) } {}
             }
             @if !self.clusters.pairs.is_empty() { (self.balance()) }
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
@@ -253,7 +253,7 @@ impl<'a> View<'a> {
             table.objects {
                 thead { tr {
                     th scope="col" { (if clusters.noun == "cluster" { "Cluster" } else { "Region" }) }
-                    @for frame in &clusters.frames { th.n scope="col" { (section::name(&frame.name)) } }
+                    @for experiment in &clusters.experiments { th.n scope="col" { (section::name(&experiment.name)) } }
                     @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "Events" } }
                 } }
                 tbody {
@@ -300,7 +300,7 @@ struct Data<'a> {
     noun: &'static str,
     ranges: &'a [[f64; 2]],
     axes: Vec<AxisData<'a>>,
-    frames: Vec<FrameData<'a>>,
+    experiments: Vec<ExperimentData<'a>>,
     objects: Vec<ObjectData<'a>>,
     metrics: Vec<MetricData<'a>>,
     pairs: Vec<PairData>,
@@ -311,11 +311,11 @@ struct AxisData<'a> {
     name: &'a str,
     unit: &'a str,
     log: bool,
-    frames: &'a [[f64; 2]],
+    experiments: &'a [[f64; 2]],
 }
 
 #[derive(Serialize)]
-struct FrameData<'a> {
+struct ExperimentData<'a> {
     name: &'a str,
     tasks: u32,
     points: usize,

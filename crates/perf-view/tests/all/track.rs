@@ -26,10 +26,13 @@ fn a_page_has_every_point_object_and_vote() {
     let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     let data = data(&html);
     assert_eq!(
-        (&data["frames"][0]["points"], &data["frames"][0]["cells"]),
+        (
+            &data["experiments"][0]["points"],
+            &data["experiments"][0]["cells"]
+        ),
         (&Value::from(240), &Value::from(240))
     );
-    assert_eq!(data["frames"][0]["noise"], 4);
+    assert_eq!(data["experiments"][0]["noise"], 4);
     let objects = data["objects"].as_array().expect("a list");
     assert_eq!(objects.len(), 3);
     for (at, object) in objects.iter().enumerate() {
@@ -62,10 +65,14 @@ fn many_points_are_taken_together_and_the_page_says_so() {
     assert!(html.contains("10,800 bursts are drawn as"));
     let data = data(&html);
     let cells: u64 = (0..2)
-        .map(|frame| data["frames"][frame]["cells"].as_u64().expect("a number"))
+        .map(|experiment| {
+            data["experiments"][experiment]["cells"]
+                .as_u64()
+                .expect("a number")
+        })
         .sum();
     assert!(cells <= 1_000, "{cells}");
-    assert!(!data["frames"][0]["counts"].is_null());
+    assert!(!data["experiments"][0]["counts"].is_null());
 }
 
 #[test]
@@ -115,7 +122,7 @@ fn pictures_show_equal_objects_in_equal_colours() {
     let trend = picture.trend("rate").expect("a metric");
     assert!(trend.svg().contains("quartiles, whiskers and extremes"));
     assert!(picture.trend("nothing").is_none());
-    let matrices = picture.matrices(0, 1).expect("two frames").svg();
+    let matrices = picture.matrices(0, 1).expect("two experiments").svg();
     assert!(matrices.contains("evidence") && matrices.contains("callers before"));
     assert!(picture.matrices(1, 0).is_none());
 }
@@ -143,7 +150,7 @@ fn what_does_not_belong_together_is_an_error() {
         .check()
         .expect("good");
     let scaled = scale.fit(&[&bursts], &Job::default()).expect("it fits");
-    let few = Clusters::of_frame("x", &scaled, &[ClusterId(1)]);
+    let few = Clusters::of_experiment("x", &scaled, &[ClusterId(1)]);
     assert!(matches!(
         few,
         Err(Error::Mismatch {
@@ -152,12 +159,12 @@ fn what_does_not_belong_together_is_an_error() {
             ..
         })
     ));
-    let none = Clusters::of_frame("x", &Scaled::default(), &[]);
+    let none = Clusters::of_experiment("x", &Scaled::default(), &[]);
     assert!(matches!(none, Err(Error::Empty { .. })));
     // An arbitrarily large cluster number must not take memory.
     let mut labels = vec![ClusterId(1); 12];
     labels[3] = ClusterId(u32::MAX);
-    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    let mut found = Clusters::of_experiment("x", &scaled, &labels).expect("they are labels");
     assert_eq!((found.objects(), found.points()), (1, 12));
     assert!(matches!(
         found.metric("m", "", &[1.0]),
@@ -175,7 +182,7 @@ fn shares_are_of_the_time_where_it_is_known() {
         .fit(&[&bursts], &Job::default());
     let scaled = scaled.expect("it fits");
     let labels: Vec<ClusterId> = (0..12).map(|at| ClusterId(1 + at / 9)).collect();
-    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    let mut found = Clusters::of_experiment("x", &scaled, &labels).expect("they are labels");
     let legend = |found: &Clusters| Picture::new(found).scene().svg();
     assert!(legend(&found).contains("cluster 1, 75 %"));
     // Nine bursts of 1 ns, three of 9 ns.

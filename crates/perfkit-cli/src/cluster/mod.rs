@@ -127,11 +127,11 @@ impl Found {
         let mut wanted = options.wanted();
         let mut from = gather(&command.file, &mut wanted)?;
         let scaled = options.scale(&wanted.axes, &[&from.bursts])?;
-        let frame = &scaled.frames[0];
-        frame.mark_left_out(&mut from.bursts).map_err(input)?;
-        let points = frame.points().map_err(input)?;
+        let experiment = &scaled.experiments[0];
+        experiment.mark_left_out(&mut from.bursts).map_err(input)?;
+        let points = experiment.points().map_err(input)?;
         let align = options.align()?;
-        let times = times(&from.bursts, frame);
+        let times = times(&from.bursts, experiment);
         let mut min_points = options.min_points(points.len());
         let (eps, mut found, how, rest) = if command.refine {
             let mut params = Refinement::params().min_points(min_points);
@@ -140,7 +140,7 @@ impl Found {
                 params = params.for_threads(threads);
                 min_points = (threads / 4).max(2);
             }
-            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align);
+            let scorer = SpmdScorer::new(&from.bursts, experiment.rows(), align);
             let params = options.mode().refine(params).check().map_err(usage)?;
             let refined = Refinement::new(params).run(points, &times, &scorer, &job);
             let refined = refined.map_err(input)?;
@@ -164,9 +164,9 @@ impl Found {
             (eps, found.labels, how, found.rest)
         };
         if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
-            found = drop_small(&mut from.bursts, frame, &found, like.min_share)?;
+            found = drop_small(&mut from.bursts, experiment, &found, like.min_share)?;
         }
-        let labels = frame.spread(found.as_slice(), &from.bursts, ClusterId::NOISE);
+        let labels = experiment.spread(found.as_slice(), &from.bursts, ClusterId::NOISE);
         let labels = Labels::new(labels.map_err(input)?);
         let sequences = Sequences::of(&from.bursts, &labels).map_err(input)?;
         let shares = time_shares(&from.bursts, &labels).map_err(input)?;

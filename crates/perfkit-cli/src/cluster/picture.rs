@@ -11,13 +11,14 @@ use perfkit::view::track::{Clusters, Picture, View};
 impl Found {
     /// Draws the points in the space of the clustering, with one colour for each cluster.
     pub(super) fn draw(&self, files: &Files) -> Outcome {
-        let frame = &self.scaled.frames[0];
+        let experiment = &self.scaled.experiments[0];
         let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();
-        let labels: Vec<ClusterId> = frame.rows().iter().filter_map(of).collect();
+        let labels: Vec<ClusterId> = experiment.rows().iter().filter_map(of).collect();
         let name = &self.from.name;
-        let found = Clusters::of_frame(name, &self.scaled, &labels).map_err(pictures::failed)?;
+        let found =
+            Clusters::of_experiment(name, &self.scaled, &labels).map_err(pictures::failed)?;
         let mut found = found.balanced(self.balance);
-        pictures::metrics(&mut found, self.bursts(), frame)?;
+        pictures::metrics(&mut found, self.bursts(), experiment)?;
         let count = self.labels.clusters();
         let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
         let scene = || Ok(Picture::new(&found).titled(&title).scene());

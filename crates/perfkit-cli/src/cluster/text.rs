@@ -66,7 +66,7 @@ impl Found {
 
     /// Returns the complete bursts that are not points, by the axis that excludes them.
     pub(super) fn no_points(&self) -> Vec<(&str, perfkit::track::Amount)> {
-        let amounts = &self.scaled.frames[0].left_out;
+        let amounts = &self.scaled.experiments[0].left_out;
         let all = self.metrics.iter().map(String::as_str).zip(amounts);
         let some = all.filter(|(_, amount)| amount.bursts > 0);
         some.map(|(name, amount)| (name, *amount)).collect()

@@ -11,7 +11,7 @@ use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{
     Counter, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines,
 };
-use perfkit::track::{Bursts, ClusterId, ScaledFrame};
+use perfkit::track::{Bursts, ClusterId, ScaledExperiment};
 use perfkit::view::track::Clusters;
 use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
 use std::path::{Path, PathBuf};
@@ -320,7 +320,7 @@ pub fn timeline(
 /// Returns [`Failure`] if the parts of the series are inconsistent.
 pub fn series(series: &Series) -> Result<Clusters, Failure> {
     let labels: Vec<&[ClusterId]> = series
-        .frames
+        .experiments
         .iter()
         .map(|of| of.labels.as_slice())
         .collect();
@@ -332,10 +332,10 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
 ///
 /// # Errors
 /// Returns [`Failure`] if points and bursts are inconsistent.
-pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) -> Outcome {
+pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, experiment: &ScaledExperiment) -> Outcome {
     let of = |values: &[f64]| -> Vec<f64> {
         let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
-        frame.rows().iter().map(row).collect()
+        experiment.rows().iter().map(row).collect()
     };
     let mut add = |name: &str, unit: &str, values: &[f64]| {
         clusters.metric(name, unit, &of(values)).map_err(failed)

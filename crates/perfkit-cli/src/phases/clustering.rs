@@ -7,7 +7,7 @@ use crate::phases::series::{ClusterOptions, times};
 use crate::progress::Bar;
 use crate::table::counted;
 use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, EpsWhy, Remainder};
-use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledFrame};
+use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledExperiment};
 
 /// Largest share of the time of the points that remains noise without a second density.
 const MAX_NOISE: f64 = 0.1;
@@ -92,16 +92,16 @@ pub fn partitions(
 ) -> Result<Vec<Partition>, Failure> {
     let mut all = radii(inputs, scaled, options)?;
     let mut left = Vec::new();
-    for ((of, frame), found) in inputs.iter().zip(&scaled.frames).zip(&mut all) {
-        let time = times(of.bursts, frame);
+    for ((of, experiment), found) in inputs.iter().zip(&scaled.experiments).zip(&mut all) {
+        let time = times(of.bursts, experiment);
         let (Some(eps), None) = (found.eps, of.labels) else {
             let known = of.labels.map_or(&[][..], Labels::as_slice);
             let label = |row: &u32| known.get(*row as usize).copied().unwrap_or_default();
-            found.labels = Labels::new(frame.rows().iter().map(label).collect());
+            found.labels = Labels::new(experiment.rows().iter().map(label).collect());
             left.push(None);
             continue;
         };
-        let points = frame.points().map_err(input)?;
+        let points = experiment.points().map_err(input)?;
         found.labels = options.dbscan(points, (eps, found.min_points))?;
         if let Some(few) = options.few_points(of.bursts.threads().len(), found.min_points) {
             let rest = Remainder::of(points, &found.labels).map_err(input)?;
@@ -119,17 +119,17 @@ pub fn partitions(
     }
     let least = Dbscan::min_points_for(0);
     let mut choices = Vec::new();
-    for (frame, left) in left.iter().enumerate() {
+    for (experiment, left) in left.iter().enumerate() {
         let Some((rest, time)) = left.as_ref().and_then(Option::as_ref) else {
             continue;
         };
         let floor = inputs
-            .get(frame)
-            .map_or(0.0, |of| scaled.resolution(frame, of.bursts));
+            .get(experiment)
+            .map_or(0.0, |of| scaled.resolution(experiment, of.bursts));
         let points = rest.points().map_err(input)?;
         match options.search(points, time, (floor, least)) {
             // Points that are scattered between the clusters are not a phase.
-            Ok(choice) if is_scattered(&choice, all[frame].choice.as_ref()) => {}
+            Ok(choice) if is_scattered(&choice, all[experiment].choice.as_ref()) => {}
             Ok(choice) => choices.push(choice),
             // There are too few points for a cluster.
             Err(Error::NoScale) => {}
@@ -137,8 +137,13 @@ pub fn partitions(
         }
     }
     let second = EpsChoice::shared(&choices);
-    for (((of, frame), found), left) in inputs.iter().zip(&scaled.frames).zip(&mut all).zip(&left) {
-        let time = times(of.bursts, frame);
+    for (((of, experiment), found), left) in inputs
+        .iter()
+        .zip(&scaled.experiments)
+        .zip(&mut all)
+        .zip(&left)
+    {
+        let time = times(of.bursts, experiment);
         if let (Some(eps), Some(Some((rest, own)))) = (second, left) {
             let more = options.dbscan(rest.points().map_err(input)?, (eps, least))?;
             let more = without_small(&more, own, MIN_SHARE * time.iter().sum::<f64>());
@@ -196,8 +201,8 @@ fn radii(
 ) -> Result<Vec<Partition>, Failure> {
     let mut all: Vec<Partition> = Vec::new();
     let mut failed = None;
-    for (at, (of, frame)) in inputs.iter().zip(&scaled.frames).enumerate() {
-        let min_points = options.min_points(frame.rows().len());
+    for (at, (of, experiment)) in inputs.iter().zip(&scaled.experiments).enumerate() {
+        let min_points = options.min_points(experiment.rows().len());
         let mut found = Partition {
             min_points,
             ..Partition::default()
@@ -206,9 +211,9 @@ fn radii(
             (Some(_), _) => {}
             (None, Some(eps)) => found.eps = Some(eps),
             (None, None) => {
-                let time = times(of.bursts, frame);
+                let time = times(of.bursts, experiment);
                 let floor = scaled.resolution(at, of.bursts);
-                let points = frame.points().map_err(input)?;
+                let points = experiment.points().map_err(input)?;
                 match options.search(points, &time, (floor, min_points)) {
                     Ok(choice) => {
                         found.eps = Some(choice.eps);
@@ -216,7 +221,7 @@ fn radii(
                     }
                     // An experiment with few bursts gets the radius of the other experiments.
                     Err(Error::NoScale) => {
-                        failed.get_or_insert_with(|| no_scale(of.name, frame, min_points));
+                        failed.get_or_insert_with(|| no_scale(of.name, experiment, min_points));
                         found.eps = Some(0.0);
                     }
                     Err(error) => return Err(usage(error)),
@@ -237,8 +242,8 @@ fn radii(
     }
 }
 
-fn no_scale(name: &str, frame: &ScaledFrame, min_points: usize) -> Failure {
-    let others: u64 = frame.left_out.iter().map(|amount| amount.bursts).sum();
+fn no_scale(name: &str, experiment: &ScaledExperiment, min_points: usize) -> Failure {
+    let others: u64 = experiment.left_out.iter().map(|amount| amount.bursts).sum();
     let others = match others {
         0 => String::new(),
         some => format!("{some} bursts more have no finite value or logarithm of an axis; "),
@@ -246,6 +251,6 @@ fn no_scale(name: &str, frame: &ScaledFrame, min_points: usize) -> Failure {
     Failure::Input(format!(
         "{name}: {}, of which a neighbourhood needs {min_points}, give no radius: too few; \
          {others}give --eps, --metrics or --min-duration",
-        counted(frame.rows().len(), "point"),
+        counted(experiment.rows().len(), "point"),
     ))
 }

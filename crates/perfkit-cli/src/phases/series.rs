@@ -15,7 +15,7 @@ use perfkit::track::tracking::{
 };
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
-    Align, Bursts, ClusterId, Dimension, Frame, Labels, Mode, Scale, Scaled, ScaledFrame,
+    Align, Bursts, ClusterId, Dimension, Experiment, Labels, Mode, Scale, Scaled, ScaledExperiment,
     drop_small_clusters,
 };
 use std::path::{Path, PathBuf};
@@ -161,14 +161,14 @@ impl ClusterOptions {
     ///
     /// # Errors
     /// Returns [`Failure::Usage`] if the bursts do not have a metric.
-    pub fn scale(&self, axes: &[Axis], frames: &[&Bursts]) -> Result<Scaled, Failure> {
+    pub fn scale(&self, axes: &[Axis], experiments: &[&Bursts]) -> Result<Scaled, Failure> {
         let mut scale = self.mode().scale(Scale::params());
         for axis in axes {
             let dimension = Dimension::new(axis.name()?).log(axis.log);
             scale = scale.dimension(dimension.factor(axis.factor));
         }
         let scale = scale.check().map_err(usage)?;
-        let scaled = scale.fit(frames, &Bar::job());
+        let scaled = scale.fit(experiments, &Bar::job());
         scaled.map_err(input)
     }
 
@@ -197,7 +197,7 @@ impl ClusterOptions {
 #[derive(Debug)]
 pub struct Clustered {
     /// Bursts of all kinds with the cluster of each burst after splitting.
-    pub frame: Frame,
+    pub experiment: Experiment,
     /// Index of the recording in [`Series::recordings`].
     pub recording: usize,
     /// Index of the burst of each point.
@@ -220,7 +220,7 @@ pub struct Series {
     /// Recordings without their bursts, which have been moved to the experiments.
     pub recordings: Vec<Gathered>,
     /// Experiments in their order.
-    pub frames: Vec<Clustered>,
+    pub experiments: Vec<Clustered>,
     /// Points of all experiments in one space.
     pub scaled: Scaled,
     /// Tracked regions.
@@ -269,7 +269,7 @@ fn track_bursts(
     let mut cut = cut(&mut recordings, options)?;
     let every: Vec<&Bursts> = cut.iter().map(|cut| &cut.bursts).collect();
     let scaled = options.scale(&wanted.axes, &every)?;
-    for (cut, scaled) in cut.iter_mut().zip(&scaled.frames) {
+    for (cut, scaled) in cut.iter_mut().zip(&scaled.experiments) {
         scaled.mark_left_out(&mut cut.bursts).map_err(input)?;
     }
     let inputs = cut.iter().map(|cut| Input {
@@ -278,8 +278,8 @@ fn track_bursts(
         labels: cut.labels.as_ref(),
     });
     let found = partitions(&inputs.collect::<Vec<_>>(), &scaled, options)?;
-    let mut frames = Vec::new();
-    for ((mut cut, scaled), partition) in cut.into_iter().zip(&scaled.frames).zip(found) {
+    let mut experiments = Vec::new();
+    for ((mut cut, scaled), partition) in cut.into_iter().zip(&scaled.experiments).zip(found) {
         let rows = scaled.rows().to_vec();
         let mut found = partition.labels.clone();
         if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
@@ -288,8 +288,8 @@ fn track_bursts(
         let all = scaled
             .spread(found.as_slice(), &cut.bursts, ClusterId::NOISE)
             .map_err(input)?;
-        frames.push(Clustered {
-            frame: Frame::new(cut.name, cut.bursts, Labels::new(all)).map_err(input)?,
+        experiments.push(Clustered {
+            experiment: Experiment::new(cut.name, cut.bursts, Labels::new(all)).map_err(input)?,
             recording: cut.recording,
             labels: found.as_slice().to_vec(),
             rows,
@@ -299,18 +299,18 @@ fn track_bursts(
             partition,
         });
     }
-    let tracking = objects(&mut frames, &scaled, options)?;
-    let measured = frames.iter().map(|clustered| {
-        let bursts = clustered.frame.bursts();
+    let tracking = objects(&mut experiments, &scaled, options)?;
+    let measured = experiments.iter().map(|clustered| {
+        let bursts = clustered.experiment.bursts();
         Measured::of(bursts, &clustered.rows, &clustered.labels)
     });
     let measured = measured.collect::<Result<Vec<_>, _>>().map_err(input)?;
-    let has_threads = |of: &Clustered| of.frame.threads() > of.frame.tasks();
+    let has_threads = |of: &Clustered| of.experiment.threads() > of.experiment.tasks();
     let trends = Trends::of(&tracking, measured).map_err(input)?;
-    let trends = trends.shares_loops(frames.iter().any(has_threads));
+    let trends = trends.shares_loops(experiments.iter().any(has_threads));
     Ok(Series {
         recordings,
-        frames,
+        experiments,
         scaled,
         tracking,
         trends,
@@ -321,7 +321,7 @@ fn track_bursts(
 }
 
 /// Returns the durations of the bursts that are points.
-pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
+pub fn times(bursts: &Bursts, scaled: &ScaledExperiment) -> Vec<f64> {
     let durations = bursts.durations();
     let rows = scaled.rows().iter();
     rows.filter_map(|&row| durations.get(row as usize).copied())
@@ -334,7 +334,7 @@ pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
 /// Returns [`Failure`] if the number of labels differs from the number of points.
 pub fn drop_small(
     bursts: &mut Bursts,
-    scaled: &ScaledFrame,
+    scaled: &ScaledExperiment,
     found: &Labels,
     share: f64,
 ) -> Result<Labels, Failure> {
@@ -389,23 +389,24 @@ fn cut(recordings: &mut [Gathered], options: &ClusterOptions) -> Result<Vec<Cut>
 }
 
 fn objects(
-    frames: &mut [Clustered],
+    experiments: &mut [Clustered],
     scaled: &Scaled,
     options: &ClusterOptions,
 ) -> Result<Tracking, Failure> {
     let job = Bar::job();
     let align = options.align()?;
     let mut seen = Vec::new();
-    for (clustered, scaled) in frames.iter().zip(&scaled.frames) {
+    for (clustered, scaled) in experiments.iter().zip(&scaled.experiments) {
         let points = scaled.points().map_err(input)?;
         let rows = &clustered.rows;
-        let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
+        let one = Observation::of(&clustered.experiment, points, rows).map_err(input)?;
         let mut one = one.part_of(clustered.recording);
         if let Some(level) = options.comparison.caller_level {
-            let callers = Callers::level(clustered.frame.bursts(), rows, level).map_err(usage)?;
+            let callers =
+                Callers::level(clustered.experiment.bursts(), rows, level).map_err(usage)?;
             one = one.with_callers(callers, None).map_err(input)?;
         }
-        let one = one.align(clustered.frame.bursts(), rows, &align, &job);
+        let one = one.align(clustered.experiment.bursts(), rows, &align, &job);
         seen.push(one.map_err(input)?);
     }
     if options.split && options.mode() == Mode::Optimal {
@@ -415,17 +416,20 @@ fn objects(
             split.push(one.with_parts(parts).map_err(input)?);
         }
         seen = split;
-        for ((clustered, parts), scaled) in frames.iter_mut().zip(parts).zip(&scaled.frames) {
-            let bursts = clustered.frame.bursts().clone();
+        for ((clustered, parts), scaled) in
+            experiments.iter_mut().zip(parts).zip(&scaled.experiments)
+        {
+            let bursts = clustered.experiment.bursts().clone();
             let labels = parts.labels.as_slice();
             let all = scaled
                 .spread(labels, &bursts, ClusterId::NOISE)
                 .map_err(input)?;
-            let name = clustered.frame.name().to_owned();
+            let name = clustered.experiment.name().to_owned();
             clustered.labels = labels.to_vec();
             clustered.parts = parts.of;
             (clustered.rescued, clustered.moved) = (parts.rescued, parts.moved);
-            clustered.frame = Frame::new(name, bursts, Labels::new(all)).map_err(input)?;
+            clustered.experiment =
+                Experiment::new(name, bursts, Labels::new(all)).map_err(input)?;
         }
     }
     let params = options.tracking()?;

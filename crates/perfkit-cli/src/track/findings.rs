@@ -1,12 +1,26 @@
 //! Output of `track` as text, second part: tracked regions and their trends.
 
-use super::{Report, ids, percent};
-use crate::failure::Outcome;
+use super::{LEVEL, Report, ids, percent};
+use crate::failure::{Outcome, input};
 use crate::table::{self, short};
-use perfkit::core::{Column, Table};
+use perfkit::core::{Column, Job, Table};
 use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
+
+/// Returns a scale as text: `32 tasks`, or `tasks = 32, size = 40` for several parameters.
+pub(crate) fn scale_text(parameters: &[String], scale: &[f64]) -> String {
+    match (parameters, scale) {
+        ([name], [value]) => format!("{value} {name}"),
+        _ => {
+            let all = parameters.iter().zip(scale);
+            let all: Vec<String> = all
+                .map(|(name, value)| format!("{name} = {value}"))
+                .collect();
+            all.join(", ")
+        }
+    }
+}
 
 /// Shortens call sites while they stay different: each keeps the smallest number of innermost callers
 /// that distinguishes it from all other call sites.
@@ -40,8 +54,8 @@ impl Report<'_> {
             "",
             listed().map(|object| object.id.0),
         );
-        let frames = self.series.tracking.frames.iter().enumerate();
-        let table = frames.fold(table, |table, (at, frame)| {
+        let experiments = self.series.tracking.experiments.iter().enumerate();
+        let table = experiments.fold(table, |table, (at, experiment)| {
             let members = |object: &Object| object.members.get(at).map(|members| ids(members));
             let share = |object: &Object| {
                 let is_there = object
@@ -55,7 +69,7 @@ impl Report<'_> {
                     .map(|share| 100.0 * share)
             };
             table
-                .text(frame.name.clone(), listed().map(members))
+                .text(experiment.name.clone(), listed().map(members))
                 .floats("CPU time", "%", listed().map(share))
         });
         let confidences = listed().map(|object| object.confidence);
@@ -73,8 +87,8 @@ impl Report<'_> {
                 writeln!(out, "  region {} {}", object.id, self.mixture(mixture))?;
             }
         }
-        for (frame, clustered) in self.series.frames.iter().enumerate() {
-            let name = self.name(frame);
+        for (experiment, clustered) in self.series.experiments.iter().enumerate() {
+            let name = self.name(experiment);
             let mut parts: Vec<_> = clustered.parts.iter().filter(|of| !of.is_noise()).collect();
             let all = parts.len();
             parts.sort_unstable();
@@ -133,28 +147,47 @@ impl Report<'_> {
 
     pub(super) fn event(&self, event: &Event) -> String {
         match event {
-            Event::Birth { frame } => format!("begins in {}", self.name(*frame)),
-            Event::Death { frame } => format!("ends after {}", self.name(*frame)),
-            Event::Split { frame, from, into } => {
-                format!("splits in {}: {from} into {}", self.name(*frame), ids(into))
+            Event::Birth { experiment } => format!("begins in {}", self.name(*experiment)),
+            Event::Death { experiment } => format!("ends after {}", self.name(*experiment)),
+            Event::Split {
+                experiment,
+                from,
+                into,
+            } => {
+                format!(
+                    "splits in {}: {from} into {}",
+                    self.name(*experiment),
+                    ids(into)
+                )
             }
-            Event::Merge { frame, from, into } => {
-                format!("merges in {}: {} into {into}", self.name(*frame), ids(from))
+            Event::Merge {
+                experiment,
+                from,
+                into,
+            } => {
+                format!(
+                    "merges in {}: {} into {into}",
+                    self.name(*experiment),
+                    ids(from)
+                )
             }
-            Event::Gap { frame, hidden_in } => {
-                let name = self.name(*frame);
+            Event::Gap {
+                experiment,
+                hidden_in,
+            } => {
+                let name = self.name(*experiment);
                 match hidden_in {
                     Some(host) => format!("is hidden in {name}: within cluster {host}"),
                     None => format!("is missing from {name}"),
                 }
             }
             Event::Unclustered {
-                frame,
+                experiment,
                 noise,
                 dropped,
             } => format!(
                 "is in no cluster of {}: of the bursts of its call sites {} in noise and {} dropped",
-                self.name(*frame),
+                self.name(*experiment),
                 table::grouped(*noise as u64),
                 table::grouped(*dropped as u64),
             ),
@@ -171,9 +204,9 @@ impl Report<'_> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let [frame, other] = mixture.frames.map(|frame| self.name(frame));
+        let [experiment, other] = mixture.experiments.map(|experiment| self.name(experiment));
         format!(
-            "mixes computation after {}{more} (seen in {frame} and {other})",
+            "mixes computation after {}{more} (seen in {experiment} and {other})",
             names[..names.len().min(MOST)].join(", after ")
         )
     }
@@ -199,8 +232,8 @@ impl Report<'_> {
     /// Returns the meaning of the number of tasks: `tasks`, or `tasks x threads` if a process has several
     /// threads.
     pub(super) fn scale(&self) -> &'static str {
-        let mut frames = self.series.frames.iter();
-        if frames.all(|of| of.frame.threads() == of.frame.tasks()) {
+        let mut experiments = self.series.experiments.iter();
+        if experiments.all(|of| of.experiment.threads() == of.experiment.tasks()) {
             "tasks"
         } else {
             "tasks x threads"
@@ -211,10 +244,10 @@ impl Report<'_> {
     pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 3;
         const LEAST: f64 = 0.01;
-        let frames = &self.series.tracking.frames;
-        let last = frames.len().saturating_sub(1);
-        let total = |frame: usize| {
-            let balance = frames.get(frame).and_then(|of| of.balance);
+        let experiments = &self.series.tracking.experiments;
+        let last = experiments.len().saturating_sub(1);
+        let total = |experiment: usize| {
+            let balance = experiments.get(experiment).and_then(|of| of.balance);
             balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
         };
         let mut grown: Vec<_> = self
@@ -222,9 +255,10 @@ impl Report<'_> {
             .tracking
             .objects
             .iter()
-            .filter(|object| object.frames() == frames.len() && last > 0)
+            .filter(|object| object.experiments() == experiments.len() && last > 0)
             .filter_map(|object| {
-                let time = |frame: usize| Some(object.share.get(frame)? * total(frame));
+                let time =
+                    |experiment: usize| Some(object.share.get(experiment)? * total(experiment));
                 let (before, after) = (time(0)?, time(last)?);
                 (after - before > LEAST * total(last)).then_some((object, before, after))
             })
@@ -267,7 +301,11 @@ impl Report<'_> {
                 let Some(change) = self.change(object, from, to) else {
                     continue;
                 };
-                rows.push((object.id, [from, to].map(|frame| self.name(frame)), change));
+                rows.push((
+                    object.id,
+                    [from, to].map(|experiment| self.name(experiment)),
+                    change,
+                ));
             }
         }
         if rows.is_empty() {
@@ -298,50 +336,56 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    pub(super) fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
+    /// Writes the scaling models of the reliable regions with their predictions.
+    pub(super) fn models(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let trends = &self.series.trends;
+        let Some(next) = trends.next_scale() else {
+            return Ok(());
+        };
         let mut rows = Vec::new();
         let listed = self.series.tracking.objects.iter().take(top);
         for object in listed.filter(|object| object.is_reliable) {
             for metric in self.metrics() {
-                let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
+                let model = trends.fit(object.id, metric, LEVEL, &Job::default());
+                let Some(model) = model.map_err(input)? else {
                     continue;
                 };
-                let next = self.series.trends.next_tasks();
-                let next = next.map(|tasks| law.predict(tasks));
-                let metrics = self.series.trends.metrics().iter();
-                let unit = metrics.clone().find(|of| of.name == metric);
-                let unit = unit.map_or("", |of| of.unit.as_str());
-                let name = match unit {
+                let prediction = model.predict(&next).map_err(input)?;
+                let unit = trends.metrics().iter().find(|of| of.name == metric);
+                let name = match unit.map_or("", |of| of.unit.as_str()) {
                     "" | "#" => format!("mean {metric}"),
                     unit => format!("mean {metric} [{unit}]"),
                 };
-                rows.push((object.id, name, law, next));
+                rows.push((object.id, name, model, prediction));
             }
         }
-        let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
+        if rows.is_empty() {
             return Ok(());
+        }
+        let place = scale_text(trends.parameters(), &next);
+        writeln!(out, "\nscaling models, and their values at {place}")?;
+        let range = |interval: Option<(f64, f64)>| match interval {
+            Some((low, high)) => format!("{} to {}", short(low), short(high)),
+            None => "no degree of freedom".to_owned(),
         };
-        let scale = self.scale();
-        writeln!(
-            out,
-            "\npower laws over {scale}, and their values at {next:.0} {scale}"
-        )?;
-        let range = |interval: Option<(f64, f64)>| {
-            interval.map(|(a, b)| format!("{} to {}", short(a), short(b)))
-        };
-        let values = rows.iter().map(|row| Some(short(row.3.as_ref()?.value)));
-        let intervals = rows.iter().map(|row| range(row.3.as_ref()?.interval));
-        let table = Table::new("laws", "Power laws over tasks.")
+        let values = rows.iter().map(|row| Some(short(row.3.value)));
+        let intervals = rows.iter().map(|row| range(row.3.interval));
+        let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
+        let table = Table::new("models", "Scaling models.")
             .unsigned("region", "", rows.iter().map(|row| row.0.0))
             .text("metric", rows.iter().map(|row| row.1.as_str()))
-            .floats("exponent", "", rows.iter().map(|row| row.2.exponent))
-            .text(
-                "95 % interval",
-                rows.iter().map(|row| range(row.2.interval)),
-            )
-            .text(format!("at {next:.0} {scale}"), values)
+            .text("model", rows.iter().map(|row| row.2.to_string()))
+            .floats("error", "%", errors)
+            .text(format!("at {place}"), values)
             .text("95 % interval", intervals);
-        Ok(table::print(out, &table, 60)?)
+        table::print(out, &table, 60)?;
+        if rows.iter().any(|row| row.2.error.is_some()) {
+            writeln!(
+                out,
+                "  error: of predictions for each scale from the others alone"
+            )?;
+        }
+        Ok(())
     }
 
     /// Returns the names of the metrics: duration and the axes of the space.
@@ -357,14 +401,14 @@ impl Report<'_> {
         let (report, series) = (self, self.series);
         let mut is_first = true;
         let scale = self.scale();
-        let last = series.frames.len().saturating_sub(1);
+        let last = series.experiments.len().saturating_sub(1);
         let first = report.name(0);
         let whole = series
             .tracking
             .objects
             .iter()
             .take(top)
-            .filter(|o| o.frames() == series.frames.len() && o.is_reliable);
+            .filter(|o| o.experiments() == series.experiments.len() && o.is_reliable);
         for object in whole {
             let Some(change) = report.change(object, 0, last) else {
                 continue;
@@ -372,12 +416,13 @@ impl Report<'_> {
             let Some((work, _)) = &report.counters else {
                 continue;
             };
-            let law = series
+            let model = series
                 .trends
-                .fit_of_threads(object.id, work, 0.95)
-                .ok()
-                .flatten();
-            let Some(law) = law else { continue };
+                .fit_of_threads(object.id, work, LEVEL, &Job::default());
+            let Some(model) = model.map_err(input)? else {
+                continue;
+            };
+            let exponent = model.exponent(0);
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
             if std::mem::take(&mut is_first) {
@@ -390,8 +435,8 @@ impl Report<'_> {
                 object.id,
                 percent(object.share.last().copied().unwrap_or_default()),
                 report.name(last),
-                law.exponent,
-                match law.exponent {
+                exponent,
+                match exponent {
                     ..-0.9 => "so it is divided",
                     -0.9..-0.1 => "so a part of it is replicated",
                     _ => "so it is not divided",
@@ -419,7 +464,7 @@ impl Report<'_> {
     /// reasons.
     pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let objects = self.series.tracking.objects.iter().take(top);
-        let unstated = objects.filter(|object| object.frames() > 1 && !object.is_reliable);
+        let unstated = objects.filter(|object| object.experiments() > 1 && !object.is_reliable);
         let mut is_first = true;
         for object in unstated {
             if std::mem::take(&mut is_first) {

@@ -1,19 +1,17 @@
 //! Output of `track` as JSON.
 
-use super::Report;
+use super::{LEVEL, Report};
 use crate::failure::{Failure, input};
 use crate::findings::{self, Found};
 use crate::phases::radius::Neighbourhood;
 use crate::phases::time_balance::MinDuration;
+use crate::progress::Bar;
 use perfkit::core::Table;
 use perfkit::track::cluster::EpsChoice;
-use perfkit::track::tracking::{Object, TrackedFrame};
+use perfkit::track::tracking::{Object, TrackedExperiment};
 use perfkit::track::{Amount, ClusterId, Dropped, Mode, TimeBalance};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Confidence level of the intervals of power laws.
-const LEVEL: f64 = 0.95;
 
 /// Recording of the series.
 #[derive(Serialize)]
@@ -37,10 +35,10 @@ struct Part {
 
 /// Experiment with its clusters.
 #[derive(Serialize)]
-struct Frame<'a> {
+struct Experiment<'a> {
     /// Clusters with their tracked regions.
     #[serde(flatten)]
-    tracked: &'a TrackedFrame,
+    tracked: &'a TrackedExperiment,
     /// Index in `recordings`.
     recording: usize,
     /// Number of bursts that are points.
@@ -71,7 +69,7 @@ struct Document<'a> {
     /// Recordings in the order of the arguments.
     recordings: Vec<Recording<'a>>,
     /// Experiments in their order.
-    frames: Vec<Frame<'a>>,
+    experiments: Vec<Experiment<'a>>,
     /// Division of the CPU time of all experiments.
     balance: Option<TimeBalance>,
     /// Tracked share of the CPU time of each experiment.
@@ -80,8 +78,8 @@ struct Document<'a> {
     regions: &'a [Object],
     /// Metrics of each tracked region by experiment.
     trends: Table,
-    /// Power laws that fit the trends.
-    power_laws: Table,
+    /// Scaling models of the trends.
+    scaling_models: Table,
     /// Metric that measures the work in `time_changes`, usually instructions.
     work: Option<&'a str>,
     /// Factors by which the time changes between experiments.
@@ -102,11 +100,15 @@ impl Report<'_> {
             extraction: &of.dropped,
             findings: findings::found(&of.diagnostics),
         });
-        let frames = series.frames.iter().zip(&tracking.frames).enumerate();
-        let frames = frames.map(|(at, (clustered, tracked))| {
+        let experiments = series
+            .experiments
+            .iter()
+            .zip(&tracking.experiments)
+            .enumerate();
+        let experiments = experiments.map(|(at, (clustered, tracked))| {
             let first = tracked.clusters - clustered.parts.len() + 1;
             let parts = (first..).zip(&clustered.parts);
-            Frame {
+            Experiment {
                 tracked,
                 recording: clustered.recording,
                 bursts: clustered.rows.len(),
@@ -118,9 +120,9 @@ impl Report<'_> {
                 rescued: &clustered.rescued,
             }
         });
-        let coverage = tracking.frames.iter().map(|frame| {
-            let balance = frame.balance.as_ref();
-            balance.map_or(frame.coverage, |of| of.share(of.tracked))
+        let coverage = tracking.experiments.iter().map(|experiment| {
+            let balance = experiment.balance.as_ref();
+            balance.map_or(experiment.coverage, |of| of.share(of.tracked))
         });
         let changes = self.counters.as_ref();
         let changes = changes.map(|(_, counters)| trends.time_changes(counters));
@@ -132,12 +134,12 @@ impl Report<'_> {
                 is_chosen: series.is_chosen,
             },
             recordings: recordings.collect(),
-            frames: frames.collect(),
+            experiments: experiments.collect(),
             balance: tracking.balance(),
             coverage: coverage.collect(),
             regions: &tracking.objects,
             trends: trends.table(),
-            power_laws: trends.power_laws(LEVEL).map_err(input)?,
+            scaling_models: trends.scaling_models(LEVEL, &Bar::job()).map_err(input)?,
             work: self.counters.as_ref().map(|(work, _)| work.as_str()),
             time_changes: changes.transpose().map_err(input)?,
             flags: trends.flag_table(&self.flags),

@@ -25,6 +25,9 @@ use perfkit::view::{Section, Theme};
 use std::io::Write;
 use std::path::PathBuf;
 
+/// Confidence level of the intervals of scaling models.
+const LEVEL: f64 = 0.95;
+
 /// Clusters the CPU bursts of several recordings, and tracks the clusters from one to the next
 #[derive(Args, Clone, Debug)]
 pub struct Options {
@@ -93,7 +96,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         different_names(&options.paths)?;
     }
     let series = series::track(&options.paths, &clustering)?;
-    if series.frames.len() == 1 {
+    if series.experiments.len() == 1 {
         messages::say(
             "note: one experiment has nothing to be tracked to: name several recordings, or --windows N",
         );
@@ -141,7 +144,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 
 /// Returns the title of pictures and pages.
 fn title(series: &Series) -> String {
-    let names = series.frames.iter().map(|of| of.frame.name());
+    let names = series.experiments.iter().map(|of| of.experiment.name());
     let names: Vec<&str> = names.collect();
     let count = series.tracking.objects.len();
     let objects = table::counted(count, "tracked region");
@@ -205,14 +208,14 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
     std::fs::create_dir_all(folder).map_err(failed)?;
     for (number, recording) in series.recordings.iter().enumerate() {
         let mut bursts = Vec::new();
-        for (at, clustered) in series.frames.iter().enumerate() {
+        for (at, clustered) in series.experiments.iter().enumerate() {
             if clustered.recording != number {
                 continue;
             }
             let colours = series.tracking.colours(at).map_err(failure::input)?;
             let filtered = series.tracking.objects.iter().filter(|of| of.is_filtered);
             let small: Vec<_> = filtered.flat_map(|of| of.members[at].clone()).collect();
-            let labels = clustered.frame.labels().as_slice();
+            let labels = clustered.experiment.labels().as_slice();
             let of = |row: usize| {
                 let label = labels.get(row).copied().unwrap_or_default();
                 match colours.get(label.0 as usize).copied().flatten() {
@@ -222,7 +225,11 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
                 }
             };
             let trace = (recording.objects.as_slice(), recording.clock);
-            bursts.extend(recolour::coloured(clustered.frame.bursts(), trace, of)?);
+            bursts.extend(recolour::coloured(
+                clustered.experiment.bursts(),
+                trace,
+                of,
+            )?);
         }
         let name = recording.path.file_name().unwrap_or_default();
         let to = folder.join(name);
@@ -310,15 +317,15 @@ impl<'s> Report<'s> {
             .iter()
             .enumerate()
             .filter(|(_, m)| !m.is_empty());
-        let seen: Vec<usize> = seen.map(|(frame, _)| frame).collect();
+        let seen: Vec<usize> = seen.map(|(experiment, _)| experiment).collect();
         seen.windows(2).map(|pair| (pair[0], pair[1])).collect()
     }
 
-    fn name(&self, frame: usize) -> &str {
+    fn name(&self, experiment: usize) -> &str {
         self.series
-            .frames
-            .get(frame)
-            .map_or("", |frame| frame.frame.name())
+            .experiments
+            .get(experiment)
+            .map_or("", |experiment| experiment.experiment.name())
     }
 }
 

@@ -18,12 +18,12 @@ impl Report<'_> {
             self.growth(out)?;
             self.words(top, out)?;
         }
-        self.frames(out)?;
+        self.experiments(out)?;
         self.balance(out)?;
         self.radii(out)?;
         self.left_out(out)?;
         self.objects(top, out)?;
-        if self.series.frames.len() < 2 {
+        if self.series.experiments.len() < 2 {
             writeln!(
                 out,
                 "\none experiment: there is nothing to track it to; give more recordings, or --windows N"
@@ -35,19 +35,19 @@ impl Report<'_> {
             return Ok(());
         }
         self.changes(top, out)?;
-        self.laws(top, out)?;
+        self.models(top, out)?;
         self.worse(top, out)?;
         self.unstated(top, out)
     }
 
-    fn frames(&self, out: &mut dyn Write) -> Outcome {
+    fn experiments(&self, out: &mut dyn Write) -> Outcome {
         writeln!(
             out,
             "experiments, in the space of {}",
             self.series.metrics.join(" and ")
         )?;
-        let clustered = || self.series.frames.iter();
-        let found = || self.series.tracking.frames.iter();
+        let clustered = || self.series.experiments.iter();
+        let found = || self.series.tracking.experiments.iter();
         let split_off = || clustered().map(|of| of.parts.len());
         let clusters = found()
             .zip(split_off())
@@ -67,42 +67,47 @@ impl Report<'_> {
     /// Writes the division of the CPU time of each experiment, and of all experiments together.
     fn balance(&self, out: &mut dyn Write) -> Outcome {
         let tracking = &self.series.tracking;
-        let frames = tracking.frames.iter();
-        let mut all: Vec<_> = frames
+        let experiments = tracking.experiments.iter();
+        let mut all: Vec<_> = experiments
             .clone()
-            .filter_map(|frame| Some((frame.name.clone(), frame.balance?)))
+            .filter_map(|experiment| Some((experiment.name.clone(), experiment.balance?)))
             .collect();
         if let Some(sum) = tracking.balance().filter(|_| all.len() > 1) {
             all.push(("all".to_owned(), sum));
         }
         writeln!(out, "\n{}", time_balance::TOTAL)?;
-        time_balance::write(&all, tracking.frames.len() > 1, out)?;
+        time_balance::write(&all, tracking.experiments.len() > 1, out)?;
         let series = self.series;
-        let windows = frames.filter_map(|frame| {
-            let balance = frame.balance?;
-            Some((frame.name.as_str(), balance.share(balance.duration)))
+        let windows = experiments.filter_map(|experiment| {
+            let balance = experiment.balance?;
+            Some((experiment.name.as_str(), balance.share(balance.duration)))
         });
         let window = windows
             .max_by(|a, b| a.1.total_cmp(&b.1))
-            .filter(|_| series.frames.len() > series.recordings.len());
+            .filter(|_| series.experiments.len() > series.recordings.len());
         time_balance::write_min(series.min_duration, series.is_chosen, window, out)?;
         Ok(())
     }
 
     /// Writes the choice of the radius of each experiment.
     fn radii(&self, out: &mut dyn Write) -> Outcome {
-        let found = self.series.frames.iter();
+        let found = self.series.experiments.iter();
         let found: Vec<_> = found
-            .filter_map(|of| Some((of.frame.name(), of.partition.choice.as_ref()?)))
+            .filter_map(|of| Some((of.experiment.name(), of.partition.choice.as_ref()?)))
             .collect();
         if found.is_empty() {
             return Ok(());
         }
-        let one = match self.series.frames.first().and_then(|of| of.partition.eps) {
+        let one = match self
+            .series
+            .experiments
+            .first()
+            .and_then(|of| of.partition.eps)
+        {
             Some(eps)
                 if self
                     .series
-                    .frames
+                    .experiments
                     .iter()
                     .all(|of| of.partition.eps == Some(eps)) =>
             {
@@ -117,12 +122,12 @@ impl Report<'_> {
         for (name, choice) in found {
             writeln!(out, "  {name}: {}", radius::sentence(choice))?;
         }
-        for of in &self.series.frames {
+        for of in &self.series.experiments {
             if let Some((eps, min_points)) = of.partition.rest {
                 writeln!(
                     out,
                     "  {}: what this leaves in noise: eps {eps:.4}, {min_points} points",
-                    of.frame.name()
+                    of.experiment.name()
                 )?;
             }
         }
@@ -130,8 +135,8 @@ impl Report<'_> {
     }
 
     /// Returns the complete bursts of an experiment that are not points, by the axis that excludes them.
-    pub(super) fn no_points(&self, frame: usize) -> Vec<(&str, Amount)> {
-        let scaled = self.series.scaled.frames.get(frame);
+    pub(super) fn no_points(&self, experiment: usize) -> Vec<(&str, Amount)> {
+        let scaled = self.series.scaled.experiments.get(experiment);
         let amounts = scaled.map_or(&[][..], |scaled| &scaled.left_out);
         let all = self.series.metrics.iter().map(String::as_str).zip(amounts);
         let some = all.filter(|(_, amount)| amount.bursts > 0);
@@ -147,10 +152,10 @@ impl Report<'_> {
                 rows.push((of.name.as_str(), why, amount, Some(100.0 * share)));
             }
         }
-        for frame in 0..self.series.frames.len() {
-            for (metric, amount) in self.no_points(frame) {
+        for experiment in 0..self.series.experiments.len() {
+            for (metric, amount) in self.no_points(experiment) {
                 let why = format!("no finite value or logarithm of {metric}");
-                rows.push((self.name(frame), why, amount, None));
+                rows.push((self.name(experiment), why, amount, None));
             }
         }
         if rows.is_empty() {

@@ -107,7 +107,7 @@ impl Versions {
         };
         Ok(Compared {
             places: changes.iter().map(place).collect(),
-            runs: [self.old, series.frames.len() - self.old],
+            runs: [self.old, series.experiments.len() - self.old],
             params: self.params,
             changes,
         })

@@ -119,8 +119,11 @@ fn clusters_as_the_established_tool_has_them() {
     let [a, b, c] = tables.each_ref().map(String::as_str);
     let read = json(&[a, b, c, "--mode", "published", "--json"]);
     assert_eq!(ours["mode"], "published");
-    for (frame, score) in [0.98332, 0.92344, 0.73945].into_iter().enumerate() {
-        let (ours, read) = (&ours["frames"][frame], &read["frames"][frame]);
+    for (experiment, score) in [0.98332, 0.92344, 0.73945].into_iter().enumerate() {
+        let (ours, read) = (
+            &ours["experiments"][experiment],
+            &read["experiments"][experiment],
+        );
         for of in [ours, read] {
             let found = of["score"].as_f64().expect("a score");
             assert!((found - score).abs() < 2e-5, "{found} {score}");
@@ -207,10 +210,14 @@ fn epoch_on_2_4_and_16_tasks() {
     // 16 tasks. Split by callers it results in two tracked regions, and each divides its
     // instructions by the number of tasks.
     assert_eq!(object(1)["members"], serde_json::json!([[1], [1], [1]]));
-    let second = object(3)["members"].as_array().expect("a set a frame");
+    let second = object(3)["members"]
+        .as_array()
+        .expect("a set an experiment");
     assert_eq!(second[2], serde_json::json!([3]));
-    for (frame, members) in second.iter().enumerate().take(2) {
-        let parts = result["frames"][frame]["parts"].as_array().expect("parts");
+    for (experiment, members) in second.iter().enumerate().take(2) {
+        let parts = result["experiments"][experiment]["parts"]
+            .as_array()
+            .expect("parts");
         let part = parts
             .iter()
             .find(|part| part["id"] == members[0])
@@ -232,7 +239,7 @@ fn epoch_on_2_4_and_16_tasks() {
         );
     }
     // Shares of the CPU time: on 2 tasks 8.7 % are noise.
-    let coverage = result["coverage"].as_array().expect("one a frame");
+    let coverage = result["coverage"].as_array().expect("one an experiment");
     for (share, least) in coverage.iter().zip([0.9, 0.98, 0.96]) {
         assert!(share.as_f64().is_some_and(|share| share > least), "{share}");
     }
@@ -255,7 +262,7 @@ fn epoch_on_2_4_and_16_tasks() {
     // The published mode: clusters, noise and tracked regions of each experiment in its own space.
     let result = run(&["--mode", "published"]);
     let clusters: Vec<_> = [0, 1, 2]
-        .map(|frame| result["frames"][frame]["clusters"].as_u64())
+        .map(|experiment| result["experiments"][experiment]["clusters"].as_u64())
         .to_vec();
     assert_eq!(clusters, [Some(7), Some(10), Some(19)]);
     let objects = result["regions"].as_array().expect("some");
@@ -286,16 +293,17 @@ fn epoch_needs_no_radius() {
     words.push("--json");
     let printed = print("track", &words).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
-    for frame in result["frames"].as_array().expect("three") {
-        assert!(share(&frame["balance"], "noise") < 0.1, "{frame}");
+    for experiment in result["experiments"].as_array().expect("three") {
+        assert!(share(&experiment["balance"], "noise") < 0.1, "{experiment}");
     }
-    for share in result["coverage"].as_array().expect("one a frame") {
+    for share in result["coverage"].as_array().expect("one an experiment") {
         assert!(share.as_f64().is_some_and(|share| share > 0.89), "{share}");
     }
     // At most 1 % of the time of each trace is in bursts below the minimum duration.
     let min = &result["min_duration"];
     assert_eq!(min["chosen"], true);
-    let shares = [0, 1, 2].map(|frame| share(&result["frames"][frame]["balance"], "duration"));
+    let shares = [0, 1, 2]
+        .map(|experiment| share(&result["experiments"][experiment]["balance"], "duration"));
     assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
     assert!(shares[2] > 0.0099, "{shares:?}");
     // The shared radius separates modes in every run, so that the first region has two clusters in

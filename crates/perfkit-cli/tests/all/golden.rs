@@ -493,7 +493,7 @@ fn track() {
     let objects = result["regions"].as_array().expect("there are some");
     for object in &objects[..3] {
         assert_eq!(object["members"].as_array().map(Vec::len), Some(3));
-        let mut laws = result["power_laws"]["rows"]
+        let mut laws = result["scaling_models"]["rows"]
             .as_array()
             .expect("a list")
             .iter();
@@ -503,8 +503,8 @@ fn track() {
         assert!((exponent + 1.0).abs() < 0.1, "{exponent}");
         assert!(object["confidence"].as_f64().is_some_and(|c| c > 0.5));
     }
-    for frame in result["frames"].as_array().expect("three") {
-        let balance = &frame["balance"];
+    for experiment in result["experiments"].as_array().expect("three") {
+        let balance = &experiment["balance"];
         let time = |name: &str| balance[name]["time"].as_u64().expect("a time");
         let (tracked, untracked) = (time("tracked"), time("untracked"));
         assert!(untracked * 50 < tracked, "{balance}");
@@ -533,7 +533,7 @@ fn track() {
     ];
     let printed = print("track", &cut).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
-    assert_eq!(result["frames"].as_array().map(Vec::len), Some(3));
+    assert_eq!(result["experiments"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     let slide = |to: f64| {
         format!(
             "(() => {{ const s = document.querySelector('section[data-view=track] .at'); s.value = {to};
-            s.dispatchEvent(new Event('input')); return {TRACK}.dataset.frame === '{to}'; }})()"
+            s.dispatchEvent(new Event('input')); return {TRACK}.dataset.experiment === '{to}'; }})()"
         )
     };
     let image = format!("document.querySelector('{cloud}').toDataURL()");
@@ -28,7 +28,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
         tab.expect(&slide(to))?;
         let next = tab.text(&image)?;
         if pictures.contains(&next) {
-            return Err(format!("frame {to} looks like one before"));
+            return Err(format!("experiment {to} looks like one before"));
         }
         pictures.push(next);
     }
@@ -40,7 +40,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("/Region 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
     tab.key("ArrowLeft")?;
     tab.expect(&format!(
-        "{TRACK}.dataset.frame === '2' && {status}.includes('16 <tasks>')"
+        "{TRACK}.dataset.experiment === '2' && {status}.includes('16 <tasks>')"
     ))?;
     tab.key("Escape")?;
     tab.expect(&format!(
@@ -93,7 +93,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     // The animation plays by itself.
     tab.click("section[data-view=track] .play")?;
     tab.value("new Promise((done) => setTimeout(() => done(1), 2300))")?;
-    tab.expect(&format!("Number({TRACK}.dataset.frame) > 0"))?;
+    tab.expect(&format!("Number({TRACK}.dataset.experiment) > 0"))?;
     tab.click("section[data-view=track] .play")
 }
 
@@ -109,7 +109,7 @@ pub(super) fn track_many(tab: &mut Tab<'_>) -> Result<(), String> {
 
 pub(super) fn linked_track(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
-        "{TRACK}.dataset.object === '2' && {TRACK}.dataset.frame === '1'"
+        "{TRACK}.dataset.object === '2' && {TRACK}.dataset.experiment === '1'"
     ))?;
     tab.expect(&format!("{TRACK}.querySelector('select.x').value === '1' && {TRACK}.querySelector('select.y').value === '0'"))?;
     tab.expect(&format!(

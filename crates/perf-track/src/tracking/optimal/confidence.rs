@@ -1,9 +1,9 @@
 //! Confidence of links and tracked regions in the optimal mode, and births and deaths of regions.
 
-use super::super::published_regions::{surest_first, tree};
-use super::super::result::{Event, Link, LinkKind};
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
+use crate::tracking::published::grouped::{surest_first, tree};
+use crate::tracking::result::{Event, Link, LinkKind};
 
 /// Smallest increase of the confidence of a tracked region for a bridge to become one of its links.
 const MATTERS: f64 = 0.05;
@@ -26,27 +26,27 @@ impl Graph<'_> {
         let first = draft.members.iter().position(seen).unwrap_or(0);
         let last = draft.members.iter().rposition(seen).unwrap_or(0);
         if first > 0 {
-            draft.events.push(Event::Birth { frame: first });
+            draft.events.push(Event::Birth { experiment: first });
         }
-        if last + 1 < self.frames.len() {
-            draft.events.push(Event::Death { frame: last });
+        if last + 1 < self.experiments.len() {
+            draft.events.push(Event::Death { experiment: last });
         }
         draft.events.sort_by_key(|event| match event {
-            Event::Birth { frame } => (*frame, 0),
-            Event::Merge { frame, .. } => (*frame, 1),
-            Event::Split { frame, .. } => (*frame, 2),
-            Event::Gap { frame, .. } => (*frame, 3),
-            Event::Unclustered { frame, .. } => (*frame, 4),
-            Event::Death { frame } => (*frame, 5),
+            Event::Birth { experiment } => (*experiment, 0),
+            Event::Merge { experiment, .. } => (*experiment, 1),
+            Event::Split { experiment, .. } => (*experiment, 2),
+            Event::Gap { experiment, .. } => (*experiment, 3),
+            Event::Unclustered { experiment, .. } => (*experiment, 4),
+            Event::Death { experiment } => (*experiment, 5),
         });
     }
 
     /// Returns the best evidence that links one of the two clusters to another tracked region,
     /// within the two experiments of the link.
     fn rival(&self, draft: &Draft, from: Node, to: Node) -> f64 {
-        let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
-        let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
-        let back = (0..self.frames[from.0].side.clusters).map(|i| ((from.0, i), to));
+        let is_own = |(experiment, class): Node| draft.members[experiment].contains(&class);
+        let onward = (0..self.experiments[to.0].side.clusters).map(|j| (from, (to.0, j)));
+        let back = (0..self.experiments[from.0].side.clusters).map(|i| ((from.0, i), to));
         let others = onward
             .chain(back)
             .filter(|&(a, b)| !(is_own(a) && is_own(b)));
@@ -115,14 +115,14 @@ impl Graph<'_> {
     fn best_link(&self, node: Node) -> f64 {
         let mut best = 0.0_f64;
         for (far, worth) in [(1, 1.0), (2, BRIDGE)] {
-            let onward = self.frames.get(node.0 + far);
-            for j in 0..onward.map_or(0, |frame| frame.side.clusters) {
+            let onward = self.experiments.get(node.0 + far);
+            for j in 0..onward.map_or(0, |experiment| experiment.side.clusters) {
                 best = best.max(worth * self.evidence(node, (node.0 + far, j)));
             }
             let Some(before) = node.0.checked_sub(far) else {
                 continue;
             };
-            for i in 0..self.frames[before].side.clusters {
+            for i in 0..self.experiments[before].side.clusters {
                 best = best.max(worth * self.evidence((before, i), node));
             }
         }
@@ -131,16 +131,17 @@ impl Graph<'_> {
 }
 
 fn nodes(draft: &Draft) -> impl Iterator<Item = Node> {
-    let frames = draft.members.iter().enumerate();
-    frames.flat_map(|(frame, members)| members.iter().map(move |&class| (frame, class)))
+    let experiments = draft.members.iter().enumerate();
+    experiments
+        .flat_map(|(experiment, members)| members.iter().map(move |&class| (experiment, class)))
 }
 
-fn id((frame, class): Node) -> (usize, ClusterId) {
-    (frame, ClusterId(class as u32 + 1))
+fn id((experiment, class): Node) -> (usize, ClusterId) {
+    (experiment, ClusterId(class as u32 + 1))
 }
 
-fn node((frame, id): (usize, ClusterId)) -> Node {
-    (frame, id.index().unwrap_or(usize::MAX))
+fn node((experiment, id): (usize, ClusterId)) -> Node {
+    (experiment, id.index().unwrap_or(usize::MAX))
 }
 
 /// Returns `evidence * (1 + margin) / 2`, where the margin is `1 - rival / evidence`, at least 0.

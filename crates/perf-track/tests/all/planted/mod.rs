@@ -130,8 +130,8 @@ impl Planted {
     }
 }
 
-pub(crate) fn track(frames: &[Planted], params: TrackParams) -> Tracking {
-    let seen: Vec<_> = frames
+pub(crate) fn track(experiments: &[Planted], params: TrackParams) -> Tracking {
+    let seen: Vec<_> = experiments
         .iter()
         .enumerate()
         .map(|(f, p)| p.seen(4 << f))
@@ -141,10 +141,10 @@ pub(crate) fn track(frames: &[Planted], params: TrackParams) -> Tracking {
 }
 
 /// Returns the true phases of the members of each tracked region.
-pub(crate) fn truths(tracking: &Tracking, frames: &[Planted]) -> Vec<Vec<Vec<usize>>> {
+pub(crate) fn truths(tracking: &Tracking, experiments: &[Planted]) -> Vec<Vec<Vec<usize>>> {
     let objects = tracking.objects.iter().map(|object| {
-        let frames = object.members.iter().zip(frames);
-        let frames = frames.map(|(members, planted)| {
+        let experiments = object.members.iter().zip(experiments);
+        let experiments = experiments.map(|(members, planted)| {
             let mut all: Vec<usize> = members
                 .iter()
                 .flat_map(|id| planted.truth[id.index().expect("a cluster")].clone())
@@ -152,14 +152,14 @@ pub(crate) fn truths(tracking: &Tracking, frames: &[Planted]) -> Vec<Vec<Vec<usi
             all.sort_unstable();
             all
         });
-        frames.collect()
+        experiments.collect()
     });
     objects.collect()
 }
 
 /// Asserts that each tracked region is one phase in all experiments in which it occurs.
-pub(crate) fn assert_pure(tracking: &Tracking, frames: &[Planted], phases: usize) {
-    let truths = truths(tracking, frames);
+pub(crate) fn assert_pure(tracking: &Tracking, experiments: &[Planted], phases: usize) {
+    let truths = truths(tracking, experiments);
     assert_eq!(truths.len(), phases, "{truths:?}");
     for object in truths {
         let mut all: Vec<usize> = object.concat();

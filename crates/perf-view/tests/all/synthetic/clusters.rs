@@ -3,7 +3,7 @@
 use perf_core::{Job, Nanos};
 use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
-use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
+use perf_track::{Burst, Bursts, ClusterId, Dimension, Experiment, Labels, Scale, Thread};
 use perf_view::track::Clusters;
 
 /// Phases: work of a burst, and the caller before it.
@@ -72,30 +72,30 @@ pub fn clusters(names: [&str; 2], steps: u32) -> Clusters {
         .fit(&[&all[0], &all[1]], &Job::default())
         .expect("it fits");
     let of: Vec<Vec<ClusterId>> = all.iter().zip(tasks).map(|(b, t)| labels(b, t)).collect();
-    let frames: Vec<Frame> = all
+    let experiments: Vec<Experiment> = all
         .iter()
         .zip(&of)
         .zip(names)
         .map(|((bursts, of), name)| {
-            Frame::new(name, bursts.clone(), Labels::new(of.clone())).expect("a label a burst")
+            Experiment::new(name, bursts.clone(), Labels::new(of.clone())).expect("a label a burst")
         })
         .collect();
-    let seen: Vec<_> = frames
+    let seen: Vec<_> = experiments
         .iter()
-        .zip(&scaled.frames)
-        .map(|(frame, of)| {
+        .zip(&scaled.experiments)
+        .map(|(experiment, of)| {
             let points = of.points().expect("finite");
-            Observation::of(frame, points, of.rows()).expect("points of the frame")
+            Observation::of(experiment, points, of.rows()).expect("points of the experiment")
         })
         .collect();
     let params = Tracking::params().check().expect("good");
     let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
     assert_eq!(tracking.objects.len(), 3);
-    let measured = frames.iter().zip(&scaled.frames).zip(&of);
-    let measured = measured.map(|((frame, points), of)| {
-        Measured::of(frame.bursts(), points.rows(), of).expect("same length")
+    let measured = experiments.iter().zip(&scaled.experiments).zip(&of);
+    let measured = measured.map(|((experiment, points), of)| {
+        Measured::of(experiment.bursts(), points.rows(), of).expect("same length")
     });
-    let trends = Trends::of(&tracking, measured.collect()).expect("two frames");
+    let trends = Trends::of(&tracking, measured.collect()).expect("two experiments");
     let of: Vec<&[ClusterId]> = of.iter().map(Vec::as_slice).collect();
     Clusters::of(&tracking, &trends, &scaled, &of).expect("they belong together")
 }

@@ -41,8 +41,10 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
         return Ok(part);
     }
     let series = series::track_opened(&source.opened(), &ClusterOptions::default())?;
-    let (Some(frame), Some(tracked)) = (series.frames.first(), series.tracking.frames.first())
-    else {
+    let (Some(experiment), Some(tracked)) = (
+        series.experiments.first(),
+        series.tracking.experiments.first(),
+    ) else {
         part.skip("phases", "the trace has no CPU bursts");
         return Ok(part);
     };
@@ -52,8 +54,8 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
     };
     let clustered = balance.share(balance.clustered());
     let mut phases = Vec::new();
-    let bursts = frame.frame.bursts();
-    let labels = frame.frame.labels().as_slice();
+    let bursts = experiment.experiment.bursts();
+    let labels = experiment.experiment.labels().as_slice();
     for object in &series.tracking.objects {
         let members: Vec<ClusterId> = object.members.iter().flatten().copied().collect();
         let durations = bursts.durations();
@@ -179,7 +181,7 @@ pub(in crate::report) fn tracked(
         } else {
             ""
         };
-        let (from, to) = (frame(&series, flag.from), frame(&series, flag.to));
+        let (from, to) = (experiment(&series, flag.from), experiment(&series, flag.to));
         let sentence = format!(
             "In tracked region {}, mean {}{by_tasks} changes by a factor of {:.2} from {from} to {to}, for the worse. The region takes \
              {} of the CPU time in {to} (confidence {confidence:.2}).",
@@ -208,7 +210,7 @@ pub(in crate::report) fn tracked(
             .tracking
             .objects
             .iter()
-            .filter(|object| object.is_reliable && object.frames() > 1);
+            .filter(|object| object.is_reliable && object.experiments() > 1);
         match reliable.count() {
             0 => part.skip(
                 "tracked regions",
@@ -227,6 +229,9 @@ pub(in crate::report) fn tracked(
     Ok(part)
 }
 
-fn frame(series: &Series, at: usize) -> &str {
-    series.frames.get(at).map_or("", |frame| frame.frame.name())
+fn experiment(series: &Series, at: usize) -> &str {
+    series
+        .experiments
+        .get(at)
+        .map_or("", |experiment| experiment.experiment.name())
 }

@@ -171,11 +171,11 @@ fn home(
     at: usize,
     phase: usize,
 ) -> Option<(ObjectId, usize)> {
-    let clustered = &series.frames[at];
+    let clustered = &series.experiments[at];
     let mut of: BTreeMap<(Option<ObjectId>, usize), usize> = BTreeMap::new();
     let colours = series.tracking.colours(at).expect("an experiment");
     for (&row, label) in clustered.rows.iter().zip(&clustered.labels) {
-        let burst = clustered.frame.bursts().rows()[row as usize];
+        let burst = clustered.experiment.bursts().rows()[row as usize];
         let Some(&truth) = recorded.truth.get(&(burst.thread, burst.begin.0)) else {
             continue;
         };
@@ -189,9 +189,9 @@ fn home(
 
 /// Returns `true` if bursts of a phase are longer than the minimum duration.
 fn is_long(series: &Series, recorded: &Recorded, at: usize, phase: usize) -> bool {
-    let clustered = &series.frames[at];
+    let clustered = &series.experiments[at];
     clustered.rows.iter().any(|&row| {
-        let burst = clustered.frame.bursts().rows()[row as usize];
+        let burst = clustered.experiment.bursts().rows()[row as usize];
         recorded.truth.get(&(burst.thread, burst.begin.0)) == Some(&phase)
     })
 }

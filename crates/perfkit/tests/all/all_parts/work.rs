@@ -461,13 +461,13 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
         "tracking",
         Box::new(|job, _| {
             let times = planted.bursts.durations();
-            let frame = |name: &str| {
+            let experiment = |name: &str| {
                 let points = planted.points()?;
                 Observation::new(name, 16, points, &planted.labels, &times)
             };
-            let frames = [frame("a")?, frame("b")?, frame("c")?];
+            let experiments = [experiment("a")?, experiment("b")?, experiment("c")?];
             let params = Tracking::params().check()?;
-            digest(&Tracking::of(&frames, &params, job)?)
+            digest(&Tracking::of(&experiments, &params, job)?)
         }),
     ));
     all

@@ -1,0 +1,6 @@
+//! Composition of tracked regions: parts by program position, mixed clusters and unclustered bursts.
+
+pub(super) mod mixture;
+pub(super) mod regroup;
+pub(super) mod shared_clusters;
+pub(super) mod unclustered;

@@ -1,0 +1,124 @@
+//! [`CodePosition`]: the place of a tracked region in the program.
+
+use crate::tracking::observation::Observation;
+use crate::tracking::result::Object;
+use std::collections::BTreeMap;
+
+/// Place of a tracked region in the program, in one experiment: that of most of its time.
+///
+/// ```
+/// use perf_track::tracking::CodePosition;
+/// let position = CodePosition {
+///     call_before: Some("MPI_Wait < halo halo.f90:30 < main app.f90:9".into()),
+///     call_after: Some("MPI_Allreduce < norm norm.f90:12 < main app.f90:9".into()),
+///     within: None,
+/// };
+/// assert_eq!(position.to_string(), "halo halo.f90:30, from MPI_Wait to MPI_Allreduce (norm norm.f90:12)");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CodePosition {
+    /// Communication call before the bursts and its callers, innermost first, separated by ` < `.
+    pub call_before: Option<String>,
+    /// Communication call after the bursts and its callers.
+    pub call_after: Option<String>,
+    /// Functions that contain the bursts, innermost first.
+    pub within: Option<String>,
+}
+
+/// Returns the call and the innermost caller of a chain.
+fn call_and_caller(chain: &str) -> (&str, Option<&str>) {
+    let mut functions = chain.split(" < ");
+    (functions.next().unwrap_or_default(), functions.next())
+}
+
+impl CodePosition {
+    /// Returns the innermost known function with its file and line: the function that contains the
+    /// bursts, otherwise the caller of the call before or of the call after.
+    pub fn function(&self) -> Option<&str> {
+        let within = self
+            .within
+            .as_deref()
+            .and_then(|chain| chain.split(" < ").next());
+        let calls = [&self.call_before, &self.call_after].into_iter().flatten();
+        within.or_else(|| {
+            calls
+                .map(|chain| call_and_caller(chain).1)
+                .find_map(|caller| caller)
+        })
+    }
+}
+
+/// Formats the function, the call before and the call after, each with its innermost caller if that is a
+/// different one.
+impl std::fmt::Display for CodePosition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let function = self.function();
+        let call = |chain: &Option<String>, end: &str| {
+            let Some(chain) = chain else {
+                return end.to_owned();
+            };
+            match call_and_caller(chain) {
+                (call, Some(caller)) if Some(caller) != function => format!("{call} ({caller})"),
+                (call, _) => call.to_owned(),
+            }
+        };
+        if let Some(function) = function {
+            f.write_str(function)?;
+        }
+        if self.call_before.is_some() || self.call_after.is_some() {
+            let comma = if function.is_some() { ", " } else { "" };
+            let before = call(&self.call_before, "the start");
+            let after = call(&self.call_after, "the end");
+            write!(f, "{comma}from {before} to {after}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the position of each tracked region in each experiment.
+pub(in crate::tracking) fn locate(experiments: &[Observation<'_>], objects: &mut [Object]) {
+    for (at, experiment) in experiments.iter().enumerate() {
+        let mut region: BTreeMap<crate::ClusterId, usize> = BTreeMap::new();
+        for (index, object) in objects.iter().enumerate() {
+            for &id in object.members.get(at).into_iter().flatten() {
+                region.insert(id, index);
+            }
+        }
+        type Ids = [Option<u32>; 3];
+        let mut times: BTreeMap<(usize, Ids), Vec<f64>> = BTreeMap::new();
+        for (point, (id, time)) in experiment.labels.iter().zip(&experiment.time).enumerate() {
+            let Some(&object) = region.get(id) else {
+                continue;
+            };
+            let ids = [0, 1, 2].map(|part| {
+                let callers = experiment.position[part].as_ref()?;
+                callers.of().get(point).copied().flatten()
+            });
+            times.entry((object, ids)).or_default().push(*time);
+        }
+        let mut main: BTreeMap<usize, (f64, Ids)> = BTreeMap::new();
+        for ((object, ids), mut times) in times {
+            times.sort_unstable_by(f64::total_cmp);
+            let time: f64 = times.iter().sum();
+            let known = main.entry(object).or_insert((time, ids));
+            if time > known.0 {
+                *known = (time, ids);
+            }
+        }
+        for (index, object) in objects.iter_mut().enumerate() {
+            let position = main.get(&index).and_then(|(_, ids)| {
+                let name = |part: usize| {
+                    let names = experiment.position[part].as_ref()?.names();
+                    names.get(ids[part]? as usize).cloned()
+                };
+                ids.iter().any(Option::is_some).then(|| CodePosition {
+                    call_before: name(0),
+                    call_after: name(1),
+                    within: name(2),
+                })
+            });
+            object.positions.push(position);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of trends, time balance and versions.
+
+mod time_balance;
+mod trends;
+mod versions;
