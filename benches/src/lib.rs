@@ -6,7 +6,29 @@ pub mod scaling;
 pub mod stream;
 
 use std::fmt::Write as _;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+/// Outcome of a measuring program.
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Runs a measuring program with the words of its command line, and prints its line, or its error and its usage.
+pub fn main<E: std::fmt::Display>(
+    usage: &str,
+    run: impl FnOnce(&[String]) -> Result<String, E>,
+) -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}\n\n{usage}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// Meter of the costs of work in this process.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use perfkit::core::{
     EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
 };
 use perfkit::formats::{OpenOptions, adios::Adios};
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, Outcome};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: perfkit-bench-adios FOLDER";
@@ -55,20 +55,10 @@ impl EventSink for Sums {
 }
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
-fn run(args: &[String]) -> Result<String, Box<dyn std::error::Error>> {
+fn run(args: &[String]) -> Outcome<String> {
     let [folder] = args else {
         return Err("a folder, please".into());
     };

@@ -27,17 +27,7 @@ hdbscan   finds clusters without one
 eps       finds a radius";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
 /// Returns the number after an option.

@@ -6,13 +6,11 @@
 use perfkit::core::{CallPathId, Job, MetricId, Profile, Severities};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{Cube, WriteOptions, write};
-use perfkit_benches::{Meter, inputs};
+use perfkit_benches::{Meter, Outcome, inputs};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str =
     "usage: perfkit-bench-cube generate FILE [--locations N] [--paths M] [--packed 1]
@@ -26,17 +24,7 @@ read      opens it and adds up every value of every metric
 view      opens it and adds up one view";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
 fn run(args: &[String]) -> Outcome<String> {

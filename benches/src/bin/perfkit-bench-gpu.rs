@@ -3,12 +3,10 @@
 use perfkit::core::{GroupKind, Job, TimeRange, Trace, intervals};
 use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};
 use perfkit::formats::{OpenOptions, open, open_ranks};
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, Outcome};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::process::ExitCode;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: perfkit-bench-gpu generate FILE SIZE [RANK]
        perfkit-bench-gpu busy FILE...
@@ -20,17 +18,7 @@ hta       tells microseconds by the rules of Holistic Trace Analysis, with all p
           utilisation of each device, too";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
 fn run(args: &[String]) -> Outcome<String> {

@@ -7,11 +7,9 @@ use perfkit::core::{Event, Job, LocationId, LocationView, Ticks, TimeRange, Trac
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::{NewArchive, Reader, WriteOptions, Writer};
-use perfkit_benches::{Meter, peak_memory};
+use perfkit_benches::{Meter, Outcome, peak_memory};
 use std::path::Path;
 use std::process::ExitCode;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: perfkit-bench-otf2 generate FOLDER --locations N --events M
        perfkit-bench-otf2 decode|merge|fold|refold ANCHOR [--threads T]
@@ -23,17 +21,7 @@ fold      opens, makes timelines and folds 1920 columns of one row a location
 refold    the same, and then folds zoomed windows; the costs are those of one refold";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
 fn run(args: &[String]) -> Outcome<String> {

@@ -6,11 +6,9 @@
 use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver::{Reader, Record, read_trace};
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, Outcome};
 use std::path::Path;
 use std::process::ExitCode;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: perfkit-bench-paraver generate FILE [--tasks N] [--calls M]
        perfkit-bench-paraver records FILE [--threads T]
@@ -21,17 +19,7 @@ records   reads every record and adds up the values of all events
 trace     reads it as a trace";
 
 fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\n{USAGE}");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main(USAGE, run)
 }
 
 fn run(args: &[String]) -> Outcome<String> {

@@ -10,13 +10,11 @@ use perfkit::spectral::{AxisFilter, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
-use perfkit_benches::{Meter, inputs};
+use perfkit_benches::{Meter, Outcome, inputs};
 use std::process::ExitCode;
 
 #[path = "scaling/mod.rs"]
 mod scaling;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const USAGE: &str = "usage: perfkit-bench-scaling --machine TEXT --date DATE --docs FOLDER [--only NAME]... [--draw] [--repeats N]
        perfkit-bench-scaling one nothing

@@ -5,25 +5,16 @@
 
 use perfkit::core::Job;
 use perfkit::track::Align;
-use perfkit_benches::{Meter, inputs};
+use perfkit_benches::{Meter, Outcome, inputs};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\nusage: perfkit-bench-spmd THREADS BURSTS EDITS");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main("usage: perfkit-bench-spmd THREADS BURSTS EDITS", run)
 }
 
-fn run() -> Result<String, Box<dyn std::error::Error>> {
-    let args: Vec<usize> = std::env::args()
-        .skip(1)
+fn run(words: &[String]) -> Outcome<String> {
+    let args: Vec<usize> = words
+        .iter()
         .map(|word| word.parse())
         .collect::<Result<_, _>>()?;
     let [threads, bursts, edits] = args[..] else {

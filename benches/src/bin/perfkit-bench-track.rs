@@ -11,29 +11,17 @@ use perfkit::track::tracking::{Observation, Tracking, regroup_by_position};
 use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Experiment, Extract, Labels, Scale, ScaledExperiment,
 };
-use perfkit_benches::Meter;
+use perfkit_benches::{Meter, Outcome};
 use std::process::ExitCode;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 fn main() -> ExitCode {
-    let meter = Meter::start();
-    match run(&meter) {
-        Ok(line) => {
-            println!("{line}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}\n\nusage: perfkit-bench-track EPS TRACE...");
-            ExitCode::FAILURE
-        }
-    }
+    perfkit_benches::main("usage: perfkit-bench-track EPS TRACE...", run)
 }
 
-fn run(meter: &Meter) -> Outcome<String> {
-    let mut words = std::env::args().skip(1);
-    let eps = words.next().ok_or("a radius, please")?.parse()?;
-    let files: Vec<String> = words.collect();
+fn run(words: &[String]) -> Outcome<String> {
+    let meter = Meter::start();
+    let (eps, files) = words.split_first().ok_or("a radius, please")?;
+    let eps = eps.parse()?;
     let all = files.iter().map(|file| bursts(file));
     let all = all.collect::<Outcome<Vec<Bursts>>>()?;
     let scale = Scale::params().dimension(Dimension::new("ipc").log(false));

@@ -80,15 +80,22 @@ pub enum Error {
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
-impl std::fmt::Debug for Error {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write_chain(self, out)
-    }
-}
+crate::debug_as_chain!(Error);
 
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Implements `Debug` of an error type by [`write_chain`], so that `fn main() -> Result<..>` prints a readable message.
+#[macro_export]
+macro_rules! debug_as_chain {
+    ($error:ty) => {
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::write_chain(self, out)
+            }
+        }
+    };
+}
 
 /// Writes the message of an error and the messages of its causes, separated by colons.
 ///

@@ -138,7 +138,7 @@ pub use definitions::system::{
 pub use definitions::unify::Unify;
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
 pub use error::{Error, Result, write_chain};
-pub use job::{CancellationChecks, Cancelled, Job, Progress};
+pub use job::{CancellationChecks, Cancelled, Job, Progress, Watched};
 pub use limits::Limits;
 pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;

@@ -1,9 +1,10 @@
 //! Tables of folds, of row usage and of messages.
 
 use crate::{
-    Classes, Column, Fold, Folder, Line, Lines, Tally, Traffic, Usage, Utilisation, Value,
+    Cell, Classes, Column, Fold, Folder, Line, Lines, Result, Tally, Traffic, Usage, Utilisation,
+    Value,
 };
-use perf_core::{Clock, Column as Of, Definitions, Table};
+use perf_core::{Clock, Column as Of, Definitions, Job, Table};
 
 /// Returns the share in per cent, or a missing cell if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
@@ -34,13 +35,16 @@ impl Fold {
     /// let groups = Groups::by(&timelines, GroupBy::Node);
     /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
     /// let fold = folder.fold(timelines.range(), &job)?;
-    /// let table = fold.table();
+    /// let table = fold.table(&job)?;
     /// assert_eq!(table.rows(), 4 * 100);
     /// assert_eq!(table.cell(0, "shown"), Some(Cell::Text("class")));
     /// assert_eq!(table.cell(0, "counted"), Some(Cell::Unsigned(10)));
     /// # Ok::<(), perf_fold::Error>(())
     /// ```
-    pub fn table(&self) -> Table {
+    ///
+    /// # Errors
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn table(&self, job: &Job) -> Result<Table> {
         let cells = || self.rows().flat_map(|row| row.cells().iter());
         let columns = self.columns();
         let labels = self
@@ -48,6 +52,7 @@ impl Fold {
             .flat_map(|row| std::iter::repeat_n(row.label(), columns));
         let rows = self.rows().count();
         let times = (0..rows).flat_map(|_| (0..columns).map(|column| self.time(column)));
+        let (phase, total) = ("cells of a table", (10 * rows * columns) as u64);
         let shown = cells().map(|cell| match cell.value {
             Value::Idle => "idle",
             Value::Class(_) => "class",
@@ -60,21 +65,25 @@ impl Fold {
             value => value.picture().map(|class| self.classes().name(class)),
         });
         let agreement = cells().map(|cell| percent(cell.winning, cell.total));
-        Table::new("cells", "Cells of a folded timeline.")
-            .with(Of::text("row", labels))
-            .with(Of::times("time", times))
-            .with(Of::text("shown", shown))
-            .with(Of::text("state", state))
-            .with(Of::floats("value", "", cells().map(|it| it.value.number())))
-            .with(Of::floats("agreement", "%", agreement))
-            .with(Of::unsigned(
-                "distinct states",
-                "",
-                cells().map(|it| it.distinct),
-            ))
-            .with(Of::unsigned("counted", "", cells().map(|it| it.total)))
-            .with(Of::unsigned("idle", "", cells().map(|it| it.idle)))
-            .with(Of::unsigned("absent", "", cells().map(|it| it.absent)))
+        let value = cells().map(|it| it.value.number());
+        let count = |name: &'static str, of: fn(&Cell) -> u64| {
+            Of::unsigned(name, "", job.watch(phase, total, cells().map(of)))
+        };
+        let columns = [
+            Of::text("row", job.watch(phase, total, labels)),
+            Of::times("time", job.watch(phase, total, times)),
+            Of::text("shown", job.watch(phase, total, shown)),
+            Of::text("state", job.watch(phase, total, state)),
+            Of::floats("value", "", job.watch(phase, total, value)),
+            Of::floats("agreement", "%", job.watch(phase, total, agreement)),
+            count("distinct states", |it| it.distinct.into()),
+            count("counted", |it| it.total),
+            count("idle", |it| it.idle),
+            count("absent", |it| it.absent),
+        ];
+        job.check()?;
+        let table = Table::new("cells", "Cells of a folded timeline.");
+        Ok(columns.into_iter().fold(table, Table::with))
     }
 }
 

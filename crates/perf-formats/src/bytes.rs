@@ -217,7 +217,7 @@ impl<R: Read> Read for Watched<'_, R> {
             return Err(io::Error::other("cancelled"));
         }
         let most = to.len().min(LOOK);
-        self.unpacked.read(to.get_mut(..most).unwrap_or_default())
+        self.unpacked.read(&mut to[..most])
     }
 }
 

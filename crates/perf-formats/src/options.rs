@@ -133,6 +133,7 @@ pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
     match bad.next() {
         Some((rule, finding)) => Err(Error::Strict {
             rule,
+            // Findings merged beyond the kept places have none.
             place: finding.places.first().cloned().unwrap_or_default(),
         }),
         None => Ok(()),

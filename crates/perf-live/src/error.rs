@@ -85,12 +85,7 @@ pub enum Error {
     Closed,
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
-impl std::fmt::Debug for Error {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        perf_core::write_chain(self, out)
-    }
-}
+perf_core::debug_as_chain!(Error);
 
 impl From<perf_core::codec::Malformed> for Error {
     fn from(found: perf_core::codec::Malformed) -> Self {

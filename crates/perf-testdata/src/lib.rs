@@ -6,6 +6,8 @@ pub mod cancel;
 pub mod corpus;
 pub mod damage;
 mod generators;
+#[cfg(feature = "golden")]
+pub mod golden;
 pub mod memory;
 pub mod xorshift;
 

@@ -107,12 +107,7 @@ pub enum Error {
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
-impl std::fmt::Debug for Error {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        perf_core::write_chain(self, out)
-    }
-}
+perf_core::debug_as_chain!(Error);
 
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -14,10 +14,8 @@ mod papers;
 #[allow(dead_code, reason = "the example brings a `main` that no test calls")]
 mod tour;
 
-use perf_testdata::bundled;
+use perf_testdata::golden::{check, look};
 use perfkit_cli::failure::{Failure, Run};
-use snapbox::Data;
-use snapbox::data::DataFormat;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,53 +26,17 @@ fn print(run: Run, words: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8(out).expect("examples print UTF-8"))
 }
 
-/// Returns the text without the path of this working copy.
-fn neutral(text: &str) -> String {
-    let data = bundled::recording("");
-    let text = text.replace(
-        &bundled::devices().display().to_string(),
-        "data/gpu/planted-6x14.json.gz",
-    );
-    let text = text.replace(&data.display().to_string(), "data/recordings/");
-    text.replace(env!("CARGO_TARGET_TMPDIR"), "target/tmp")
-}
-
 fn golden(name: &str, run: Run, words: &[&str]) {
     let printed = match print(run, words) {
-        Ok(text) => neutral(&text),
+        Ok(text) => text,
         Err(failure) => panic!("{name}: {failure:?}"),
     };
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("golden")
-        .join(name);
-    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
-    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
-    assert.eq(printed, expected);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    check(&folder.join(name), &printed, env!("CARGO_TARGET_TMPDIR"));
 }
 
 fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Returns width and height of a PNG file, and the number of coloured pixels. Paper, ink, axes and
-/// the marks of empty cells are grey or nearly grey.
-fn look(file: &Path) -> (u32, u32, usize) {
-    let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("a picture was drawn"));
-    let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits")];
-    let frame = reader.next_frame(&mut pixels).expect("it is whole");
-    let chroma = |pixel: &[u8]| {
-        pixel
-            .iter()
-            .max()
-            .zip(pixel.iter().min())
-            .map(|(a, b)| a - b)
-    };
-    let coloured = pixels
-        .chunks(3)
-        .filter(|pixel| chroma(pixel) > Some(40))
-        .count();
-    (frame.width, frame.height, coloured)
 }
 
 #[test]

@@ -97,6 +97,7 @@ pub(crate) fn walk<'a>(
         },
     )?;
     open.counts = ReplayCounts::default();
+    // A location without events has no frames, so its last time does not matter.
     let last = events.times().last().copied().unwrap_or_default();
     if last < window.start {
         return Ok(open.counts);

@@ -122,6 +122,7 @@ pub fn replay<V: Visitor + ?Sized>(
     }
     let counts_before = stack.counts;
     let window = location.window();
+    // A location without events has no frames, so its last time does not matter.
     let last = events.times().last().copied().unwrap_or_default();
     if last < window.start {
         // Frames that were still open were closed at the last event, before the window.

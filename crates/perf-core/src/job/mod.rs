@@ -3,9 +3,11 @@
 mod checks;
 mod progress;
 mod sort;
+mod watched;
 
 pub use checks::CancellationChecks;
 pub use progress::Progress;
+pub use watched::Watched;
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::{Combine, Profile, ProfileMetric, Scope, Severities};
 use crate::{
-    CallPathId, Column, Error, LocationId, MetricId, Nanos, Result, Table, Value, ValueType,
+    CallPathId, Column, Error, Job, LocationId, MetricId, Nanos, Result, Table, Value, ValueType,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,10 +48,11 @@ impl Profile {
     /// // main runs from 0 to 100 ns, solve within it from 20 to 90 ns.
     /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let metric = |name| profile.metric(name).expect("profiles of traces have it");
-    /// let table = profile.table(&[
+    /// let metrics = [
     ///     (metric("time"), Scope::Exclusive),
     ///     (metric("visits"), Scope::Exclusive),
-    /// ])?;
+    /// ];
+    /// let table = profile.table(&metrics, &Job::default())?;
     /// assert_eq!(table.rows(), 2);
     /// assert_eq!(table.text_of(1, "call path"), "main > solve");
     /// assert_eq!(table.text_of(1, "location"), "thread 0");
@@ -61,12 +62,17 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`row`](Self::row).
-    pub fn table(&self, metrics: &[(MetricId, Scope)]) -> Result<Table> {
+    /// Returns the errors of [`row`](Self::row), or [`Error::Cancelled`](crate::Error::Cancelled) if the job is
+    /// cancelled.
+    pub fn table(&self, metrics: &[(MetricId, Scope)], job: &Job) -> Result<Table> {
         let chosen = self.chosen(metrics)?;
         let mut cells = cells(&chosen);
         let mut kept: Vec<(CallPathId, LocationId)> = Vec::new();
-        for path in self.paths_of(&chosen) {
+        let paths = self.paths_of(&chosen);
+        let mut checks = job.checks();
+        for &path in &paths {
+            checks.next(self.system().locations().len())?;
+            job.advance("call paths of a table", 1, paths.len() as u64);
             let rows = chosen.iter().map(|it| self.scoped(it.id, path, it.scope));
             let rows: Vec<Option<Arc<Severities>>> = rows.collect::<Result<_>>()?;
             if rows.iter().all(Option::is_none) {
@@ -98,9 +104,13 @@ impl Profile {
             name.clone()
         });
         let locations = kept.iter().map(|(_, id)| self.system().label(*id));
+        let (phase, total) = ("names of a table", 2 * kept.len() as u64);
+        let paths = Column::text("call path", job.watch(phase, total, paths));
+        let locations = Column::text("location", job.watch(phase, total, locations));
+        job.check()?;
         let table = Table::new("severities", "Severities by call path and location.")
-            .text("call path", paths)
-            .text("location", locations);
+            .with(paths)
+            .with(locations);
         let parts = chosen.iter().flat_map(Chosen::named_parts).zip(cells);
         Ok(parts.fold(table, |table, ((name, part), cells)| {
             table.with(part.column(name, cells))
@@ -180,7 +190,7 @@ impl Profile {
                 }
             }
             let adds_up = it.about.combine == Combine::Sum;
-            let values = columns.first().cloned().unwrap_or_default();
+            let values = columns[0].clone();
             for ((name, part), cells) in it.named_parts().zip(columns) {
                 table = table.with(part.column(name, cells));
             }
@@ -471,7 +481,7 @@ mod tests {
         ];
         let profile = profile(vec![time, visits], &rows);
         let chosen = [(MetricId(0), INCLUSIVE), (MetricId(1), INCLUSIVE)];
-        let table = profile.table(&chosen).unwrap();
+        let table = profile.table(&chosen, &Job::default()).unwrap();
         let text = |row| table.text_of(row, "call path") + ", " + &table.text_of(row, "location");
         let rows: Vec<String> = (0..table.rows()).map(text).collect();
         let expected = ["main, thread 0", "main, thread 1", "main > solve, thread 1"];
@@ -481,8 +491,11 @@ mod tests {
         assert_eq!(time(2), Cell::Time(Nanos(500_000_000)));
         let visits = table.column("inclusive visits").unwrap();
         assert_eq!((visits.unit(), visits.cell(2)), ("", Cell::Unsigned(0)));
-        assert_eq!(profile.table(&[]).unwrap().rows(), 0);
-        assert!(profile.table(&[(MetricId(2), INCLUSIVE)]).is_err());
+        let job = Job::default();
+        assert_eq!(profile.table(&[], &job).unwrap().rows(), 0);
+        let table = profile.table(&chosen, &Job::stopping_after(0));
+        assert!(matches!(table, Err(Error::Cancelled(_))));
+        assert!(profile.table(&[(MetricId(2), INCLUSIVE)], &job).is_err());
     }
 
     #[test]
@@ -493,7 +506,8 @@ mod tests {
             (0, 1, Severities::U64(vec![40, 20])),
         ];
         let profile = profile(vec![cycles], &rows);
-        let own = profile.table(&[(MetricId(0), EXCLUSIVE)]).unwrap();
+        let own = profile.table(&[(MetricId(0), EXCLUSIVE)], &Job::default());
+        let own = own.unwrap();
         let cells = (0..own.rows()).map(|row| own.cell(row, "exclusive cycles").unwrap());
         let expected = [-10, 30, 40, 20].map(Cell::Signed);
         assert_eq!(cells.collect::<Vec<_>>(), expected);
@@ -535,7 +549,7 @@ mod tests {
         ];
         let profile = profile(vec![sizes, least], &rows);
         let chosen = [(MetricId(0), INCLUSIVE), (MetricId(1), INCLUSIVE)];
-        let table = profile.table(&chosen).unwrap();
+        let table = profile.table(&chosen, &Job::default()).unwrap();
         assert_eq!(table.text_of(1, "samples of inclusive sizes"), "1");
         assert_eq!(table.text_of(0, "maximum inclusive sizes"), "7 B");
         assert_eq!(table.cell(1, "inclusive least"), Some(Cell::Missing));

@@ -39,7 +39,7 @@ fn cells_of_folds() {
     for op in [Op::Max, Op::Diff, Op::Entropy] {
         let (folder, timelines) = folder(op);
         let fold = folder.fold(timelines.range(), &Job::default()).unwrap();
-        let table = fold.table();
+        let table = fold.table(&Job::default()).unwrap();
         assert_eq!(table.rows(), fold.cells().len());
         let mut shown = std::collections::BTreeSet::new();
         for (at, cell) in fold.cells().iter().enumerate() {

@@ -111,7 +111,7 @@ impl BpFile {
                 Operator::Named(name) => name.clone(),
                 Operator::InData => {
                     let code = data.read(block.payload, 1, "the number of an operator")?;
-                    Operator::name(code.first().copied().unwrap_or_default())
+                    Operator::name(code[0])
                 }
             };
             return Err(unsupported(&format!("a table compressed with `{name}`")));
@@ -163,7 +163,7 @@ impl BpFile {
                 if part.len() < size {
                     part.resize(size, 0);
                 }
-                let bytes = part.get_mut(..size).unwrap_or_default();
+                let bytes = &mut part[..size];
                 let start = block.start + at * row as u64;
                 self.data.get(block.file)?.fill(start, bytes)?;
                 decode(bytes, block.kind, self.data.is_big, &mut each);

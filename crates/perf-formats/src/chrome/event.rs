@@ -84,6 +84,7 @@ impl<'a> Raw<'a> {
         cursor.object(|key, cursor| {
             raw.has_fields = true;
             match key {
+                // An empty phase becomes 0, which is the phase of no event.
                 b"ph" => raw.phase = cursor.value()?.bytes().first().copied().unwrap_or(0),
                 b"name" => raw.name = cursor.value()?,
                 b"cat" => raw.category = cursor.value()?,

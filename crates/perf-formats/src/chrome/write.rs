@@ -190,7 +190,7 @@ impl Writer<'_, '_> {
                 self.thread(thread, &format!("{name}, lane {lane}"));
                 threads.push(thread);
             }
-            let thread = threads.get(lane).copied().unwrap_or(own);
+            let thread = threads[lane];
             if let (1.., Ok(index)) = (lane, u32::try_from(call.enter)) {
                 let location = id;
                 self.threads.insert(EventId { location, index }, thread);

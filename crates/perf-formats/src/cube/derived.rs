@@ -108,6 +108,7 @@ impl DerivedRows {
             };
             let mut weight = 1_u64;
             expression.metrics(&mut |metric| {
+                // A recorded metric weighs 1.
                 weight = weight.saturating_add(weights.get(&metric).copied().unwrap_or(1));
             });
             if weight > HEAVIEST {
@@ -204,7 +205,7 @@ impl DerivedRows {
         let mut fetch = |metric, _| Ok::<_, perf_core::Error>(vec![self.of_nothing(metric)?]);
         let values = self.expression(metric)?;
         let values = values.evaluate(1, Scope::Inclusive, &mut fetch)?;
-        Ok(values.first().copied().unwrap_or_default())
+        Ok(values[0])
     }
 
     /// Returns a metric over all locations. For a derived metric, the expression is evaluated with
@@ -214,7 +215,7 @@ impl DerivedRows {
             let mut fetch =
                 |metric, scope| Ok::<_, perf_core::Error>(vec![self.total(metric, path, scope)?]);
             let value = self.expression(metric)?.evaluate(1, scope, &mut fetch)?;
-            return Ok(value.first().copied().unwrap_or(f64::NAN));
+            return Ok(value[0]);
         }
         let about = &self.base.metrics()[metric.index()];
         let row = self.base.scoped(metric, path, scope)?;

@@ -70,7 +70,7 @@ impl<'a> Cursor<'a> {
 
     /// Returns the text from `start` to the position.
     pub(crate) fn since(&self, start: usize) -> &'a [u8] {
-        self.bytes.get(start..self.at).unwrap_or_default()
+        &self.bytes[start..self.at]
     }
 
     /// Skips white space and returns the next byte without consuming it.
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
             let found = from + step;
             if rest.get(step) == Some(&b'"') {
                 self.at = found + 1;
-                return Ok(self.bytes.get(start..found).unwrap_or_default());
+                return Ok(&self.bytes[start..found]);
             }
             from = found + 2;
         }
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
     /// Reads a number or word.
     #[inline]
     fn bare(&mut self) -> Result<&'a [u8], Stop> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let is_inside =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.' | b'_');
         let length = rest.iter().position(|byte| !is_inside(byte));
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
             return Err(Stop::Bad("a value"));
         }
         self.at += length;
-        Ok(rest.get(..length).unwrap_or_default())
+        Ok(&rest[..length])
     }
 
     /// Reads an object or array of any depth. Brackets are counted without checking their type.
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
                     depth -= 1;
                     if depth == 0 {
                         self.at += 1;
-                        return Ok(self.bytes.get(start..self.at).unwrap_or_default());
+                        return Ok(&self.bytes[start..self.at]);
                     }
                 }
                 b'"' => {
@@ -198,7 +198,7 @@ impl<'a> Cursor<'a> {
 
     /// Returns `true` if the last byte before the position, ignoring white space, is a comma.
     fn has_comma(&self) -> bool {
-        let before = self.bytes.get(..self.at).unwrap_or_default();
+        let before = &self.bytes[..self.at];
         before.trim_ascii_end().last() == Some(&b',')
     }
 
@@ -299,7 +299,7 @@ impl<'a> Cursor<'a> {
             return Ok(None);
         }
         let start = cursor.at + 1;
-        let rest = self.bytes.get(start..).unwrap_or_default();
+        let rest = &self.bytes[start..];
         let key = rest.get(..MAX_KEY).unwrap_or(rest);
         let Some(len) = memchr2(b'"', b'\\', key) else {
             return if key.len() < MAX_KEY {
@@ -341,6 +341,7 @@ impl<'a> Cursor<'a> {
     /// Moves to the next possible begin of an object and returns the distance; `None` if there is
     /// none in the window.
     pub(crate) fn next_start(&mut self) -> Option<usize> {
+        // After an escape at the end of the window, the position is beyond it.
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let is_start = |byte: &u8| matches!(byte, b'{' | b'}' | b']' | b',');
         let step = rest.iter().position(is_start)?;

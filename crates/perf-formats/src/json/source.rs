@@ -148,7 +148,7 @@ impl Source {
     /// Returns the unconsumed bytes in the window.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.buffer.get(self.start..self.end).unwrap_or_default()
+        &self.buffer[self.start..self.end]
     }
 
     /// Consumes bytes of the window.
@@ -222,7 +222,7 @@ impl Source {
         // after each of them.
         let before = self.end;
         while !self.is_ended {
-            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            let room = &mut self.buffer[self.end..];
             if room.is_empty() {
                 break;
             }
@@ -316,8 +316,7 @@ impl Source {
                 More::End | More::Full => return Ok(false),
             }
         }
-        let rest = self.bytes().get(at..).unwrap_or_default();
-        Ok(rest.starts_with(key.as_bytes()))
+        Ok(self.bytes()[at..].starts_with(key.as_bytes()))
     }
 
     /// Returns `true` if the next bracket ends the enclosing array; see
@@ -487,7 +486,7 @@ pub(crate) fn unpacked_head(head: &[u8]) -> Vec<u8> {
     let mut from = flate2::read::GzDecoder::new(head);
     // The head ends within the compressed data, so an error at its end is expected.
     while let Ok(count @ 1..) = from.read(&mut chunk) {
-        text.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        text.extend_from_slice(&chunk[..count]);
         if text.len() >= 1 << 16 {
             break;
         }

@@ -21,6 +21,7 @@ pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
                 let (c, used) = unescape(escape);
                 is_repaired |= c.is_none();
                 push(&mut text, c.unwrap_or(char::REPLACEMENT_CHARACTER));
+                // An escape at the end of a damaged text is shorter than it should be.
                 escape.get(used..).unwrap_or_default()
             }
             Some((control, after)) => {

@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
     }
 
     fn bad(&self, column: usize) -> Bad<'a> {
-        Bad(self.columns.get(column).copied().unwrap_or(""))
+        Bad(self.columns[column])
     }
 
     /// Returns a required number.

@@ -366,8 +366,7 @@ impl<'o> Reader<'o> {
         let (start, _) = shape.span(shape.chunks().saturating_sub(1));
         let mut head = [0; internal::CHUNK_HEADER_LEN];
         let got = self.source.read_at(member, start, &mut head)?;
-        let head = head.get(..got).unwrap_or_default();
-        let mut cursor = super::wire::Cursor::new(head, shape.order);
+        let mut cursor = super::wire::Cursor::new(&head[..got], shape.order);
         let header = super::definitions::chunk_header(&mut cursor, shape.order);
         // The shortest event has two bytes, the usual one twelve including its time.
         let said = header.ok().map(|(_, last)| last);

@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
-        self.data.get(self.at..self.limit).unwrap_or_default()
+        &self.data[self.at..self.limit]
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -207,7 +207,7 @@ impl<'a> Cursor<'a> {
             return self.short(expected);
         };
         self.at += len + 1;
-        Ok(rest.get(..len).unwrap_or_default())
+        Ok(&rest[..len])
     }
 
     /// Reads the length byte of a record and returns the payload. The cursor then stands after the

@@ -139,7 +139,7 @@ impl<'a> Cursor<'a> {
         };
         let (low, count) = digits(word);
         self.at += count as usize;
-        let scale = POWERS.get(count as usize).copied().unwrap_or(1);
+        let scale = POWERS[count as usize];
         // The value is less than 10^16, so this cannot overflow.
         let value = high * scale + low;
         match count {

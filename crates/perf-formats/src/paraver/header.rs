@@ -140,7 +140,7 @@ impl Header {
     /// Returns [`Error::Truncated`] or [`Error::Malformed`] with byte, line and column.
     pub fn parse(line: &[u8], name: &str) -> Result<Self> {
         let end = line.trim_ascii_end().len();
-        let text = line.get(..end).unwrap_or_default();
+        let text = &line[..end];
         let start = find_magic(text).unwrap_or(0);
         let mut cursor = Cursor::new(text, start);
         read(text, &mut cursor).map_err(|expected| {
@@ -194,7 +194,7 @@ fn located(name: &str, text: &[u8], at: usize) -> Place {
 }
 
 fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
-    let rest = text.get(cursor.at()..).unwrap_or_default();
+    let rest = &text[cursor.at()..];
     if !rest.starts_with(MAGIC) {
         return Err("`#Paraver` at the start of a trace");
     }
@@ -207,13 +207,13 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
         return Err("`(` before the date");
     }
     let start = cursor.at();
-    let date = text.get(start..).unwrap_or_default();
+    let date = &text[start..];
     // The date contains colons.
     let Some(close) = date.iter().position(|byte| *byte == b')') else {
         cursor.jump(text.len());
         return Err("`)` after the date");
     };
-    let date = String::from_utf8_lossy(date.get(..close).unwrap_or_default()).into_owned();
+    let date = String::from_utf8_lossy(&date[..close]).into_owned();
     cursor.jump(start + close + 1);
     cursor.colon()?;
     let duration = Ticks(cursor.number("the duration")?);

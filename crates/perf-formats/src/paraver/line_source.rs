@@ -66,11 +66,10 @@ impl Source<'_> {
             if self.is_done {
                 break;
             }
-            let new = text.get(before..).unwrap_or_default();
+            let new = &text[before..];
             if let Some(end) = memchr::memrchr(b'\n', new) {
                 let whole = before + end + 1;
-                self.rest
-                    .extend_from_slice(text.get(whole..).unwrap_or_default());
+                self.rest.extend_from_slice(&text[whole..]);
                 text.truncate(whole);
                 break;
             }

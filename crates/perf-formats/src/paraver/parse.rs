@@ -41,6 +41,7 @@ pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
 
 /// Returns the start of the text at `at` in quotes, for an error.
 pub(super) fn snippet(text: &[u8], at: usize) -> String {
+    // A truncated record ends before the place where more was expected.
     let rest = text.get(at..).unwrap_or_default();
     let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next();
     match line {
@@ -110,9 +111,7 @@ fn end(cursor: &mut Cursor<'_>) -> Result<bool, Expected> {
 #[cold]
 fn keep(text: &[u8], start: usize, end: usize, batch: &mut Batch) {
     let from = batch.text.len() as u32;
-    batch
-        .text
-        .extend_from_slice(text.get(start..end).unwrap_or_default());
+    batch.text.extend_from_slice(&text[start..end]);
     let entry = (batch.entries.len() as u32).saturating_sub(1);
     batch.raw.push((entry, from, batch.text.len() as u32));
 }
@@ -120,7 +119,7 @@ fn keep(text: &[u8], start: usize, end: usize, batch: &mut Batch) {
 /// Stores an invalid line, and returns the start of the next line.
 #[cold]
 fn skip(text: &[u8], start: usize, at: usize, expected: Expected, batch: &mut Batch) -> usize {
-    let rest = text.get(start..).unwrap_or_default();
+    let rest = &text[start..];
     let end = memchr::memchr(b'\n', rest).map_or(text.len(), |end| start + end + 1);
     if batch.skips.len() < Batch::SKIPS || end == text.len() {
         batch.skips.push(Skip {
@@ -133,8 +132,7 @@ fn skip(text: &[u8], start: usize, at: usize, expected: Expected, batch: &mut Ba
         });
     }
     let from = batch.text.len() as u32;
-    let line = text.get(start..end).unwrap_or_default();
-    batch.text.extend_from_slice(line);
+    batch.text.extend_from_slice(&text[start..end]);
     let place = (batch.entries.len() as u32, from, batch.text.len() as u32);
     batch.skipped.push(place);
     end
@@ -333,7 +331,7 @@ fn verbatim(
     kind: Kind,
 ) -> Result<(), Expected> {
     let start = cursor.at();
-    let rest = text.get(start..).unwrap_or_default();
+    let rest = &text[start..];
     let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     // The carriage return of a Windows line end is not part of the line.
     if len > 0 && rest.get(len - 1) == Some(&b'\r') {
@@ -342,9 +340,7 @@ fn verbatim(
     let mut entry = named(kind, 0, 0, false);
     entry.payload = batch.text.len() as u64;
     entry.detail = len as u32;
-    batch
-        .text
-        .extend_from_slice(rest.get(..len).unwrap_or_default());
+    batch.text.extend_from_slice(&rest[..len]);
     batch.entries.push(entry);
     cursor.jump(start + len);
     Ok(())

@@ -231,14 +231,14 @@ impl Pcf {
             old.is_some_and(|old| self.kinds.values().filter(|of| of.block == old).count() > 1);
         match old.and_then(|old| self.blocks.get(old).cloned()) {
             Some(range) if !shared => {
-                text.extend_from_slice(self.text.get(..range.start).unwrap_or_default());
+                text.extend_from_slice(&self.text[..range.start]);
                 text.extend_from_slice(block.as_bytes());
-                text.extend_from_slice(self.text.get(range.end..).unwrap_or_default());
+                text.extend_from_slice(&self.text[range.end..]);
             }
             Some(range) => {
                 // Only the line of the type is removed; the new block follows the old one.
-                text.extend_from_slice(self.text.get(..range.start).unwrap_or_default());
-                let old = self.text.get(range.clone()).unwrap_or_default();
+                text.extend_from_slice(&self.text[..range.start]);
+                let old = &self.text[range.clone()];
                 for line in old.split_inclusive(|byte| *byte == b'\n') {
                     let second = numbered(line.trim_ascii());
                     let second = second.and_then(|(_, rest)| numbered(rest.as_bytes()));
@@ -248,7 +248,7 @@ impl Pcf {
                 }
                 text.extend_from_slice(b"\n\n");
                 text.extend_from_slice(block.as_bytes());
-                text.extend_from_slice(self.text.get(range.end..).unwrap_or_default());
+                text.extend_from_slice(&self.text[range.end..]);
             }
             None => {
                 text.extend_from_slice(&self.text);

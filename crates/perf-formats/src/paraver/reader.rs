@@ -416,7 +416,7 @@ impl Account {
         }
         // The incomplete last line is counted as such, not as a line that is no record.
         let invalid = batch.skips.len() - usize::from(cut.is_some());
-        let skips = batch.skips.get(..invalid).unwrap_or_default();
+        let skips = &batch.skips[..invalid];
         if let Some(first) = skips.first() {
             for skip in skips {
                 self.found
@@ -479,9 +479,9 @@ fn split_header(chunk: &mut Chunk, name: &str) -> Result<(Header, Vec<u8>)> {
             got: snippet(&chunk.text, 0),
         });
     };
-    let rest = chunk.text.get(start..).unwrap_or_default();
+    let rest = &chunk.text[start..];
     let end = memchr::memchr(b'\n', rest).map_or(chunk.text.len(), |end| start + end + 1);
-    let header = Header::parse(chunk.text.get(..end).unwrap_or_default(), name)?;
+    let header = Header::parse(&chunk.text[..end], name)?;
     let body = chunk.text.split_off(end);
     let text = std::mem::replace(&mut chunk.text, body);
     chunk.offset = end as u64;

@@ -266,5 +266,5 @@ fn decimal(out: &mut Vec<u8>, mut value: u64) {
             break;
         }
     }
-    out.extend_from_slice(digits.get(first..).unwrap_or_default());
+    out.extend_from_slice(&digits[first..]);
 }

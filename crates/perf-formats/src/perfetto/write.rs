@@ -265,7 +265,7 @@ impl Writer<'_, '_> {
                 self.describe(&description);
                 tracks.push(uuid);
             }
-            let track = tracks.get(lane).copied().unwrap_or(track);
+            let track = tracks[lane];
             self.begin(location, track, call.start, call.region, Some(call.enter));
             self.event(track, call.end, SLICE_END, None, |_| {});
             self.spill()?;

@@ -370,6 +370,7 @@ impl Tool {
         let number = self.process.map_or_else(String::new, |id| id.to_string());
         self.part.rename_word(process, number);
         for (handle, sym) in &self.devices {
+            // The file may not describe the agent.
             let agent = self.agents.get(handle).cloned().unwrap_or_default();
             let number = agent.number.filter(|_| agent.is_gpu);
             let number = number.unwrap_or(*handle).to_string();

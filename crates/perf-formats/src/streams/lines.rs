@@ -162,7 +162,7 @@ impl Lines {
             let end = memchr::memchr(b'\n', bytes);
             let taken = end.map_or(bytes.len(), |end| end + 1);
             let room = (self.limit + 1).saturating_sub(self.line.len());
-            let kept = bytes.get(..taken.min(room)).unwrap_or_default();
+            let kept = &bytes[..taken.min(room)];
             self.line.extend_from_slice(kept);
             self.from.consume(taken);
             self.offset += taken as u64;

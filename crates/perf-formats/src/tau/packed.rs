@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, count: usize, what: &str) -> Result<&'a [u8]> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let taken = rest.get(..count).ok_or_else(|| Error::Truncated {
             place: self.place(),
             expected: what.into(),

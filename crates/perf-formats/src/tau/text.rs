@@ -39,6 +39,7 @@ impl<'a> Lines<'a> {
     /// Returns the next non-blank line and its offset, or `None` at the end.
     fn next(&mut self) -> Result<Option<(&'a [u8], usize)>> {
         loop {
+            // After the last line, which may have no line end, nothing is left.
             let rest = self.bytes.get(self.at..).unwrap_or_default();
             if rest.is_empty() {
                 return Ok(None);
@@ -153,6 +154,7 @@ pub(super) fn parse(
 /// Parses the line of column names and the metadata after it, which are almost XML.
 fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
     let start = lines.at;
+    // The file may end after the line of templates, see `Lines::next`.
     let rest = lines.bytes.get(start..).unwrap_or_default();
     let find = |what: &[u8], within: &[u8]| {
         let mut windows = within.windows(what.len());

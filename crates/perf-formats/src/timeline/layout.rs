@@ -242,7 +242,7 @@ impl Scribe<'_> {
     }
 
     fn note(&self, events: &mut Events, note: &Instant) -> Result<Option<u32>> {
-        let kind = self.kinds.get(&note.name).copied().unwrap_or_default();
+        let kind = self.kinds[&note.name];
         let event = Event::Other { kind, args: &[] };
         self.push(events, note.at, event, note.extra)
     }

@@ -104,9 +104,9 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     calls.dedup_by_key(|(id, process, _)| (*id, *process));
     let of = |id: (u64, bool)| {
         let from = calls.partition_point(|call| call.0 < id);
-        let rest = calls.get(from..).unwrap_or_default();
+        let rest = &calls[from..];
         let count = rest.partition_point(|call| call.0 == id);
-        rest.get(..count).unwrap_or_default()
+        &rest[..count]
     };
     let mut link = |from: EventId, to: EventId| {
         found.links.push(Link {

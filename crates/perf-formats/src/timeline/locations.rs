@@ -254,7 +254,7 @@ fn short(name: &str) -> &str {
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    name.get(..end).unwrap_or_default()
+    &name[..end]
 }
 
 /// Returns `true` if a stream has a title, such as `XLA Ops`, instead of a number.

@@ -61,6 +61,7 @@ pub(super) fn find(part: &mut Part) {
         return;
     };
     part.device_kind = kind.clone();
+    // A thread without a name is no stream.
     let thread_name = |part: &Part, key| part.threads.get(&key).cloned().unwrap_or_default();
     let mut with_streams = BTreeSet::new();
     for row in &part.rows {

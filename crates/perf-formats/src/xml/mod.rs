@@ -136,7 +136,7 @@ impl<'a> Xml<'a> {
     }
 
     fn rest(&self) -> &'a [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
+        &self.bytes[self.at..]
     }
 
     /// Skips a comment, a declaration or an instruction, or returns the content of a CDATA section.
@@ -161,7 +161,7 @@ impl<'a> Xml<'a> {
 
     fn tag(&mut self) -> Result<Tag<'a>, Unfinished> {
         let start = self.at();
-        let body = self.rest().get(1..).unwrap_or_default();
+        let body = &self.rest()[1..];
         // A `>` inside quotes does not end the tag. A quote counts only after `=`, because unquoted
         // values may contain one.
         let (mut end, mut name) = (0, None);
@@ -225,6 +225,7 @@ impl<'a> Iterator for Attributes<'a> {
                 let body = &rest[1..];
                 let end = body.iter().position(|byte| byte == quote);
                 let end = end.unwrap_or(body.len());
+                // Nothing follows a value whose quote is not closed.
                 self.0 = body.get(end + 1..).unwrap_or_default();
                 &body[..end]
             }

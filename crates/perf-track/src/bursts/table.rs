@@ -1,8 +1,8 @@
 //! Tables of bursts, clusters, dropped bursts, duration cuts and time balances.
 
 use super::{Amount, ChainId, Dropped, DurationCut, Kind, Thread};
-use crate::{Bursts, Experiment, Labels, TimeBalance};
-use perf_core::{Column, Nanos, Table};
+use crate::{Burst, Bursts, Experiment, Labels, Result, TimeBalance};
+use perf_core::{Column, Job, Nanos, Table};
 use std::collections::BTreeMap;
 
 impl Kind {
@@ -32,23 +32,25 @@ impl Bursts {
     /// | `callers before`, `callers after` | text | callers of the call before and after, the outermost first |
     ///
     /// ```
-    /// use perf_core::{Cell, Nanos};
+    /// use perf_core::{Cell, Job, Nanos};
     /// use perf_track::{Burst, Bursts, Thread};
     /// let mut bursts = Bursts::new(["instructions"]);
     /// let thread = bursts.add_thread(Thread { name: "rank 0".into(), ..Thread::default() })?;
     /// let chain = bursts.add_chain(&["MPI_Send", "solve"])?;
     /// let (begin, end) = (Nanos(0), Nanos(2_000_000));
     /// bursts.push(Burst { thread, begin, end, before: Some(chain), ..Burst::default() }, &[3.4e9])?;
-    /// let table = bursts.table();
+    /// let table = bursts.table(&Job::default())?;
     /// assert_eq!(table.text_of(0, "duration"), "2.00 ms");
     /// assert_eq!(table.cell(0, "instructions"), Some(Cell::Float(3.4e9)));
     /// assert_eq!(table.cell(0, "callers before"), Some(Cell::Text("solve > MPI_Send")));
     /// # Ok::<(), perf_track::Error>(())
     /// ```
-    pub fn table(&self) -> Table {
+    ///
+    /// # Errors
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn table(&self, job: &Job) -> Result<Table> {
         let rows = || self.rows().iter();
         let thread = |index: u32| self.threads().get(index as usize);
-        let duration = |begin: Nanos, end: Nanos| end.saturating_sub(begin);
         let mut known: BTreeMap<ChainId, String> = BTreeMap::new();
         let mut callers = |id: ChainId| {
             let name = known.entry(id).or_insert_with(|| {
@@ -58,31 +60,34 @@ impl Bursts {
             });
             name.clone()
         };
-        let before: Vec<_> = rows().map(|burst| burst.before.map(&mut callers)).collect();
-        let after: Vec<_> = rows().map(|burst| burst.after.map(&mut callers)).collect();
+        let columns = 8 + self.columns().len();
+        let (phase, total) = ("cells of a table", (columns * self.len()) as u64);
+        let before = rows().map(|burst| burst.before.map(&mut callers));
+        let before = Column::text("callers before", job.watch(phase, total, before));
+        let after = rows().map(|burst| burst.after.map(&mut callers));
+        let after = Column::text("callers after", job.watch(phase, total, after));
+        let time = |name: &'static str, of: fn(&Burst) -> Nanos| {
+            Column::times(name, job.watch(phase, total, rows().map(of)))
+        };
         let names = rows().map(|burst| thread(burst.thread).map(|it: &Thread| it.name.as_str()));
         let processes = rows().map(|burst| thread(burst.thread).map(|it| it.process));
-        let table = Table::new("bursts", "CPU bursts.")
-            .text("thread", names)
-            .unsigned("process", "", processes)
-            .times("begin", rows().map(|burst| burst.begin))
-            .times("end", rows().map(|burst| burst.end))
-            .times(
-                "duration",
-                rows().map(|burst| duration(burst.begin, burst.end)),
-            )
-            .text("status", self.kinds().iter().map(|kind| kind.name()));
-        let metrics = self.columns().iter().map(|metric| {
-            Column::floats(
-                metric.name.clone(),
-                metric.unit.clone(),
-                metric.values.iter().copied(),
-            )
-        });
-        metrics
-            .fold(table, Table::with)
-            .text("callers before", before)
-            .text("callers after", after)
+        let kinds = self.kinds().iter().map(|kind| kind.name());
+        let mut columns = vec![
+            Column::text("thread", job.watch(phase, total, names)),
+            Column::unsigned("process", "", job.watch(phase, total, processes)),
+            time("begin", |burst| burst.begin),
+            time("end", |burst| burst.end),
+            time("duration", |burst| burst.end.saturating_sub(burst.begin)),
+            Column::text("status", job.watch(phase, total, kinds)),
+        ];
+        columns.extend(self.columns().iter().map(|metric| {
+            let values = job.watch(phase, total, metric.values.iter().copied());
+            Column::floats(metric.name.clone(), metric.unit.clone(), values)
+        }));
+        columns.extend([before, after]);
+        job.check()?;
+        let table = Table::new("bursts", "CPU bursts.");
+        Ok(columns.into_iter().fold(table, Table::with))
     }
 }
 
@@ -100,7 +105,7 @@ impl Experiment {
     /// The cluster of a burst that a filter dropped is missing, and such bursts are not part of `noise`.
     ///
     /// ```
-    /// use perf_core::{Cell, Nanos};
+    /// use perf_core::{Cell, Job, Nanos};
     /// use perf_track::{Burst, Bursts, ClusterId, Experiment, Labels, Thread};
     /// let mut bursts = Bursts::new([]);
     /// let thread = bursts.add_thread(Thread::default())?;
@@ -108,17 +113,22 @@ impl Experiment {
     ///     bursts.push(Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() }, &[])?;
     /// }
     /// let labels = Labels::new(vec![ClusterId(1), ClusterId::NOISE, ClusterId(1)]);
-    /// let [bursts, clusters] = Experiment::new("one task", bursts, labels)?.tables();
+    /// let [bursts, clusters] = Experiment::new("one task", bursts, labels)?.tables(&Job::default())?;
     /// assert_eq!(bursts.cell(1, "cluster"), Some(Cell::Text("noise")));
     /// assert_eq!(clusters.cell(1, "cluster"), Some(Cell::Text("1")));
     /// assert_eq!(clusters.text_of(1, "share of time"), "95 %");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
-    pub fn tables(&self) -> [Table; 2] {
+    ///
+    /// # Errors
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn tables(&self, job: &Job) -> Result<[Table; 2]> {
         let (bursts, labels) = (self.bursts(), self.labels().as_slice());
         let is_complete = |kind: &Kind| *kind == Kind::Complete;
         let each = || labels.iter().zip(bursts.kinds()).zip(bursts.rows());
         let cluster = each().map(|((id, kind), _)| is_complete(kind).then(|| id.to_string()));
+        let cluster = job.watch("clusters of a table", bursts.len() as u64, cluster);
+        let cluster = Column::text("cluster", cluster);
         let mut all = Amount::default();
         let mut amounts: BTreeMap<_, Amount> = BTreeMap::new();
         for ((id, kind), burst) in each() {
@@ -131,10 +141,10 @@ impl Experiment {
         let clusters = Table::new("clusters", "Clusters of CPU bursts.")
             .text("cluster", amounts.keys().map(ToString::to_string));
         let amounts: Vec<Amount> = amounts.into_values().collect();
-        [
-            bursts.table().text("cluster", cluster),
+        Ok([
+            bursts.table(job)?.with(cluster),
             amount_columns(clusters, &amounts, all),
-        ]
+        ])
     }
 }
 

@@ -1,10 +1,9 @@
 //! The subcommand `utilisation` and folds of devices: planted numbers, and malformed files.
 
+use crate::golden::golden;
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
-use snapbox::Data;
-use snapbox::data::DataFormat;
 use std::path::Path;
 
 fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
@@ -14,20 +13,6 @@ fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
 fn json(words: &[&str]) -> serde_json::Value {
     let printed = print("utilisation", words).expect("it has devices");
     serde_json::from_str(&printed).expect("it is JSON")
-}
-
-fn golden(name: &str, command: &str, words: &[&str]) {
-    let printed = print(command, words).expect("it runs");
-    let printed = printed.replace(
-        &planted().display().to_string(),
-        "data/gpu/planted-6x14.json.gz",
-    );
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
-    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
-    assert.eq(printed, expected);
 }
 
 /// Returns the busy share that the characters of each row of `fold` show, and the printed one.

@@ -4,40 +4,24 @@
 //! The bundled recordings are fixtures, so that the text does not change from run to run.
 
 use perf_testdata::bundled::{devices as planted, recording as bundled};
+use perf_testdata::golden::{check, look};
 use perfkit::core::{Job, Profile};
 use perfkit::formats::cube;
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
-use snapbox::Data;
-use snapbox::data::DataFormat;
 use std::path::{Path, PathBuf};
 
 fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
     command::output([&[command], words].concat())
 }
 
-/// Returns the text without the path of the checkout.
-fn neutral(text: &str) -> String {
-    let data = bundled("");
-    let text = text.replace(
-        &planted().display().to_string(),
-        "data/gpu/planted-6x14.json.gz",
-    );
-    let text = text.replace(&data.display().to_string(), "data/recordings/");
-    text.replace(env!("CARGO_TARGET_TMPDIR"), "target/tmp")
-}
-
-fn golden(name: &str, command: &str, words: &[&str]) {
+pub(crate) fn golden(name: &str, command: &str, words: &[&str]) {
     let printed = match print(command, words) {
-        Ok(text) => neutral(&text),
+        Ok(text) => text,
         Err(failure) => panic!("{name}: {failure:?}"),
     };
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
-    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
-    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
-    assert.eq(printed, expected);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    check(&folder.join(name), &printed, env!("CARGO_TARGET_TMPDIR"));
 }
 
 fn recording(name: &str) -> String {
@@ -46,27 +30,6 @@ fn recording(name: &str) -> String {
 
 fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-/// Returns the width and height of a PNG file, and its number of coloured pixels: background, text,
-/// axes and the marks of empty cells are grey or nearly grey.
-fn look(file: &Path) -> (u32, u32, usize) {
-    let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("a picture was drawn"));
-    let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
-    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits")];
-    let frame = reader.next_frame(&mut pixels).expect("it is whole");
-    let chroma = |pixel: &[u8]| {
-        pixel
-            .iter()
-            .max()
-            .zip(pixel.iter().min())
-            .map(|(a, b)| a - b)
-    };
-    let coloured = pixels
-        .chunks(3)
-        .filter(|pixel| chroma(pixel) > Some(40))
-        .count();
-    (frame.width, frame.height, coloured)
 }
 
 #[test]

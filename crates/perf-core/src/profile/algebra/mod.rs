@@ -313,7 +313,7 @@ fn planned(profiles: &[Profile], operator: Operator) -> Result<(Vec<Planned>, us
                     return (at, profile.clone(), id);
                 }
                 let (scoped, ids) = profile.in_scope(about.scope);
-                let id = ids.get(id.index()).copied().unwrap_or(id);
+                let id = ids[id.index()];
                 (at, scoped, id)
             });
             metrics.push(Planned {

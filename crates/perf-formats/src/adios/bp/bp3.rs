@@ -72,7 +72,7 @@ impl Bp3 {
     pub(in crate::adios) fn open(path: &Path) -> Result<(Self, DataFiles)> {
         let mut file = Member::open(path)?;
         let (end, footer) = footer(&mut file)?;
-        let byte = |at: usize| footer.get(at).copied().unwrap_or_default();
+        let byte = |at: usize| footer[at];
         let (version, order) = (byte(VERSION), byte(ORDER));
         let mut findings = Vec::new();
         let mut repaired = |field: String| {
@@ -117,7 +117,7 @@ impl Bp3 {
         is_big: bool,
         mut findings: Vec<(Rule, Place)>,
     ) -> Result<Self> {
-        let mut fields = Fields::new(footer.get(STARTS..).unwrap_or_default(), is_big);
+        let mut fields = Fields::new(&footer[STARTS..], is_big);
         let mut start = || {
             let start = fields.u64("the position of an index");
             start.map_err(|damage| file.malformed(end + STARTS as u64, damage))

@@ -42,7 +42,7 @@ impl Header {
     pub(in crate::adios) fn read(folder: &Path) -> Result<Self> {
         let mut steps = Member::open(&folder.join(STEPS))?;
         let bytes = steps.read(0, HEADER, "the header of an index of steps")?;
-        let byte = |at: usize| bytes.get(at).copied().unwrap_or_default();
+        let byte = |at: usize| bytes[at];
         let version = byte(VERSION);
         let is_known = matches!(version, 4 | 5);
         let mut repaired = Vec::new();

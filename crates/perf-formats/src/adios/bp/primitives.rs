@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
 
     /// Reads the bytes up to a zero byte, which is skipped.
     pub(in crate::adios) fn zero_terminated(&mut self, expected: &'static str) -> Read<&'a [u8]> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let len = rest.iter().position(|byte| *byte == 0);
         let len = len.ok_or_else(|| self.damage(expected))?;
         let text = self.bytes(len as u64, expected)?;

@@ -72,15 +72,14 @@ pub(in crate::cube) fn parse_parts(
         if window.len() < end {
             window.resize(end, 0);
         }
-        if let Some(rest) = window.get_mut(held..end) {
-            bytes.fill(member.start + (before + held) as u64, rest)?;
-        }
+        let rest = &mut window[held..end];
+        bytes.fill(member.start + (before + held) as u64, rest)?;
         let is_last = before + end == size;
         // A part is cut before a tag, as far as that can be determined.
         let cut = if is_last {
             Some(end)
         } else {
-            let there = window.get(..end).unwrap_or_default();
+            let there = &window[..end];
             let mut pairs = there.windows(2);
             pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
         };
@@ -88,7 +87,7 @@ pub(in crate::cube) fn parse_parts(
             (held, wanted) = (end, wanted.saturating_mul(2));
             continue;
         };
-        let mut xml = Xml::part(window.get(..cut).unwrap_or_default(), before);
+        let mut xml = Xml::part(&window[..cut], before);
         let done = parser.run(&mut xml);
         let read = xml.at() - before;
         match done {

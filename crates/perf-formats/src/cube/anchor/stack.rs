@@ -47,7 +47,7 @@ impl Stack {
     /// Returns the name of the innermost element, or an empty slice if none is open.
     pub(super) fn name(&self) -> &[u8] {
         let start = self.open.last().map_or(0, |(start, _)| *start);
-        self.names.get(start..).unwrap_or_default()
+        &self.names[start..]
     }
 
     /// Returns the number of open elements.

@@ -80,7 +80,7 @@ impl<K: Key> Ids<K> {
         self.sorted.get(at).map(|(_, index)| *index)
     }
 
-    /// Returns the index for a position in the document.
+    /// Returns the index for a position in the document. Without moved elements, index and position are equal.
     pub(super) fn placed(&self, place: u32) -> u32 {
         self.moved.get(place as usize).copied().unwrap_or(place)
     }

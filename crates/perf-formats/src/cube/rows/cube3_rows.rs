@@ -52,7 +52,7 @@ impl TextRows {
                 found.add(rules::UNRESOLVED, place());
                 continue;
             };
-            let text = document.get(row.at.clone()).unwrap_or_default();
+            let text = &document[row.at.clone()];
             let count = words(text).count();
             if count > locations {
                 return Err(Error::Malformed {
@@ -77,7 +77,7 @@ impl TextRows {
     }
 
     fn parse(&self, at: &Range<usize>) -> Result<Severities> {
-        let text = self.document.get(at.clone()).unwrap_or_default();
+        let text = &self.document[at.clone()];
         let mut values = Vec::with_capacity(self.locations);
         for word in words(text) {
             let value = std::str::from_utf8(word).ok();

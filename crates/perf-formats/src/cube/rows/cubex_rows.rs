@@ -87,14 +87,13 @@ impl Ahead {
         let from = (span.start % PIECE) as usize;
         let size = span.size as usize;
         if first == last {
-            let piece = self.piece(first);
-            return Ok(piece.get(from..from + size).unwrap_or_default());
+            return Ok(&self.piece(first)[from..from + size]);
         }
         let mut row = std::mem::take(&mut self.row);
         row.clear();
-        row.extend_from_slice(self.piece(first).get(from..).unwrap_or_default());
+        row.extend_from_slice(&self.piece(first)[from..]);
         let rest = size.saturating_sub(row.len());
-        row.extend_from_slice(self.piece(last).get(..rest).unwrap_or_default());
+        row.extend_from_slice(&self.piece(last)[..rest]);
         self.row = row;
         Ok(&self.row)
     }

@@ -239,6 +239,7 @@ impl<'a> Anchor<'a> {
         self.field("mangled_name", &region.canonical);
         self.field("paradigm", names::of_paradigm(region.paradigm));
         self.field("role", names::of_role(region.role));
+        // Only regions of Cube files have these texts.
         let texts = self.texts.get(&id).copied().unwrap_or_default();
         for (name, text) in ["url", "descr"].into_iter().zip(texts) {
             self.field(name, text);

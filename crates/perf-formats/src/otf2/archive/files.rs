@@ -170,7 +170,7 @@ impl<'o> Source<'o> {
             None => {
                 let mut head = [0; 2];
                 let got = self.read_at(member, 0, &mut head)?;
-                order_of(head.get(..got).unwrap_or_default()).unwrap_or_default()
+                order_of(&head[..got]).unwrap_or_default()
             }
         };
         let (chunk, guessed) = match known.chunk {
@@ -228,11 +228,9 @@ pub(crate) struct Known {
 
 /// Guesses the chunk size of a definition file in memory by searching for the second header.
 pub(crate) fn guess_definition_chunk(bytes: &[u8]) -> usize {
+    // Fewer bytes than a header have no second chunk.
     let header = bytes.get(..internal::CHUNK_HEADER_LEN).unwrap_or_default();
-    let is_header = |chunk: &usize| {
-        let rest = bytes.get(*chunk..).unwrap_or_default();
-        !header.is_empty() && rest.starts_with(header.get(..2).unwrap_or_default())
-    };
+    let is_header = |chunk: &usize| !header.is_empty() && bytes[*chunk..].starts_with(&header[..2]);
     let mut sizes = (1..=256).map(|step| step << 16);
     let found = sizes.find(|chunk| *chunk < bytes.len() && is_header(chunk));
     found.unwrap_or(bytes.len())

@@ -289,6 +289,7 @@ impl Archive for MemoryArchive {
     fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.members.get(member).ok_or(io::ErrorKind::NotFound)?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        // Nothing can be read beyond the end, as in a file.
         let mut rest = bytes.get(start..).unwrap_or_default();
         fill(&mut rest, buffer)
     }

@@ -326,7 +326,7 @@ impl Correction {
         Correction { segments }
     }
 
-    /// Returns the segment that corrects `time`.
+    /// Returns the segment that corrects `time`, or one without a correction if there are no segments.
     pub(crate) fn segment(&self, time: u64) -> Segment {
         let at = self.segments.partition_point(|line| line.until < time);
         self.segments.get(at).copied().unwrap_or(Segment::NONE)

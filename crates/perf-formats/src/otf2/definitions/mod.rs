@@ -208,7 +208,7 @@ impl DefinitionFile {
         while start < bytes.len() && !ended {
             let end = start.saturating_add(chunk.max(1)).min(bytes.len());
             let last = end == bytes.len();
-            let data = bytes.get(start..end).unwrap_or_default();
+            let data = &bytes[start..end];
             match file.chunk(data, start, found) {
                 Ok(end_of_file) => {
                     ended = end_of_file;
@@ -342,7 +342,7 @@ impl DefinitionFile {
         DefinitionRecord {
             id: span.id,
             offset: span.offset as u64,
-            payload: self.bytes.get(span.start..span.end).unwrap_or_default(),
+            payload: &self.bytes[span.start..span.end],
             order: self.order,
             is_local: self.is_local,
         }

@@ -404,7 +404,7 @@ impl Reader<'_> {
                     let count = declared.unwrap_or_default().min(most);
                     out.reserve(usize::try_from(count).unwrap_or_default());
                 }
-                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
+                data = &data[internal::CHUNK_HEADER_LEN..];
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, out);
@@ -439,7 +439,7 @@ impl Reader<'_> {
         }
         let mut head = [0; LEN];
         let got = self.source.read_at(&context.file, start, &mut head)?;
-        let head = head.get(..got).unwrap_or_default();
+        let head = &head[..got];
         let mut cursor = Cursor::new(head, shape.order);
         let time = |cursor: &mut Cursor<'_>| {
             chunk_header(cursor, shape.order)?;

@@ -29,6 +29,7 @@ impl Shared {
         let map = &resolved.maps.regions;
         let regions = local.maps(Space::Region).then(|| {
             let ids = local.low_ids(Space::Region);
+            // Ids without a definition have no region.
             ids.iter().map(|id| map.get(*id).unwrap_or(NONE)).collect()
         });
         Shared { local, regions }

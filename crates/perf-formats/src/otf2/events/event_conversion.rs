@@ -49,7 +49,7 @@ impl Kinds {
     }
 
     pub(crate) fn of(&self, id: u8) -> KindId {
-        KindId(self.0.get(usize::from(id)).copied().unwrap_or_default())
+        KindId(self.0[usize::from(id)])
     }
 }
 
@@ -112,6 +112,7 @@ pub(crate) fn event<'a>(
     contexts: impl Fn(u32) -> RegionId,
     correct: impl Fn(u64) -> Ticks,
 ) -> Event<'a> {
+    // Records differ in their number of arguments, and older versions have fewer.
     let arg = |at: usize| args.get(at).copied().unwrap_or_default();
     let narrow = |at: usize| arg(at) as u32;
     let request = arg(0);

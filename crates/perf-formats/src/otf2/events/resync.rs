@@ -151,6 +151,7 @@ impl Decoder<'_> {
     /// Returns `true` if the end mark at `at` ends the chunk: all its events were read, or no data
     /// follows.
     pub(super) fn is_end(&self, data: &[u8], at: usize, whole: bool) -> bool {
+        // Nothing follows a mark at the end of the data.
         let rest = data.get(at + 1..).unwrap_or_default();
         let is_last_mark = data.get(at) != Some(&internal::END_OF_CHUNK);
         self.state.declared == Some(self.state.seen)
@@ -167,7 +168,7 @@ impl Decoder<'_> {
                 break;
             };
             at += step;
-            let rest = data.get(at..).unwrap_or_default();
+            let rest = &data[at..];
             if !whole && rest.len() < LOOK_BYTES {
                 return Search::More(at);
             }

@@ -25,7 +25,7 @@ impl MinTree {
     }
 
     fn node(&self, node: usize) -> u64 {
-        self.nodes.get(node).copied().unwrap_or(Self::NEVER)
+        self.nodes[node]
     }
 
     /// Returns the minimum time of all streams.

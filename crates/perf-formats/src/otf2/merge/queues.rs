@@ -277,6 +277,7 @@ impl Queue {
         let ahead = self.next.saturating_sub(len);
         let blocks = [(&self.now, self.next, 0), (&self.ahead, ahead, len)];
         for (events, from, before) in blocks {
+            // If the next event is in the second block, the first one has none left.
             let times = events.times().get(from..).unwrap_or_default();
             let first = (before + from) as u32;
             let inside = times.iter().take_while(|time| time.0 <= last);

@@ -66,7 +66,7 @@ impl Stream {
                 if let Err(stop) = decoder.begin_chunk(data, (start, end), next) {
                     break stop;
                 }
-                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
+                data = &data[internal::CHUNK_HEADER_LEN..];
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, events);

@@ -111,6 +111,7 @@ impl Records {
     fn attributes(&mut self, definitions: &Definitions, seen: &Seen) {
         const U64: u8 = 4;
         for (id, attribute) in definitions.attributes.iter().enumerate() {
+            // An attribute without values has no type.
             let kind = seen.attributes.get(id).copied().flatten().unwrap_or(U64);
             let name = self.string(&attribute.name);
             let description = self.string(&attribute.description);

@@ -139,13 +139,11 @@ impl Encoder {
         match self.order {
             ByteOrder::Little => {
                 let bytes = value.to_le_bytes();
-                self.bytes
-                    .extend_from_slice(bytes.get(..len).unwrap_or_default());
+                self.bytes.extend_from_slice(&bytes[..len]);
             }
             ByteOrder::Big => {
                 let bytes = value.to_be_bytes();
-                self.bytes
-                    .extend_from_slice(bytes.get(8 - len..).unwrap_or_default());
+                self.bytes.extend_from_slice(&bytes[8 - len..]);
             }
         }
     }

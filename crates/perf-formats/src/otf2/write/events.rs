@@ -74,11 +74,7 @@ impl<'a> Plan<'a> {
                 let all = [op, comm, root, sent, received, request.unwrap_or_default()];
                 match request {
                     Some(_) => record(out, event_ids::COLLECTIVE_COMPLETE, &all),
-                    None => record(
-                        out,
-                        event_ids::MPI_COLLECTIVE_END,
-                        all.get(..5).unwrap_or_default(),
-                    ),
+                    None => record(out, event_ids::MPI_COLLECTIVE_END, &all[..5]),
                 }
             }
             Event::Rma {

@@ -71,7 +71,7 @@ impl<'a> Lines<'a> {
         let mut start = 0;
         let ends = self.ends.iter().copied().chain([self.pairs.len()]);
         let lines = ends.map(move |end| {
-            let line = self.pairs.get(start..end).unwrap_or_default();
+            let line = &self.pairs[start..end];
             start = end;
             line
         });

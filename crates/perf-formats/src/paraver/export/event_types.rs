@@ -70,6 +70,7 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// Returns the role of a region. Regions without a definition are functions.
     pub(super) fn is(&self, region: RegionId) -> Is {
         self.is.get(region.index()).copied().unwrap_or(Is::Function)
     }

@@ -276,6 +276,7 @@ fn insert<W: Write>(
     cpus: &HashMap<Object, u32>,
 ) -> Result<()> {
     let at = OnCpu {
+        // The number 0 is an unknown CPU.
         cpu: cpus.get(object).copied().unwrap_or_default(),
         object: *object,
     };

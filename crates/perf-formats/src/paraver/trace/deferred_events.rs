@@ -68,7 +68,7 @@ pub(super) fn share_roots(
     job: &Job,
 ) -> Result<()> {
     let mut all: Vec<Rooted> = Vec::new();
-    let process_of = |location: usize| process.get(location).copied().unwrap_or(u32::MAX);
+    let process_of = |location: usize| process[location];
     let mut checks = job.checks();
     for (location, events) in late.iter().enumerate() {
         for (index, late) in events.iter().enumerate() {

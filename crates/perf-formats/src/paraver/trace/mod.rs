@@ -145,6 +145,7 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
         let is_wanted = options.wants(location.key);
         let is_sorted = match &sorted {
             Sorted::No => false,
+            // Threads after the last unsorted one are not listed.
             Sorted::Threads(threads) => threads.get(sweep.streams.len()).copied().unwrap_or(false),
             Sorted::All => true,
         };

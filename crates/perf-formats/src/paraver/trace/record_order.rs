@@ -105,10 +105,7 @@ impl Log {
         };
         let done = match record.what {
             What::State { end, state } => stream.state(record.time, end, state, place, shared),
-            What::Pairs { from, to } => {
-                let pairs = self.pairs.get(from..to).unwrap_or_default();
-                stream.pairs(record.time, pairs, shared)
-            }
+            What::Pairs { from, to } => stream.pairs(record.time, &self.pairs[from..to], shared),
         };
         done.map_err(|error| error.found_at(place))
     }

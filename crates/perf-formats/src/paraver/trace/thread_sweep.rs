@@ -287,7 +287,7 @@ impl Stream {
         let lines = std::mem::take(&mut self.lines);
         let mut start = 0;
         for end in &lines {
-            let line = pairs.get(start..*end).unwrap_or_default();
+            let line = &pairs[start..*end];
             start = *end;
             scratch.members.clear();
             scratch.values.clear();

@@ -136,6 +136,7 @@ impl<'a> Scanner<'a> {
         let mut text = String::new();
         let mut at = 0;
         loop {
+            // An escape at the end is shorter than it should be.
             let rest = inside.get(at..).unwrap_or_default();
             let Some(step) = rest.find(['"', '\\']) else {
                 return Err(wrong("the end of a string", rest));
@@ -143,10 +144,10 @@ impl<'a> Scanner<'a> {
             let (plain, rest) = rest.split_at(step);
             let Some(escape) = rest.strip_prefix('\\') else {
                 let end = at + step;
-                self.rest = inside.get(end + 1..).unwrap_or_default();
+                self.rest = &inside[end + 1..];
                 if text.is_empty() {
                     // The string had no escapes, or they yielded nothing.
-                    return Ok(inside.get(end - step..end).unwrap_or_default().into());
+                    return Ok(inside[end - step..end].into());
                 }
                 text.push_str(plain);
                 return Ok(text.into());

@@ -152,7 +152,7 @@ impl Counters {
     fn all(&self) -> impl Iterator<Item = (u32, Value)> + '_ {
         self.samples.iter().flat_map(|sample| {
             let members = self.sets.get(sample.set as usize);
-            let values = self.values.get(sample.values..).unwrap_or_default();
+            let values = &self.values[sample.values..];
             let members = members.into_iter().flatten().copied();
             members.zip(values.iter().copied())
         })
@@ -184,13 +184,13 @@ impl Counters {
         first_set: u32,
     ) -> Vec<(i64, MetricSetId, Vec<u64>)> {
         let from = self.samples.partition_point(|it| it.process < process);
-        let own = self.samples.get(from..).unwrap_or_default();
+        let own = &self.samples[from..];
         let own = own.iter().take_while(|it| it.process == process);
         let mut all: Vec<_> = own
             .map(|sample| {
                 let members = self.sets.get(sample.set as usize);
                 let members = members.map_or(&[][..], Vec::as_slice);
-                let values = self.values.get(sample.values..).unwrap_or_default();
+                let values = &self.values[sample.values..];
                 let bits = members.iter().zip(values).map(|(member, value)| {
                     match (types.get(*member as usize), value) {
                         (Some(ValueType::F64), value) => value.as_f64().to_bits(),

@@ -61,6 +61,7 @@ impl Array {
         let one = |(block, location): (usize, &u64)| {
             let dims = (0..self.dims).map(|dim| {
                 let at = block * self.dims + dim;
+                // Arrays without a global shape have neither shape nor starts.
                 let get = |list: &[u64], at: usize| list.get(at).copied().unwrap_or_default();
                 [
                     get(&self.counts, at),

@@ -252,7 +252,7 @@ fn text_attributes(format: &Format, top: &Structure, record: Fields<'_>) -> Read
         let base = base.ok_or_else(|| record.damage(what))?;
         let get = |name| number(inner, name, record, base);
         let name = text(record, get("name")?, &mut budget)?;
-        // The first character is the type.
+        // The first character is the type. An empty name, which no writer produces, stays empty.
         let name = String::from_utf8_lossy(name.get(1..).unwrap_or_default());
         let count = get("ElementCount")?;
         let pointers = numbers(record, inner.is_big, get("Values")?, count, &mut budget)?;

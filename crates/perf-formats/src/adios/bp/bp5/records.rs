@@ -133,8 +133,8 @@ impl Records {
             }
             let head = self.numbers(self.at + 1, 1)?;
             let kind = self.file.read(self.at, 1, "the type of a record")?;
-            let len = head.first().copied().unwrap_or_default();
-            let kind = kind.first().copied().unwrap_or_default();
+            let len = head[0];
+            let kind = kind[0];
             let body = rest - HEAD;
             // The third number of a step and the first of writers determine the length.
             let known = if body < 3 * NUMBER {
@@ -155,7 +155,7 @@ impl Records {
                     if kind == STEP {
                         return Ok(Next::Step(self.step(&numbers)));
                     }
-                    let files = numbers.get(3..).unwrap_or_default().iter();
+                    let files = numbers[3..].iter();
                     // Missing data files are reported when they are used.
                     let files = files.map(|file| u32::try_from(*file).unwrap_or(u32::MAX));
                     self.writers = files.collect();
@@ -205,10 +205,9 @@ impl Records {
         })
     }
 
-    /// Converts the numbers of the record of a step.
+    /// Converts the numbers of the record of a step, of which [`length`](Self::length) is the number.
     fn step(&self, numbers: &[u64]) -> Record {
-        let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
-        let parts = numbers.get(3..).unwrap_or_default();
+        let parts = &numbers[3..];
         let each = parts.len() / self.writers.len().max(1);
         let parts = self.writers.iter().zip(parts.chunks(each.max(1)));
         let parts = parts.map(|(file, numbers)| {
@@ -221,12 +220,12 @@ impl Records {
             Parts {
                 file: *file,
                 flushed: flushed.collect(),
-                last: last.first().copied().unwrap_or_default(),
+                last: last[0],
             }
         });
         Record {
-            start: number(0),
-            len: number(1),
+            start: numbers[0],
+            len: numbers[1],
             parts: parts.collect(),
         }
     }
