@@ -5,6 +5,7 @@ use super::devices::{Stream, Streams};
 use super::regions::Regions;
 use super::scan::{Scanned, scan};
 use super::threads;
+use super::windows;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
 use crate::{Error, Result};
 use perf_core::{
@@ -174,6 +175,7 @@ impl Activities {
             &teams,
         ));
         links.sort_unstable_by_key(|link| (link.call, link.on));
+        teams.append(&mut windows::fences(definitions, &found.scanned));
         teams.append(&mut device_collectives::find(
             view,
             &streams,

@@ -8,6 +8,7 @@ use perf_core::Region;
 /// use perf_wait::activity::CallKind;
 /// assert_eq!(CallKind::of("MPI_Sendrecv_replace"), CallKind::SendReceive);
 /// assert_eq!(CallKind::of("mpi_waitall_"), CallKind::WaitAll);
+/// assert_eq!(CallKind::of("MPI_Recv()"), CallKind::Receive);
 /// assert!(CallKind::of("MPI_Waitsome").completes_several());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +41,8 @@ pub enum CallKind {
     WaitAny,
     /// Test of requests, which returns at once.
     Test,
+    /// Fence of a window of one-sided communication.
+    Fence,
     /// Barrier of a team of threads.
     TeamBarrier,
     /// Fork of a team of threads, of no length.
@@ -66,10 +69,12 @@ pub enum CallKind {
 impl CallKind {
     /// Returns the role of the MPI function of this name.
     ///
-    /// Names of the Fortran interface (`mpi_send_`) and of the profiling interface (`PMPI_Send`) are those of the
-    /// C function.
+    /// Names of the Fortran interface (`mpi_send_`), of the profiling interface (`PMPI_Send`) and of TAU (`MPI_Send()`)
+    /// are those of the C function.
     pub fn of(name: &str) -> Self {
-        let name = name.trim_end_matches('_').to_ascii_lowercase();
+        // TAU appends `()` to the names of functions.
+        let name = name.trim_end_matches("()").trim_end_matches('_');
+        let name = name.to_ascii_lowercase();
         let name = name.strip_prefix('p').unwrap_or(&name);
         let Some(name) = name.strip_prefix("mpi_") else {
             return CallKind::Other;
@@ -88,6 +93,7 @@ impl CallKind {
             "waitall" => CallKind::WaitAll,
             "waitany" | "waitsome" => CallKind::WaitAny,
             "test" | "testall" | "testany" | "testsome" => CallKind::Test,
+            "win_fence" => CallKind::Fence,
             _ => CallKind::Other,
         }
     }

@@ -9,7 +9,8 @@
 //! | call | outermost frame of an MPI region ([`Region::is_mpi`](perf_core::Region::is_mpi)) |
 //! | record outside of MPI calls | call of no length, in the innermost open frame |
 //! | call path | regions of one name, file and line are one function ([`Unify::Location`](perf_core::Unify::Location)). Without accelerators the call tree is that of [`Profile::from_trace`](perf_core::Profile::from_trace) |
-//! | barrier of a team | frame of a barrier of OpenMP. Frames of one function and process that all overlap are one barrier |
+//! | barrier of a team | frame of a barrier of OpenMP. Frames of one function and process that all overlap are one barrier. A thread arrives at its enter, or at the end of the last task that it executes within |
+//! | fence of a window | collective operation on the window that synchronises processes. The n-th of all processes belong together |
 //! | fork | record of a fork, or the enter of a parallel region in recordings without these |
 //! | idle thread | time outside of parallel regions and implicit tasks, up to the next one, if another thread forks within it |
 //! | lock | from the enter of the frame to the record of the acquisition; waits for the release before it |
@@ -27,6 +28,7 @@ mod regions;
 mod requests;
 mod scan;
 mod threads;
+mod windows;
 
 pub(crate) use devices::work;
 pub use kind::CallKind;

@@ -16,6 +16,8 @@ pub(super) struct Regions {
     kinds: Vec<Option<CallKind>>,
     /// `true` for each region whose frames are parallel regions or implicit tasks of a team.
     teams: Vec<bool>,
+    /// `true` for each region whose frames are explicit tasks.
+    tasks: Vec<bool>,
     /// `true` if the trace has records of forks. Otherwise a parallel region forks where it is
     /// entered.
     pub(super) has_forks: bool,
@@ -32,10 +34,12 @@ impl Regions {
             CallKind::of_region(region).or_else(local)
         };
         let is_team = |region: &Region| is_hybrid && team(region);
+        let is_task = |region: &Region| is_hybrid && is_task(region);
         let mut regions = Regions {
             functions: Unify::default().representatives(&definitions.regions),
             kinds: definitions.regions.iter().map(kind).collect(),
             teams: definitions.regions.iter().map(is_team).collect(),
+            tasks: definitions.regions.iter().map(is_task).collect(),
             is_hybrid,
             has_forks: false,
         };
@@ -69,6 +73,11 @@ impl Regions {
 
     pub(super) fn is_team(&self, region: RegionId) -> bool {
         self.teams.get(region.index()).copied().unwrap_or_default()
+    }
+
+    /// Returns `true` for explicit tasks of OpenMP.
+    pub(super) fn is_task(&self, region: RegionId) -> bool {
+        self.tasks.get(region.index()).copied().unwrap_or_default()
     }
 
     pub(super) fn function(&self, region: RegionId) -> RegionId {
@@ -127,6 +136,16 @@ fn team(region: &Region) -> bool {
     let is_named = construct(region)
         .is_some_and(|name| name.starts_with("parallel") || name.starts_with("implicit task"));
     is_named || (region.paradigm == Paradigm::OpenMp && region.role == RegionRole::Parallel)
+}
+
+/// Returns `true` for explicit tasks of OpenMP: `task @file.c:12` or `explicit task`, but not `taskwait`.
+fn is_task(region: &Region) -> bool {
+    construct(region).is_some_and(|name| {
+        let rest = name
+            .strip_prefix("explicit task")
+            .or(name.strip_prefix("task"));
+        rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_alphanumeric()))
+    })
 }
 
 /// Returns `true` for parallel regions, apart from implicit tasks.

@@ -8,7 +8,7 @@ use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
 use perf_core::{
     CallPathId, CallTree, Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts,
-    Ticks, Visitor, replay,
+    Ticks, Visitor, WindowId, replay,
 };
 
 /// Calls of one location.
@@ -22,6 +22,10 @@ pub(super) struct Scanned {
     pub(super) waits: Vec<u32>,
     /// Acquisitions and releases of locks in order of time, with the number of their call.
     pub(super) locks: Vec<(LockEvent, u64, u32)>,
+    /// End of the last task that was executed within a barrier, by the number of the barrier's call.
+    pub(super) arrivals: Vec<(u32, Ticks)>,
+    /// Operations that synchronise all ranks of a window.
+    pub(super) fences: Vec<Fence>,
     /// Records that belong together by their request.
     pub(super) requests: Requests,
     /// Repairs of the frames.
@@ -41,7 +45,15 @@ impl Scanned {
         self.records.iter_mut().for_each(|it| number(&mut it.2));
         self.locks.iter_mut().for_each(|it| number(&mut it.2));
         self.waits.iter_mut().for_each(number);
+        self.arrivals.iter_mut().for_each(|it| number(&mut it.0));
+        self.fences.iter_mut().for_each(|it| number(&mut it.call));
         self.calls.retain(is_kept);
+    }
+
+    /// Returns the time at which a thread arrives at a barrier: its enter, or the end of the last task within it.
+    pub(super) fn arrival(&self, call: u32, enter: Ticks) -> Ticks {
+        let found = self.arrivals.binary_search_by_key(&call, |it| it.0);
+        found.map_or(enter, |at| self.arrivals[at].1)
     }
 
     /// Returns the number of the call that contains a communication record.
@@ -52,6 +64,22 @@ impl Scanned {
         (record <= last).then_some(call)
     }
 }
+
+/// Part of a location in an operation that synchronises all ranks of a window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fence {
+    /// Window.
+    pub(super) window: WindowId,
+    /// Number of the call.
+    pub(super) call: u32,
+    /// Begin of the operation.
+    pub(super) begin: Ticks,
+    /// End of the operation.
+    pub(super) end: Ticks,
+}
+
+/// Bit of the levels of synchronisation in OTF2 that means processes, not memory alone.
+const SYNCHRONISES_PROCESSES: u64 = 2;
 
 /// An open frame.
 #[derive(Clone, Copy)]
@@ -74,6 +102,8 @@ struct Scan<'a> {
     open: Option<usize>,
     /// Depth of the outermost frame of a team.
     team: Option<usize>,
+    /// Begin of the open collective operation on a window.
+    fence_since: Option<Ticks>,
     /// End of the last activity outside of teams.
     idle_since: Ticks,
     /// `true` if a team was forked since then.
@@ -113,11 +143,50 @@ impl Scan<'_> {
         }
     }
 
-    fn other(&mut self, at: Ticks, kind: usize, args: &[u64]) {
-        if self.open.is_some() || !self.regions.is_hybrid {
+    /// Processes the end of a task within a call. A thread that executes tasks in a barrier does not wait for others.
+    fn leave_task(&mut self, at: Ticks) {
+        let is_barrier = |call: &Call| call.kind == CallKind::TeamBarrier;
+        if !self.found.calls.last().is_some_and(is_barrier) {
             return;
         }
+        // There are no more calls than events, which are counted.
+        let call = (self.found.calls.len() - 1) as u32;
+        match self.found.arrivals.last_mut() {
+            Some(last) if last.0 == call => last.1 = at,
+            _ => self.found.arrivals.push((call, at)),
+        }
+    }
+
+    /// Processes a record of the begin or end of a collective operation on a window.
+    fn window(&mut self, at: Ticks, name: &str, args: &[u64]) {
+        match (name, args) {
+            ("RmaCollectiveBegin", _) => self.fence_since = Some(at),
+            ("RmaCollectiveEnd", [_, level, window, ..]) => {
+                let since = self.fence_since.take();
+                let call = self.found.calls.len().checked_sub(1);
+                let is_synchronising = level & SYNCHRONISES_PROCESSES != 0;
+                if let (Some(begin), Some(call), true) = (since, call, is_synchronising) {
+                    // There are no more calls than events, and no more windows than 2^32.
+                    self.found.fences.push(Fence {
+                        window: WindowId(*window as u32),
+                        call: call as u32,
+                        begin,
+                        end: at,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn other(&mut self, at: Ticks, kind: usize, args: &[u64]) {
         let name = self.definitions.kinds.get(kind);
+        if self.open.is_some() {
+            return self.window(at, name.map_or("", String::as_str), args);
+        }
+        if !self.regions.is_hybrid {
+            return;
+        }
         if name.is_some_and(|name| is_fork(name)) {
             self.has_forked |= self.team.is_none();
             self.push(CallKind::Fork, at, at);
@@ -170,8 +239,11 @@ impl Visitor for Scan<'_> {
         }
     }
 
-    fn leave(&mut self, at: Ticks, _: RegionId, depth: usize, _: Close) {
+    fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, _: Close) {
         self.stack.pop();
+        if self.open.is_some_and(|open| open < depth) && self.regions.is_task(region) {
+            self.leave_task(at);
+        }
         if self.open == Some(depth) {
             self.open = None;
             if let Some(call) = self.found.calls.last_mut() {
@@ -247,6 +319,7 @@ pub(super) fn scan(
         stack: Vec::new(),
         open: None,
         team: None,
+        fence_since: None,
         idle_since: begin,
         has_forked: false,
         failed: None,

@@ -108,6 +108,7 @@ pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<Ca
 /// Returns the barriers of teams.
 ///
 /// Calls of one function and process are one barrier if all of them overlap: no thread leaves before all have entered.
+/// A thread that executes tasks within its call arrives when it has completed the last of them.
 pub(super) fn barriers(
     definitions: &Definitions,
     functions: impl Fn(RegionId) -> RegionId,
@@ -119,13 +120,14 @@ pub(super) fn barriers(
         for (enter, id) in calls(scanned, CallKind::TeamBarrier, locations) {
             let own = scanned.get(id.location.index());
             if let Some(call) = own.and_then(|own| own.calls.get(id.index as usize)) {
-                all.push((functions(call.region), enter, call.leave, id));
+                let arrival = own.map_or(enter, |own| own.arrival(id.index, enter));
+                all.push((functions(call.region), enter, call.leave, id, arrival));
             }
         }
         all.sort_unstable();
         let mut members: Vec<CallMember> = Vec::new();
         let mut current: Option<(RegionId, Ticks)> = None;
-        for (function, enter, leave, call) in all {
+        for (function, enter, leave, call, arrival) in all {
             let is_same = current.is_some_and(|(of, first)| of == function && enter <= first)
                 && members.iter().all(|it| it.call.location != call.location);
             if !is_same {
@@ -136,7 +138,7 @@ pub(super) fn barriers(
             current = Some((function, first));
             members.push(CallMember {
                 call,
-                begin: enter,
+                begin: arrival,
                 end: leave,
                 sent: 0,
                 received: 0,
@@ -237,4 +239,76 @@ pub(super) fn locks(definitions: &Definitions, scanned: &[Scanned]) -> Vec<CallL
         }
     }
     links
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::activity::Activities;
+    use crate::delay::DelayCosts;
+    use crate::waits::{Pattern, WaitStates};
+    use perf_core::{
+        Definitions, Events, GroupKind, Job, Location, LocationGroup, LocationGroupId, LocationId,
+        Region, RegionId, SystemTree, Ticks, Trace,
+    };
+
+    #[test]
+    fn threads_that_execute_tasks_in_a_barrier_do_not_wait() {
+        let mut definitions = Definitions::default();
+        let thread = |key| Location {
+            key,
+            group: Some(LocationGroupId(0)),
+            ..Location::default()
+        };
+        let process = LocationGroup {
+            kind: GroupKind::Process,
+            ..LocationGroup::default()
+        };
+        let threads = (0..2).map(thread).collect();
+        definitions.system =
+            SystemTree::new(vec![], vec![process], threads, &Default::default()).unwrap();
+        let names = [
+            "!$omp parallel @a.c:1",
+            "!$omp implicit barrier @a.c:9",
+            "!$omp task @a.c:3",
+            "!$omp taskwait @a.c:5",
+        ];
+        definitions.regions = names.map(Region::named).to_vec();
+        let [parallel, barrier, task, taskwait] = [0, 1, 2, 3].map(RegionId);
+        // The first thread waits from 10; the second one executes tasks in the barrier up to 90.
+        let mut waiting = Events::default();
+        waiting.push_enter(Ticks(0), parallel);
+        waiting.push_enter(Ticks(10), barrier);
+        waiting.push_leave(Ticks(100), barrier);
+        waiting.push_leave(Ticks(100), parallel);
+        let mut working = Events::default();
+        working.push_enter(Ticks(0), parallel);
+        working.push_enter(Ticks(20), barrier);
+        for (enter, leave) in [(30, 50), (50, 90)] {
+            working.push_enter(Ticks(enter), task);
+            working.push_enter(Ticks(enter), taskwait);
+            working.push_leave(Ticks(enter + 1), taskwait);
+            working.push_leave(Ticks(leave), task);
+        }
+        working.push_leave(Ticks(100), barrier);
+        working.push_leave(Ticks(100), parallel);
+        let trace = Trace::new(definitions, vec![waiting, working]).unwrap();
+
+        let job = Job::default();
+        let activities = Activities::of(trace.view(), &job).unwrap();
+        let waits = WaitStates::of_activities(&activities, &job).unwrap();
+        assert_eq!(waits.total(Pattern::TeamBarrierWait), 80);
+        let state = waits.states()[0];
+        assert_eq!(
+            (state.call.location, state.start),
+            (LocationId(0), Ticks(10))
+        );
+        let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).unwrap();
+        let largest = delays
+            .costs()
+            .iter()
+            .max_by(|a, b| a.short.total_cmp(&b.short))
+            .unwrap();
+        let path = activities.paths().get(largest.path.unwrap()).unwrap();
+        assert_eq!((largest.location, path.region), (LocationId(1), task));
+    }
 }

@@ -55,6 +55,20 @@ fn latest_begin<'a>(members: impl IntoIterator<Item = &'a CallMember>) -> Option
     members.into_iter().reduce(later)
 }
 
+/// Returns `true` for an operation of accelerators from or to an unknown root in which all members seem to wait for all:
+/// none of them ended before the last one began. NCCL passes data along a ring or tree of ranks with small buffers.
+pub(crate) fn meets_without_root(activities: &Activities, collective: &CallCollective) -> bool {
+    let members = &collective.members;
+    let is_rooted = matches!(Flow::of(collective.op), Flow::FromRoot | Flow::ToRoot);
+    let is_device = || {
+        let mut kinds = members.iter().map(|it| activities.kind(it.call));
+        kinds.all(|kind| kind == CallKind::DeviceCollective)
+    };
+    let last_begin = members.iter().map(|it| it.begin).max();
+    let first_end = members.iter().map(|it| it.end).min();
+    is_rooted && collective.root.is_none() && first_end > last_begin && is_device()
+}
+
 /// Wait states of one operation.
 struct Found<'a> {
     activities: &'a Activities,
@@ -67,9 +81,14 @@ impl Found<'_> {
         let members = &collective.members;
         let root = collective.root.and_then(|root| members.get(root));
         match Flow::of(collective.op) {
-            Flow::Barrier if self.is_team(members) => {
+            Flow::Barrier if self.are(members, CallKind::TeamBarrier) => {
                 if let Some(last) = latest_begin(members) {
                     self.wait(Pattern::TeamBarrierWait, members, last);
+                }
+            }
+            Flow::Barrier if self.are(members, CallKind::Fence) => {
+                if let Some(last) = latest_begin(members) {
+                    self.wait(Pattern::FenceWait, members, last);
                 }
             }
             Flow::Barrier => {
@@ -79,6 +98,7 @@ impl Found<'_> {
                 self.completion(Pattern::BarrierCompletion, members);
             }
             Flow::All => self.all_to_all(members),
+            _ if meets_without_root(self.activities, collective) => self.all_to_all(members),
             Flow::FromRoot => {
                 let Some(root) = root else { return };
                 let others = members.iter().filter(|it| it.call != root.call);
@@ -107,9 +127,11 @@ impl Found<'_> {
         }
     }
 
-    fn is_team(&self, members: &[CallMember]) -> bool {
-        let mut kinds = members.iter().map(|it| self.activities.kind(it.call));
-        kinds.all(|kind| kind == CallKind::TeamBarrier)
+    /// Returns `true` if the calls of all members are of a kind.
+    fn are(&self, members: &[CallMember], kind: CallKind) -> bool {
+        members
+            .iter()
+            .all(|it| self.activities.kind(it.call) == kind)
     }
 
     fn all_to_all(&mut self, members: &[CallMember]) {

@@ -14,7 +14,8 @@
 //! | early reduce | `min(latest begin of a member that sent data, own end) - own begin`, at the root |
 //! | early scan | likewise, for the members of lower rank |
 //! | completion | `own end - max(earliest end, latest begin)` |
-//! | wait at team barrier | as a barrier, by enter and leave of the threads of a team |
+//! | wait at fence | as a barrier, by the records of a collective operation on a window in `MPI_Win_fence` |
+//! | wait at team barrier | as a barrier, by arrival and leave of the threads of a team. A thread arrives at its enter, or at the end of the last task that it executes in the barrier |
 //! | idle thread | `enter of the fork - end of the last parallel region of the thread`; where threads stay in a barrier up to the fork, from its latest enter |
 //! | lock contention | `release by the thread that held the lock before - enter of the frame that acquires it`, if above 0 |
 //! | host waits for device | `end of the work - enter of the call`, for the work of the process that ends last within a synchronising call |
@@ -25,6 +26,9 @@
 //!
 //! Kinds below `wait at team barrier` are not in Scalasca's results; [`Activities::of_mpi`] finds the others alone.
 //!
+//! Broadcasts and reductions of accelerators are N-to-N operations if their root is unknown and no member ended before
+//! all had begun.
+//!
 //! `MPI_Alltoallv` and `MPI_Alltoallw` are no N-to-N operations, since two members may exchange nothing.
 //! Members of communicators of one do not wait.
 
@@ -34,6 +38,7 @@ mod messages;
 mod pattern;
 mod profile;
 
+pub(crate) use collectives::meets_without_root;
 pub(crate) use pattern::Flow;
 pub use pattern::Pattern;
 

@@ -31,6 +31,8 @@ pub enum Pattern {
     InitCompletion,
     /// Processes wait in `MPI_Finalize` for the last one.
     FinalizeWait,
+    /// Ranks wait at a fence of a window for the last one.
+    FenceWait,
     /// Threads of a team wait in a barrier for the last one.
     TeamBarrierWait,
     /// Threads wait for the next parallel region.
@@ -49,7 +51,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// All kinds.
-    pub const ALL: [Pattern; 19] = [
+    pub const ALL: [Pattern; 20] = [
         Pattern::LateSender,
         Pattern::WrongOrder,
         Pattern::LateReceiver,
@@ -62,6 +64,7 @@ impl Pattern {
         Pattern::EarlyScan,
         Pattern::InitCompletion,
         Pattern::FinalizeWait,
+        Pattern::FenceWait,
         Pattern::TeamBarrierWait,
         Pattern::IdleThread,
         Pattern::LockContention,
@@ -86,6 +89,7 @@ impl Pattern {
             Pattern::EarlyScan => "early scan",
             Pattern::InitCompletion => "init completion",
             Pattern::FinalizeWait => "wait at finalize",
+            Pattern::FenceWait => "wait at fence",
             Pattern::TeamBarrierWait => "wait at team barrier",
             Pattern::IdleThread => "idle thread",
             Pattern::LockContention => "lock contention",
@@ -111,6 +115,7 @@ impl Pattern {
             Pattern::EarlyScan => "mpi_earlyscan",
             Pattern::InitCompletion => "mpi_init_completion",
             Pattern::FinalizeWait => "mpi_finalize_wait",
+            Pattern::FenceWait => "mpi_rma_wait_at_fence",
             Pattern::TeamBarrierWait
             | Pattern::IdleThread
             | Pattern::LockContention
@@ -141,6 +146,7 @@ impl Pattern {
             Pattern::EarlyScan => "time in prefix operations before all lower ranks begin",
             Pattern::InitCompletion => "time in MPI_Init after the first process has left",
             Pattern::FinalizeWait => "time in MPI_Finalize before the last process enters",
+            Pattern::FenceWait => "time in fences of windows before the last rank begins",
             Pattern::TeamBarrierWait => {
                 "time in barriers before the last thread of the team enters"
             }

@@ -3,7 +3,7 @@
 use super::Dependency;
 use crate::activity::{Activities, CallCollective, CallId, CallKind};
 use crate::graph::{ActivityId, ChainGraph, Durations, Places, ProgramGraph};
-use crate::waits::Flow;
+use crate::waits::{Flow, meets_without_root};
 use crate::{Error, Result};
 use perf_core::{Job, Ticks};
 
@@ -106,6 +106,11 @@ fn depend(
             meetings,
         ),
         (Flow::All, _) if has_data() => meet(
+            program,
+            members.iter().map(|it| it.call).collect(),
+            meetings,
+        ),
+        _ if meets_without_root(program.activities, collective) => meet(
             program,
             members.iter().map(|it| it.call).collect(),
             meetings,

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{LocationId, Nanos, TraceView, parallel};
+use perfkit::core::{LocationId, LocationKind, Nanos, TraceView, parallel};
 use perfkit::wait::Error;
 use perfkit::wait::activity::Activities;
 use perfkit::wait::clocks::{ClockEstimate, ClockModel};
@@ -12,8 +12,11 @@ use perfkit::wait::device_collectives::DeviceCollectives;
 use perfkit::wait::efficiency::{Efficiencies, HybridEfficiencies, IdealNetwork};
 use perfkit::wait::findings::Findings;
 use perfkit::wait::training::{Slowdowns, TrainingJob};
-use perfkit::wait::waits::{WaitState, WaitStates};
+use perfkit::wait::waits::{Pattern, WaitState, WaitStates};
 use perfkit::wait::whatif::Change;
+
+/// Smallest share of the run time that a start-up must have to be reported.
+const MIN_START_UP: f64 = 0.1;
 
 /// Wait states of a trace with the results derived from them.
 #[derive(Debug)]
@@ -157,6 +160,35 @@ impl Analysis {
         };
         let both = uncertainty(state.call.location)? + uncertainty(state.cause?.location)?;
         Some(self.activities.clock().total(both.max(0.0) as u128))
+    }
+
+    /// Returns the number of accelerator streams with calls.
+    pub(crate) fn streams(&self) -> usize {
+        let system = &self.activities.definitions().system;
+        let is_stream = |id| {
+            let kind = system.location(id).map(|it| it.kind);
+            kind == Some(LocationKind::AcceleratorStream)
+        };
+        let all = (0..).map(LocationId).zip(self.activities.locations());
+        let with_calls = all.filter(|(_, own)| !own.calls.is_empty());
+        with_calls.filter(|(id, _)| is_stream(*id)).count()
+    }
+
+    /// Describes the longest time that a stream waits for its first work, which no finding counts; `None` if it is
+    /// below a tenth of the run time.
+    pub(crate) fn start_up(&self) -> Option<String> {
+        let states = self.waits.states().iter();
+        let first = states.filter(|it| it.pattern == Pattern::DeviceIdle && it.call.index == 0);
+        let longest = first.max_by_key(|it| (it.ticks, std::cmp::Reverse(it.call)))?;
+        let (time, runtime) = (self.time(longest.ticks), self.findings.runtime);
+        let share = time.0 as f64 / runtime.0.max(1) as f64;
+        (share >= MIN_START_UP).then(|| {
+            format!(
+                "{} is without work for the first {time} ({:.1} % of the run time): such a start-up is no finding",
+                self.label(longest.call.location),
+                share * 100.0
+            )
+        })
     }
 
     /// Returns a number of ticks as a time.

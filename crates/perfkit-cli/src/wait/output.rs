@@ -57,6 +57,12 @@ pub(crate) struct Document {
     /// Noun for a member of the run: `rank`, or `thread` without MPI.
     #[serde(skip)]
     noun: &'static str,
+    /// Number of accelerator streams with calls.
+    #[serde(skip)]
+    streams: usize,
+    /// Longest time before the first work of an accelerator, as a sentence; `None` if it is short.
+    #[serde(skip)]
+    start_up: Option<String>,
     /// Answers to what-if questions.
     what_if: Table,
     /// Number of operations of a training job.
@@ -104,6 +110,8 @@ impl Document {
             hybrid: none(),
             exchanges: none(),
             noun: "rank",
+            streams: 0,
+            start_up: None,
             what_if: none(),
             operations: 0,
             steps: none(),
@@ -136,6 +144,8 @@ impl Document {
         let activities = &analysis.activities;
         self.runtime = Some(analysis.findings.runtime);
         self.processes = Some(analysis.ranks.len());
+        self.streams = analysis.streams();
+        self.start_up = analysis.start_up();
         self.messages = Some(activities.messages().len());
         self.collectives = Some(activities.collectives().len());
         self.findings = analysis.statements(command);
@@ -188,7 +198,10 @@ impl Document {
             (Some(processes), Some(messages), Some(collectives)) => writeln!(
                 out,
                 "  {} with {} and {} in {runtime}",
-                counted(processes, self.noun),
+                match processes {
+                    0 => counted(self.streams, "accelerator stream"),
+                    _ => counted(processes, self.noun),
+                },
                 counted(messages, "message"),
                 counted(collectives, "collective"),
             )?,
@@ -247,6 +260,9 @@ impl Document {
                 out,
                 "\nfindings: nothing that would save 1 % of the run time or more"
             )?;
+            if let Some(start_up) = &self.start_up {
+                writeln!(out, "  {start_up}")?;
+            }
             return Ok(());
         }
         writeln!(out, "\nfindings, by the run time that a fix would save")?;

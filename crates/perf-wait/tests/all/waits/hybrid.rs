@@ -270,8 +270,8 @@ fn efficiencies_of_threads_and_devices_are_products() {
     }
 }
 
-/// Reads four of eight ranks of a training job.
-fn four_ranks() -> Option<Trace> {
+/// Returns the files of four of eight ranks of a training job.
+fn four_files() -> Option<Vec<PathBuf>> {
     let names = [
         "worker0_step_12.1694128201545",
         "worker2_step_12.1694128201554",
@@ -282,12 +282,64 @@ fn four_ranks() -> Option<Trace> {
         let relative = format!("gpu/param/dlrm_kineto/{name}.pt.trace.json");
         perf_testdata::corpus::corpus(&relative)
     };
-    let paths: Option<Vec<PathBuf>> = names.into_iter().map(path).collect();
-    let paths = paths?;
+    names.into_iter().map(path).collect()
+}
+
+/// Reads the ranks of a job.
+fn job_of(paths: &[PathBuf]) -> Trace {
     let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     let options = perf_formats::OpenOptions::new();
     let recording = perf_formats::chrome::open(&paths, &options, &Job::default());
-    recording.expect("it can be read").into_trace()
+    let trace = recording.expect("it can be read").into_trace();
+    trace.expect("it has events")
+}
+
+/// Reads four of eight ranks of a training job.
+fn four_ranks() -> Option<Trace> {
+    four_files().map(|files| job_of(&files))
+}
+
+#[test]
+fn broadcasts_of_accelerators_wait_like_reductions_to_all() {
+    let Some(files) = four_files() else {
+        return;
+    };
+    // The same kernels under another name: the root is not recorded.
+    let folder = std::env::temp_dir().join(format!("perf-wait-broadcasts-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    let renamed = files.iter().map(|file| {
+        let text = std::fs::read_to_string(file).expect("it can be read");
+        let text = text
+            .replace("AllReduce", "Broadcast")
+            .replace("allreduce", "broadcast")
+            .replace("all_reduce", "broadcast");
+        let to = folder.join(file.file_name().expect("it has a name"));
+        std::fs::write(&to, text).expect("it can be written");
+        to
+    });
+    let renamed: Vec<PathBuf> = renamed.collect();
+    let operations = |files: &[PathBuf]| {
+        let trace = job_of(files);
+        let (activities, waits) = read(&trace);
+        check_laws(&trace, &activities, &waits);
+        let found = DeviceCollectives::of(trace.view(), &activities, &waits, &Job::default());
+        found.expect("it can be read").operations
+    };
+    let (recorded, broadcasts) = (operations(&files), operations(&renamed));
+    std::fs::remove_dir_all(&folder).expect("it can be removed");
+    assert_eq!(recorded.len(), broadcasts.len());
+    for (own, other) in recorded.iter().zip(&broadcasts) {
+        let op = match own.op {
+            CollectiveOp::Allreduce => CollectiveOp::Bcast,
+            op => op,
+        };
+        assert_eq!((op, own.late, own.lost), (other.op, other.late, other.lost));
+    }
+    assert!(
+        broadcasts
+            .iter()
+            .any(|it| it.op == CollectiveOp::Bcast && it.lost > Nanos(0))
+    );
 }
 
 #[test]
