@@ -389,7 +389,9 @@ perfkit.view("timeline", (section, data) => {
       }
       const size = largest > least ? largest - least : 1;
       const y = (value) => bottom - 1 - ((value - least) / size) * (LINE - 4);
-      const mark = perfkit.variable("measure") || data.number[1];
+      // Half ink, so that the line is clear on both papers.
+      const [full, ink] = [data.number[1], perfkit.variable("ink")].map(perfkit.rgb);
+      const mark = `rgb(${full.map((channel, at) => Math.round((channel + ink[at]) / 2)).join()})`;
       context.fillStyle = perfkit.variable("grid");
       context.fillRect(layout.left, line, width, 1);
       context.fillRect(layout.left, bottom - 1, width, 1);

@@ -167,7 +167,7 @@ impl Tracks {
         scene.line([left, bottom, left + width, bottom], theme.grid);
         scene.line([left, top, left + width, top], theme.grid);
         let mut path: Vec<[f64; 2]> = Vec::new();
-        let ink = super::cell_colour::MEASURE.mix(theme.ink, 0.2);
+        let ink = super::cell_colour::MEASURE.mix(theme.ink, 0.5);
         let draw = |path: &mut Vec<[f64; 2]>, scene: &mut Scene| {
             if !path.is_empty() {
                 scene.push(Mark::Path(std::mem::take(path), 1.2, ink));

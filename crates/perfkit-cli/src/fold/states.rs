@@ -76,8 +76,11 @@ pub(crate) fn unknown(counters: &Counters, option: &str, name: &str) -> Failure 
     Failure::Usage(format!("{option}: no such counter `{name}`{hint}"))
 }
 
-/// Event types of Paraver whose events are regions of the trace: their paradigm and a test of their role.
-const REGIONS: [(u32, Paradigm, fn(RegionRole) -> bool); 8] = [
+/// Event type, paradigm of its regions, and a test of their role.
+type Regions = (u32, Paradigm, fn(RegionRole) -> bool);
+
+/// Event types of Paraver whose events are regions of the trace.
+const REGIONS: [Regions; 8] = [
     (50_000_001, Paradigm::Mpi, |role| {
         role == RegionRole::PointToPoint
     }),

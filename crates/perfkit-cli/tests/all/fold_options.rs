@@ -37,7 +37,7 @@ fn counters_and_their_ratios_are_of_each_location() {
     let means = column(&found["counters"], "mean");
     assert_eq!(means.len(), 32, "{found}");
     let is_one = |value: &&Value| value.as_f64().is_some_and(|it| (it - 1.0).abs() < 1e-12);
-    assert!(means.iter().skip(16).all(|it| is_one(it)));
+    assert!(means.iter().skip(16).all(is_one));
     assert!(
         means
             .iter()

@@ -48,7 +48,7 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     // A hover shows state, share and members.
     tab.hover(strips, [0.992, 0.16])?;
     let said = tab.text("document.querySelector('.status').textContent")?;
-    if !said.starts_with("node 0, threads at") || !said.contains("4 of 10 streams (40 %)") {
+    if !said.starts_with("node 0 at") || !said.contains("4 of 10 streams (40 %)") {
         return Err(format!("the pointer says: {said}"));
     }
     // The keyboard works as well.
