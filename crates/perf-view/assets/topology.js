@@ -589,7 +589,7 @@ perfkit.view("topology", (section, data) => {
     });
   }
   const trees = !data.fields?.trees ? null : perfkit.trees(find(".profile"), data.fields.trees, {
-    names, field: (view) => kindsOf(grids[view], view)[0].values, held, write,
+    names, field: (view) => kindsOf(grids[view], view)[0].values, grain: coded.grain, held, write,
     colour: (share) => {
       const { table } = maps[state.map], step = 3 * Math.round(255 * Math.min(1, share));
       return `rgb(${table[step]},${table[step + 1]},${table[step + 2]})`;
