@@ -141,8 +141,13 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         "Number({CUBES}.dataset.found) > 0 && {CUBES}.dataset.cubes === '96,96'"
     ))?;
     // The system shows the selection, and its leaves are the cells.
-    tab.expect(&format!("{ITEMS}('system').length === 7"))?;
-    tab.expect(&format!("(() => {{ {ITEMS}('system')[1].firstChild.click(); {ITEMS}('system')[4].click(); return true; }})()"))?;
+    let item =
+        |name: &str| format!("{ITEMS}('system').find((e) => e.lastChild.textContent === '{name}')");
+    tab.expect(&format!(
+        "(() => {{ const node = {}; if (node.ariaExpanded === 'false') node.firstChild.click(); {}.click(); return true; }})()",
+        item("node 0"),
+        item("rank 2")
+    ))?;
     tab.expect("document.querySelector('.status').textContent.startsWith('x 0, y 2: ')")?;
     // Keys: up to the caller, which is selected.
     tab.expect("(() => { const tree = document.querySelector('.calls [role=tree]'); tree.focus();
