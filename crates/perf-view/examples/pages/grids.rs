@@ -218,7 +218,10 @@ pub(super) fn explored(out: &Path) -> Outcome {
     builder.add_rows(&profile, &topology, &rows, Missing::Fill, &job)?;
     let spectra = builder.finish();
     let labels = profile.call_path_labels();
-    let name = |at: usize| format!("{}, time", labels.label(rows[at].1));
+    let name = |at: usize| {
+        let metric = &profile.metrics()[rows[at].0.index()].metric.name;
+        format!("{}, {metric}", labels.label(rows[at].1))
+    };
     let grid = |at: usize| {
         let (metric, path) = rows[at];
         let row = profile
