@@ -92,10 +92,11 @@ perfkit.codedSpectra = (waves, fields) => {
   const isField = (at) => Array.isArray(fields.views[at][0][0]);
   const spectrum = (at) => (known[at] ??= isField(at) ? forward(readValues(fields.views[at], at)) : readSpectrum(fields.views[at], at));
   // Values are rounded to the power of ten above their error, so that what was 0 is 0.
+  const grain = (at) => (isField(at) || !(spectrum(at).error > 0) ? 0 : 10 ** Math.ceil(Math.log10(4 * spectrum(at).error)));
   const field = (at) => {
     if (isField(at)) return readValues(fields.views[at], at);
-    const own = spectrum(at), unit = 10 ** Math.ceil(Math.log10(4 * own.error)), digits = 1 / unit;
-    return inverse(own).map((value) => (own.error > 0 ? Math.round((value + own.mean) * digits) / digits : value + own.mean));
+    const own = spectrum(at), unit = grain(at);
+    return inverse(own).map((value) => (unit > 0 ? Math.round((value + own.mean) / unit) * unit : value + own.mean));
   };
   // Decodes all views while the reader looks at the page, so that the first change of the reference is as fast as the others.
   const ahead = (at = 0) => {
@@ -103,5 +104,5 @@ perfkit.codedSpectra = (waves, fields) => {
     while (at < fields.views.length && performance.now() - begin < 12) spectrum(at++);
     if (at < fields.views.length) setTimeout(() => ahead(at), 0);
   };
-  return { count: fields.views.length, spectrum, field, held, ahead };
+  return { spectrum, field, grain, held, ahead };
 };

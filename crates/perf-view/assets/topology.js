@@ -356,13 +356,13 @@ perfkit.view("topology", (section, data) => {
 
   const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map,
     ...(computed && state.left !== OWN ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
-  // A bound of the probability of chance.
-  const pCell = (view, r, count) => {
-    const chance = correlator.chance(spectrumOf(state.left), coded.spectrum(view), current()[2], r);
+  // A bound of the probability of chance: without a shift at that shift alone, otherwise at any.
+  const pCell = (view, r, shift, count) => {
+    const { single, any } = correlator.chance(spectrumOf(state.left), coded.spectrum(view), current()[2], r);
     const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
-    const all = Math.min(1, chance.any * count);
-    const title = `At any shift, for this view: at most ${text(chance.any)}; for the strongest of ${count} views: at most ${text(all)}. At this shift alone: at most ${text(chance.single)}.`;
-    return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(chance.any));
+    const p = shift.some(Boolean) ? any : single, all = Math.min(1, p * count);
+    const title = `At this shift: at most ${text(single)}; at any shift: at most ${text(any)}. For the strongest of ${count} views: at most ${text(all)}.`;
+    return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(p));
   };
   const rows = () => {
     const list = current();
@@ -378,15 +378,16 @@ perfkit.view("topology", (section, data) => {
     });
     const body = find(".found tbody");
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
-    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, "No view correlates with the reference for these axes.")));
-    else body.replaceChildren(...list[1].map(([view, r, shift, unshifted]) => {
+    const varying = list ? list[1].filter(([, r]) => r !== 0) : [];
+    if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, "No view correlates with the reference for these axes.")));
+    else body.replaceChildren(...varying.map(([view, r, shift, unshifted]) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
         title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, perfkit.shortened(grids[view].name, 64, LEAF));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
-        ...(correlator ? [pCell(view, r, list[3] ?? OWN - 1)] : []));
+        ...(correlator ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
-    section.dataset.found = list ? list[1].length : 0;
+    section.dataset.found = varying.length;
     if (!correlator) return;
     find(".reference").value = state.left;
     sliders.forEach(({ slider, text }, at) => {
@@ -589,7 +590,7 @@ perfkit.view("topology", (section, data) => {
     });
   }
   const trees = !data.fields?.trees ? null : perfkit.trees(find(".profile"), data.fields.trees, {
-    names, field: (view) => kindsOf(grids[view], view)[0].values, held, write,
+    names, field: (view) => kindsOf(grids[view], view)[0].values, grain: coded.grain, held, write,
     colour: (share) => {
       const { table } = maps[state.map], step = 3 * Math.round(255 * Math.min(1, share));
       return `rgb(${table[step]},${table[step + 1]},${table[step + 2]})`;

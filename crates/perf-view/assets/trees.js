@@ -1,7 +1,7 @@
 "use strict";
 // Metrics, call paths and system of a profile as three coupled trees. A collapsed item contains the items below it, an expanded one
 // does not.
-perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }) => {
+perfkit.trees = (host, data, { names, field, grain, held, write, colour, select, pick }) => {
   const { element, percent } = perfkit;
   const MOST_CHILDREN = 300;
   const regions = names(data.regions), places = names(data.system);
@@ -71,7 +71,7 @@ perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }
   };
   // Values of the cells, and the grid if they are those of a single one; null if the page does not hold them.
   const fieldOf = (parts, path, own) => {
-    let [values, count, single] = [null, 0, null];
+    let [values, count, single, unit] = [null, 0, null, 0];
     const { combine } = data.metrics[parts[0][0]];
     for (const [metric, sign] of parts) for (const [source, each, direction] of rowsOf(metric, path, own)) {
       const at = rowOf[source].get(each);
@@ -82,6 +82,7 @@ perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }
       const isSame = Array.isArray(place);
       count++;
       single = count === 1 && factor === 1 && !isSame ? place : null;
+      if (!isSame) unit += grain(place);
       const first = !values;
       values ??= new Float64Array(held.length);
       for (let cell = 0; cell < held.length; cell++) {
@@ -89,6 +90,8 @@ perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }
         values[cell] = first ? value : add[combine](values[cell], value);
       }
     }
+    // Differences below the rounding of their parts are 0.
+    if (count > 1) values.forEach((value, cell) => { if (Math.abs(value) <= unit) values[cell] = 0; });
     return { values: values ?? new Float64Array(held.length), view: single };
   };
 
@@ -191,7 +194,14 @@ perfkit.trees = (host, data, { names, field, held, write, colour, select, pick }
   const isMetricOpen = () => metricTree.isOpen(state.metric);
   const parts = () => metricParts(state.metric, isMetricOpen());
   const unit = () => data.metrics[state.metric].unit;
-  const sum = (list, of) => list.reduce((sum, [metric, sign]) => sum + sign * of(metric), 0);
+  const sum = (list, of) => {
+    let [sum, size] = [0, 0];
+    for (const [metric, sign] of list) {
+      sum += sign * of(metric);
+      size += Math.abs(of(metric));
+    }
+    return Math.abs(sum) > 1e-12 * size ? sum : 0;
+  };
   const base = () => {
     let root = state.metric;
     while (data.metrics[root].parent !== null) root = data.metrics[root].parent;

@@ -1,12 +1,17 @@
 //! Pages of severities on grids with their correlated views.
 
 use super::{HOSTILE, Outcome, noise, save};
-use perf_core::Job;
-use perf_spectral::Spectra;
-use perf_topology::{Axis, Grid, Shape};
-use perf_view::{ColourMap, Page, Theme, Unit, topology};
+use perf_core::{
+    CallTree, GroupKind, Job, Limits, Location, LocationGroup, LocationGroupId, Metric, MetricId,
+    Profile, ProfileMetric, Region, RegionId, Rows, Scope, Severities, SystemNode, SystemNodeId,
+    SystemTree,
+};
+use perf_spectral::{AxisFilter, Kinship, Missing, RankParams, Spectra, stored_rows};
+use perf_topology::{Axis, AxisOrder, Grid, Shape, Topology};
+use perf_view::{ColourMap, Page, Section, Theme, Unit, topology};
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Returns named views of one shape: waves along x, stripes along y, mixtures of them with noise,
@@ -126,4 +131,124 @@ pub(super) fn large(out: &Path) -> Outcome {
         begin,
         page.html(&Job::default())?.as_bytes(),
     )
+}
+
+/// Call paths of a synthetic profile with their parents, in the order of [`views`].
+const CALLS: [(&str, Option<usize>); 7] = [
+    ("main", None),
+    ("solve", Some(0)),
+    ("MPI_Waitall", Some(1)),
+    ("read_rows", Some(0)),
+    ("output", Some(0)),
+    ("check", Some(4)),
+    ("noise", Some(0)),
+];
+
+/// Returns a profile of exclusive times and visits of one rank for each cell, with 16 ranks on a node.
+fn profile(shape: &Shape) -> Result<Profile, Box<dyn Error>> {
+    let ranks = shape.cells();
+    let mut nodes = vec![SystemNode {
+        name: "cluster".into(),
+        ..SystemNode::default()
+    }];
+    nodes.extend((0..ranks.div_ceil(16)).map(|node| SystemNode {
+        name: format!("node {node}"),
+        parent: Some(SystemNodeId(0)),
+        ..SystemNode::default()
+    }));
+    let groups = (0..ranks).map(|rank| LocationGroup {
+        name: format!("rank {rank}"),
+        kind: GroupKind::Process,
+        parent: SystemNodeId::from_index(1 + rank / 16),
+        ..LocationGroup::default()
+    });
+    let locations = (0..ranks).map(|rank| Location {
+        key: rank as u64,
+        name: "thread 0".into(),
+        group: LocationGroupId::from_index(rank),
+        ..Location::default()
+    });
+    let (groups, locations) = (groups.collect(), locations.collect());
+    let system = SystemTree::new(nodes, groups, locations, &Limits::default())?;
+    let mut calls = CallTree::default();
+    let mut paths = Vec::new();
+    for (region, (_, parent)) in (0..).zip(CALLS) {
+        let parent = parent.and_then(|at: usize| paths.get(at).copied());
+        paths.push(calls.child(parent, RegionId(region))?);
+    }
+    let metric = |name: &str, unit: &str| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            unit: unit.into(),
+            ..Metric::default()
+        },
+        scope: Scope::Exclusive,
+        ..ProfileMetric::default()
+    };
+    let mut rows = Rows::default();
+    let constant = std::iter::once(vec![1e6; ranks]);
+    let views = constant.chain(views(shape).into_iter().map(|(_, values)| values));
+    for (at, (path, values)) in paths.iter().zip(views).enumerate() {
+        rows.insert(MetricId(0), *path, Severities::F64(values));
+        rows.insert(
+            MetricId(1),
+            *path,
+            Severities::U64(vec![1 + at as u64; ranks]),
+        );
+    }
+    let regions = CALLS.iter().map(|(name, _)| Region::named(*name)).collect();
+    let metrics = vec![metric("time", "ns"), metric("visits", "occ")];
+    Ok(Profile::new(
+        system,
+        regions,
+        calls,
+        metrics,
+        Arc::new(rows),
+    )?)
+}
+
+/// Writes a page of a profile that computes its correlations, with those that it must compute.
+pub(super) fn explored(out: &Path) -> Outcome {
+    let shape = Shape::new(vec![Axis::new("x", 12), Axis::new("y", 8)])?;
+    let profile = profile(&shape)?;
+    let topology = Topology::by_order(shape.clone(), AxisOrder::LastFastest, shape.cells());
+    let job = Job::default();
+    let rows = stored_rows(&profile, &[MetricId(0), MetricId(1)]);
+    let mut builder = Spectra::<f64>::builder(&shape.lens())?;
+    builder.add_rows(&profile, &topology, &rows, Missing::Fill, &job)?;
+    let spectra = builder.finish();
+    let labels = profile.call_path_labels();
+    let name = |at: usize| {
+        let metric = &profile.metrics()[rows[at].0.index()].metric.name;
+        format!("{}, {metric}", labels.label(rows[at].1))
+    };
+    let grid = |at: usize| {
+        let (metric, path) = rows[at];
+        let row = profile
+            .row(metric, path)
+            .map_err(|error| std::io::Error::other(error.to_string()))?;
+        let row = row.ok_or_else(|| std::io::Error::other("no row"))?;
+        Ok((name(at), topology.view(&row)?, Unit::Nanos))
+    };
+    let begin = Instant::now();
+    let kinship = Kinship::of(&profile, &rows);
+    let kin = |one: usize, other: usize| kinship.are_kin(one, other);
+    let unit = |name: &str| match name {
+        "ns" => (Unit::Nanos, 1.0),
+        _ => (Unit::Number, 1.0),
+    };
+    let view = topology::View::correlated(&spectra, 1, grid, 10, &job)?
+        .explored(&spectra, grid, kin, perf_spectral::TOLERANCE, &job)?
+        .browsed((&profile, &topology), &rows, &spectra, unit, &job)?;
+    // The reference of the check is the third call path, along the first axis.
+    let params = RankParams::default().pearson(false).check()?;
+    let list = spectra.rank(2, &AxisFilter::new(&[1.0, 0.0])?, &params, &job)?;
+    let found = list.matches.iter().filter(|it| it.r() != 0.0);
+    let found = found.map(|it| format!("{}: {:.9}", name(it.view), it.r()));
+    let words: Vec<String> = found.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let page = Page::new("Explored profile, synthetic").lead("96 ranks on a torus.");
+    let page = page.with(view.section(&job)?);
+    let page = page.with(Section::text("expected", "Expected correlations", &words));
+    save(out, "explored.html", begin, page.html(&job)?.as_bytes())
 }

@@ -30,6 +30,7 @@ fn main() -> Outcome {
     timelines::many(out)?;
     grids::correlated(out)?;
     grids::large(out)?;
+    grids::explored(out)?;
     clusters::tracked(out)?;
     anomalies::abnormal(out)?;
     report(out)

@@ -359,3 +359,191 @@ impl Coded {
         self.views.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::range_coder::tests::Decoder;
+    use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use perf_topology::Shape;
+
+    fn grid(dims: &[usize], values: &[f64], holes: &[usize]) -> Grid {
+        let mask = (0..values.len()).map(|cell| !holes.contains(&cell));
+        let shape = Shape::of(dims).expect("a shape");
+        Grid::new(shape, values.to_vec(), mask.collect()).expect("they fit")
+    }
+
+    /// Returns the coefficients of a coded view as the page reads them.
+    fn decoded(coded: &Coded, at: usize, frequencies: &Frequencies) -> Vec<[f64; 2]> {
+        let data = STANDARD.decode(&coded.data).expect("base64");
+        let start: usize = coded.views[..at].iter().map(|it| it.1 + it.2).sum();
+        let (head, ranges, raw) = &coded.views[at];
+        let middle = start + ranges;
+        let mut decoder = Decoder::new(&data[start..middle], &data[middle..middle + raw]);
+        let Head::Spectrum(_, energies) = head else {
+            panic!("not a spectrum");
+        };
+        let accuracy = if at < coded.exact {
+            coded.best
+        } else {
+            coded.accuracy
+        };
+        let mut average = 0.0f64;
+        let mut number = || {
+            let expected = u64::BITS - ((average + 0.5) as u64).leading_zeros();
+            let length = match decoder.symbol(expected.min(CONTEXT) as usize) {
+                ESCAPE => decoder.plain(6) as u32,
+                symbol => symbol as u32 + expected.saturating_sub(BELOW),
+            };
+            let low = if length > 1 {
+                decoder.plain(length - 1)
+            } else {
+                0
+            };
+            let size = if length > 0 {
+                (1u64 << (length - 1)) + low
+            } else {
+                0
+            } as f64;
+            average = 0.75 * average + 0.25 * size;
+            if size > 0.0 && decoder.plain(1) == 1 {
+                -size
+            } else {
+                size
+            }
+        };
+        let places = frequencies.places.iter().enumerate();
+        let all = places.map(
+            |(at, (_, _, sign))| match frequencies.step(at, energies, accuracy) {
+                None => [0.0; 2],
+                Some(step) => {
+                    let re = step * number();
+                    [re, if *sign == 0.0 { 0.0 } else { step * number() }]
+                }
+            },
+        );
+        all.collect()
+    }
+
+    fn source(grid: &Grid, frequencies: &Frequencies) -> Vec<[f64; 2]> {
+        match Source::of(grid, frequencies).expect("it transforms") {
+            Source::Spectrum(_, _, coefficients) => coefficients,
+            Source::Values(..) => panic!("few values"),
+        }
+    }
+
+    /// Returns R without shift under weights of the axes.
+    fn r(a: &[[f64; 2]], b: &[[f64; 2]], f: &[f64], frequencies: &Frequencies) -> f64 {
+        let dot = |a: &[[f64; 2]], b: &[[f64; 2]]| -> f64 {
+            let each = a.iter().zip(b).zip(&frequencies.places).enumerate();
+            each.map(|(at, ((a, b), (_, _, sign)))| {
+                let shares = frequencies.shares.iter().zip(f);
+                let weight: f64 = shares.map(|(share, f)| share[at] * f).sum();
+                weight * (1.0 + sign.abs()) * (a[0] * b[0] + a[1] * b[1])
+            })
+            .sum()
+        };
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+    }
+
+    #[test]
+    fn rounded_views_correlate_like_the_original_ones() {
+        let mut state = 3u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for dims in [&[16, 12][..], &[5, 4, 3], &[33], &[8, 1, 2, 4]] {
+            let frequencies = Frequencies::of(dims).expect("it is planned");
+            let cells: usize = dims.iter().product();
+            let below = cells / dims[0];
+            // Waves along the first axis that dominate by a factor of 1,000, and noise.
+            let views: Vec<Vec<f64>> = (0..6)
+                .map(|view| {
+                    let phase = random() * 6.0;
+                    let wave = |cell: usize| (phase + cell as f64 / below as f64).sin() * 1e9;
+                    let noise = if view % 2 == 0 { 1e6 } else { 1e9 };
+                    (0..cells)
+                        .map(|cell| 5e9 + wave(cell) + noise * random())
+                        .collect()
+                })
+                .collect();
+            let grids: Vec<Grid> = views.iter().map(|view| grid(dims, view, &[1])).collect();
+            let grids: Vec<&Grid> = grids.iter().collect();
+            let originals: Vec<_> = grids
+                .iter()
+                .map(|grid| source(grid, &frequencies))
+                .collect();
+            let filters: Vec<Vec<f64>> = (0..dims.len())
+                .map(|axis| {
+                    (0..dims.len())
+                        .map(|at| f64::from(u8::from(at != axis)))
+                        .collect()
+                })
+                .chain([vec![1.0; dims.len()], vec![0.3; dims.len()]])
+                .collect();
+            let errors = |coded: &Coded| {
+                let views: Vec<_> = (0..6).map(|at| decoded(coded, at, &frequencies)).collect();
+                let pairs = (0..6).flat_map(|a| (0..a).map(move |b| (a, b)));
+                let each = pairs.flat_map(|(a, b)| filters.iter().map(move |f| (a, b, f)));
+                let error = |(a, b, f): (usize, usize, &Vec<f64>)| {
+                    let truth = r(&originals[a], &originals[b], f, &frequencies);
+                    (r(&views[a], &views[b], f, &frequencies) - truth).abs()
+                };
+                each.map(error)
+                    .filter(|error| error.is_finite())
+                    .fold(0.0, f64::max)
+            };
+            let coded = Coded::of(&grids, 2, usize::MAX, &Job::default()).expect("they are coded");
+            assert_eq!((coded.len(), coded.accuracy), (6, BEST));
+            assert!(errors(&coded) <= BEST, "{dims:?} {}", errors(&coded));
+            // With fewer bytes, the accuracy that is stated holds.
+            let size = coded.data.len();
+            let budget = size * 4 / 5 + 6 * (34 + 11 * dims.len());
+            let few = Coded::of(&grids, 2, budget, &Job::default()).expect("they are coded");
+            assert!(few.accuracy > BEST && few.data.len() < size, "{dims:?}");
+            assert!(errors(&few) <= few.accuracy, "{dims:?} {}", errors(&few));
+            let none = Coded::of(&grids, 2, 10, &Job::default()).expect("they are coded");
+            assert_eq!((none.len(), none.accuracy), (2, COARSEST));
+        }
+    }
+
+    #[test]
+    fn few_values_are_exact_and_directions_without_variation_take_nothing() {
+        let dims = [16, 16];
+        let values: Vec<f64> = (0..256).map(|cell| f64::from(cell / 100) * 0.1).collect();
+        let holes = grid(&dims, &values, &[7, 255]);
+        let coded = Coded::of(&[&holes], 1, 10_000, &Job::default()).expect("it is coded");
+        let (Head::Values(known, _), ranges, 0) = &coded.views[0] else {
+            panic!("not coded by cells");
+        };
+        assert!(*ranges < 64, "{ranges}");
+        let data = STANDARD.decode(&coded.data).expect("base64");
+        let (mut decoder, mut last) = (Decoder::new(&data, &[]), 0);
+        for (cell, value) in values.iter().enumerate() {
+            if ![7, 255].contains(&cell) {
+                last = decoder.symbol(last);
+                assert_eq!(known[last], *value);
+            }
+        }
+        // A wave along the second axis with 8 different frequencies.
+        let wave = |cell: usize| (1 << (cell % 16)) as f64 + 1e-3 * (cell % 16) as f64;
+        let wave: Vec<f64> = (0..256).map(wave).collect();
+        let along: Vec<f64> = (0..256).map(|cell| wave[cell] + 1e9).collect();
+        let both: Vec<f64> = (0..256).map(|cell| wave[cell] * wave[cell / 16]).collect();
+        let (along, both) = (grid(&dims, &along, &[]), grid(&dims, &both, &[]));
+        let frequencies = Frequencies::of(&dims).expect("it is planned");
+        for (grid, axes) in [(&along, 1), (&both, 2)] {
+            match Source::of(grid, &frequencies).expect("it transforms") {
+                Source::Values(values, _) => assert_eq!((values.len(), axes), (16, 1)),
+                Source::Spectrum(_, energies, _) => {
+                    let varying = energies.iter().filter(|energy| **energy > 0.0).count();
+                    assert_eq!(varying, axes);
+                }
+            }
+        }
+    }
+}

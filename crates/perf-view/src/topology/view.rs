@@ -392,8 +392,8 @@ impl View {
                 .to_string(),
             String::from(if computed.data.is_some() {
                 "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
-                 a view of the same magnitudes and random phases reaches this r at any shift; among many views the \
-                 smallest p is small by chance, so multiply it by their number."
+                 a view of the same magnitudes and random phases reaches this r, at its shift alone if that is none, \
+                 otherwise at any shift; grey ones are likely to occur among so many views by chance."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),

@@ -135,6 +135,18 @@ fn every_choice_of_axes_is_ranked() {
     assert!(View::correlated(&spectra, 2, of, 3, &job).is_err());
 }
 
+/// Returns names that were written with the part that they share with the one before.
+fn names<'a>(coded: impl Iterator<Item = &'a Value>) -> Vec<String> {
+    let mut last = String::new();
+    coded
+        .map(|it| {
+            last.truncate(it[0].as_u64().expect("a length") as usize);
+            last.push_str(it[1].as_str().expect("a rest"));
+            last.clone()
+        })
+        .collect()
+}
+
 /// Weights between 0 and 1, a custom order of the list and any number of axes: the page begins with
 /// the given weights, and the choices that readers can switch to are ranked in the same way.
 #[test]
@@ -195,11 +207,13 @@ fn lists_have_the_weights_and_the_order_that_were_asked_for() {
                 assert_eq!(*weight, if counts { on } else { 0.0 });
             }
             let want = rank(&weights).expect("it ranks");
+            let grids = data["grids"].as_array().expect("grids");
+            let names = names(grids.iter().map(|grid| &grid["name"]));
             let found = list[1].as_array().expect("views");
             assert_eq!(found.len(), want.len());
             for (found, want) in found.iter().zip(want) {
-                let name = &data["grids"][found[0].as_u64().expect("a number") as usize]["name"];
-                assert_eq!(name, &format!("view {}", want.view));
+                let name = &names[found[0].as_u64().expect("a number") as usize];
+                assert_eq!(*name, format!("view {}", want.view));
                 assert_eq!(found[1].as_f64(), Some(want.r()));
                 assert_eq!(found[3].as_f64(), Some(want.correlation.zero));
                 let shift = spectra.plan().steps(want.peak);
@@ -262,4 +276,176 @@ fn wrong_use_is_said() {
     assert!(view.section(&Job::default()).is_ok());
     let flat = View::new("v", grid(&[3], |_| 1.0), Unit::Number);
     assert!(flat.section(&Job::default()).is_ok());
+}
+
+/// Returns smooth views of 64 x 64 cells, of 12 random waves each.
+fn smooth(count: usize) -> Vec<Vec<f64>> {
+    let mut state = 5u64;
+    let mut random = move || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let wave: Vec<f64> = (0..64)
+        .map(|at| (std::f64::consts::TAU * f64::from(at) / 64.0).cos())
+        .collect();
+    let view = |_| {
+        let mut values = vec![1e9; 64 * 64];
+        for _ in 0..12 {
+            let (a, b) = ((random() * 8.0) as usize, (random() * 8.0) as usize);
+            let (phase, amplitude) = ((random() * 64.0) as usize, 1e8 * random());
+            for (cell, value) in values.iter_mut().enumerate() {
+                *value += amplitude * wave[(a * (cell / 64) + b * (cell % 64) + phase) % 64];
+            }
+        }
+        values
+    };
+    (0..count).map(view).collect()
+}
+
+/// 2,000 smooth views of 64 x 64 cells take at most 6 MB at full accuracy.
+#[test]
+fn a_page_holds_two_thousand_smooth_views() {
+    let views = smooth(2000);
+    let mut builder = Spectra::<f64>::builder(&[64, 64]).expect("a small shape");
+    builder.extend(&views, &Job::default()).expect("they fit");
+    let spectra = builder.finish();
+    let of = |at: usize| {
+        let name = format!("main > solver > kernel_{at}, time (exclusive)");
+        Ok((name, grid(&[64, 64], |cell| views[at][cell]), Unit::Nanos))
+    };
+    let job = Job::default();
+    let kin = |one: usize, other: usize| one.abs_diff(other) == 1;
+    let view = View::correlated(&spectra, 7, of, 5, &job).expect("it ranks");
+    let view = view.explored(&spectra, of, kin, 0.01, &job);
+    let section = view.expect("they fit").section(&job).expect("it is drawn");
+    let page = Page::new("x").with(section).html(&job).unwrap();
+    assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    let data = data(&page);
+    let grids = data["grids"].as_array().expect("grids");
+    let fields = &data["fields"];
+    assert_eq!(
+        (grids.len(), fields["accuracy"].as_f64()),
+        (2000, Some(1e-6))
+    );
+    // All views are there, the reference first, and neighbours are kin.
+    let names = names(grids.iter().map(|grid| &grid["name"]));
+    let number = |name: &String| -> usize {
+        let rest = name
+            .strip_prefix("main > solver > kernel_")
+            .expect("a name");
+        rest.split(',')
+            .next()
+            .expect("a number")
+            .parse()
+            .expect("a number")
+    };
+    let numbers: Vec<usize> = names.iter().map(number).collect();
+    assert_eq!(numbers[0], 7);
+    let all: std::collections::BTreeSet<usize> = numbers.iter().copied().collect();
+    assert_eq!(all.len(), 2000);
+    let mut count = 0;
+    for (one, runs) in fields["kin"].as_array().expect("kin").iter().enumerate() {
+        let runs: Vec<usize> = runs
+            .as_array()
+            .expect("runs")
+            .iter()
+            .map(|it| it.as_u64().expect("a number") as usize)
+            .collect();
+        for run in runs.chunks(2) {
+            for other in run[0]..run[0] + run[1] {
+                assert!(kin(numbers[one], numbers[other]));
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(count, 1999);
+}
+
+/// Sums of the trees are those of the profile, and rows point to their grids.
+#[test]
+fn trees_hold_the_sums_of_the_profile() {
+    let trace = perf_core::samples::cosmo::trace();
+    let job = Job::default();
+    let (profile, _) = perf_core::Profile::from_trace(trace.view(), &job).expect("a profile");
+    let ranks = profile.system().locations().len();
+    let shape = Shape::of(&[ranks]).expect("a small shape");
+    let order = perf_topology::AxisOrder::LastFastest;
+    let topology = perf_topology::Topology::by_order(shape, order, ranks);
+    let metrics = ["time", "exclusive time", "visits"];
+    let metrics = metrics.map(|name| profile.metric(name).expect("traces have it"));
+    let rows = perf_spectral::stored_rows(&profile, &metrics);
+    let mut builder = Spectra::<f64>::builder(&[ranks]).expect("a small shape");
+    let missing = perf_spectral::Missing::Fill;
+    builder
+        .add_rows(&profile, &topology, &rows, missing, &job)
+        .expect("they fit");
+    let spectra = builder.finish();
+    let of = |at: usize| {
+        let (metric, path) = rows[at];
+        let row = profile
+            .row(metric, path)
+            .expect("it is read")
+            .expect("it is stored");
+        Ok((
+            format!("{}.{}", metric.0, path.0),
+            topology.view(&row)?,
+            Unit::Nanos,
+        ))
+    };
+    let view = View::correlated(&spectra, 0, of, 3, &job).expect("it ranks");
+    let view = view
+        .explored(&spectra, of, |_, _| false, 0.01, &job)
+        .expect("they fit");
+    let unit = |_: &str| (Unit::Nanos, 1.0);
+    let view = view.browsed((&profile, &topology), &rows, &spectra, unit, &job);
+    let section = view
+        .expect("it is read")
+        .section(&job)
+        .expect("it is drawn");
+    let data = data(&Page::new("x").with(section).html(&job).unwrap());
+    let trees = &data["fields"]["trees"];
+    // The exclusive form is no metric of its own.
+    let listed: Vec<&str> = trees["metrics"]
+        .as_array()
+        .expect("metrics")
+        .iter()
+        .map(|it| it["name"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(listed, ["time", "visits"]);
+    assert_eq!(trees["calls"], 1);
+    let grids = data["grids"].as_array().expect("grids");
+    let names = names(grids.iter().map(|grid| &grid["name"]));
+    let mut seen = 0;
+    for (items, id) in trees["rows"].as_array().expect("rows").iter().zip({
+        let mut ids = metrics;
+        ids.sort();
+        ids
+    }) {
+        let list = |name: &str| items[name].as_array().expect("a list").clone();
+        for ((path, total), view) in list("paths").iter().zip(list("totals")).zip(list("views")) {
+            let path = perf_core::CallPathId(path.as_u64().expect("a number") as u32);
+            let want = profile.total(id, path).expect("it is read").as_f64();
+            assert_eq!(total.as_f64(), Some(want));
+            if let Some(view) = view.as_u64() {
+                let (own, shown) = (format!("{}.{}", id.0, path.0), &names[view as usize]);
+                // Equal views share a grid.
+                let row = |name: &str| {
+                    rows.iter()
+                        .position(|(m, p)| name == format!("{}.{}", m.0, p.0))
+                };
+                let first = spectra.views()[row(&own).expect("a row")].same_as;
+                assert!(own == *shown || first == row(shown), "{own} {shown}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 5, "{seen}");
+    let leaves = trees["cells"]
+        .as_array()
+        .expect("cells")
+        .iter()
+        .filter(|it| !it.is_null());
+    assert_eq!(leaves.count(), ranks);
 }

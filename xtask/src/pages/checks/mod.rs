@@ -10,7 +10,7 @@ use super::browser::Tab;
 use anomaly::{anomaly, anomaly_many, linked_anomaly};
 use report::{report, tour};
 use timeline::{hostile, many, timeline};
-use topology::{large, topology};
+use topology::{explored, large, topology};
 use track::{linked_track, track, track_many};
 
 /// Check of a page. The error names the unmet expectation.
@@ -23,6 +23,7 @@ pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("many", "", many),
     ("topology", "", topology),
     ("large", "", large),
+    ("explored", "", explored),
     ("track", "", track),
     ("track-many", "", track_many),
     ("anomaly", "", anomaly),

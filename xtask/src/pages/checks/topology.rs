@@ -91,3 +91,83 @@ pub(super) fn large(tab: &mut Tab<'_>) -> Result<(), String> {
         _ => Ok(()),
     }
 }
+
+/// Script that returns the items of a tree of the profile as text.
+const ITEMS: &str =
+    "((name) => [...document.querySelectorAll('.profile .' + name + ' [role=treeitem]')])";
+
+/// The page computes the correlations of any reference, and its trees select the reference.
+pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
+    let selected = "JSON.parse(document.querySelector('.profile').dataset.selected)";
+    let title = "document.querySelector('.left figcaption').title";
+    tab.expect(&format!("{title} === 'main > solve, time'"))?;
+    tab.expect(&format!(
+        "{selected}.slice(0, 3).join() === 'time,solve,true'"
+    ))?;
+    // Another reference and another filter: the numbers are those of the library.
+    tab.expect("(() => { const s = document.querySelector('.reference'); s.value = [...s.options].find((o) => o.title.includes('MPI_Waitall')).value;
+        s.dispatchEvent(new Event('change')); return true; })()")?;
+    tab.click("section[data-view=topology] .filter label:last-of-type input")?;
+    tab.expect(&format!("{CUBES}.dataset.mask === '1'"))?;
+    tab.expect(&format!("(() => {{ const want = [...document.querySelectorAll('#expected p')].map((p) => p.textContent.split(': '));
+        const found = JSON.parse({CUBES}.dataset.computed);
+        return found.length > 2 && found.every(([name, r], at) => want.some(([other, value]) => other === name && Math.abs(value - r) < 1e-6)); }})()"))?;
+    tab.expect(&format!(
+        "{selected}.slice(0, 3).join() === 'time,MPI_Waitall,true'"
+    ))?;
+    tab.expect("document.querySelectorAll('.found tbody td:last-child').length > 2")?;
+    // A collapsed call path contains the paths below it; an expanded one does not.
+    let total =
+        |name: &str| format!("{ITEMS}('calls').find((e) => e.lastChild.textContent === '{name}')");
+    tab.expect(&format!(
+        "(() => {{ {}.click(); return true; }})()",
+        total("solve")
+    ))?;
+    let exclusive = tab.number(&format!("{selected}[3]"))?;
+    tab.expect(&format!(
+        "(() => {{ {}.firstChild.click(); return true; }})()",
+        total("solve")
+    ))?;
+    tab.expect(&format!(
+        "{selected}.slice(0, 3).join() === 'time,solve,false'"
+    ))?;
+    let inclusive = tab.number(&format!("{selected}[3]"))?;
+    if inclusive < 1.2 * exclusive {
+        return Err(format!("inclusive {inclusive}, exclusive {exclusive}"));
+    }
+    // A sum of grids is a reference too.
+    tab.expect(&format!("{title}.startsWith('solve, time (inclusive')"))?;
+    tab.expect(&format!(
+        "Number({CUBES}.dataset.found) > 0 && {CUBES}.dataset.cubes === '96,96'"
+    ))?;
+    // The system shows the selection, and its leaves are the cells.
+    let item =
+        |name: &str| format!("{ITEMS}('system').find((e) => e.lastChild.textContent === '{name}')");
+    tab.expect(&format!(
+        "(() => {{ const node = {}; if (node.ariaExpanded === 'false') node.firstChild.click(); {}.click(); return true; }})()",
+        item("node 0"),
+        item("rank 2")
+    ))?;
+    tab.expect("document.querySelector('.status').textContent.startsWith('x 0, y 2: ')")?;
+    // Keys: up to the caller, which is selected.
+    tab.expect("(() => { const tree = document.querySelector('.calls [role=tree]'); tree.focus();
+        for (const key of ['Home', 'Enter']) tree.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })); return true; })()")?;
+    tab.expect(&format!(
+        "{selected}.slice(0, 3).join() === 'time,main,true'"
+    ))?;
+    tab.expect("document.querySelector('.calls [role=treeitem][aria-selected=true]').id === document.querySelector('.calls [role=tree]').getAttribute('aria-activedescendant')")?;
+    // Values per cent and per call.
+    for (kind, text) in [("share", "%"), ("call", "s")] {
+        tab.expect(&format!("(() => {{ const s = document.querySelector('.as'); s.value = '{kind}'; s.dispatchEvent(new Event('change')); return true; }})()"))?;
+        tab.expect(&format!(
+            "{ITEMS}('calls')[1].children[2].textContent.endsWith('{text}')"
+        ))?;
+    }
+    // The filter by value of one grid hides the same cells in both.
+    tab.expect(&format!(
+        "(() => {{ {}.click(); return true; }})()",
+        total("output")
+    ))?;
+    tab.expect("(() => { const s = document.querySelector('.low'); s.value = 500; s.dispatchEvent(new Event('input')); return true; })()")?;
+    tab.expect(&format!("(() => {{ const [a, b] = {CUBES}.dataset.cubes.split(',').map(Number); return a === b && a > 0 && a < 96; }})()"))
+}

@@ -32,9 +32,24 @@ fn page(file: &Path, words: &[&str], name: &str) -> (Value, String) {
 /// Name, r, shift and r without shift of the first views of a list of a page.
 fn listed(data: &Value, list: usize) -> Vec<[Value; 4]> {
     let list = data["lists"][list][1].as_array().expect("a list");
+    // Names come with the length of the part that they share with the one before.
+    let mut last = String::new();
+    let grids = data["grids"].as_array().expect("grids").iter();
+    let names: Vec<String> = grids
+        .map(|grid| {
+            last.truncate(grid["name"][0].as_u64().expect("a length") as usize);
+            last.push_str(grid["name"][1].as_str().expect("a rest"));
+            last.clone()
+        })
+        .collect();
     let line = |found: &Value| {
-        let grid = &data["grids"][found[0].as_u64().expect("a number") as usize];
-        [&grid["name"], &found[1], &found[2], &found[3]].map(Value::clone)
+        let name = names[found[0].as_u64().expect("a number") as usize].as_str();
+        [
+            name.into(),
+            found[1].clone(),
+            found[2].clone(),
+            found[3].clone(),
+        ]
     };
     list.iter().map(line).collect()
 }
