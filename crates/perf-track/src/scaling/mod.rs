@@ -28,8 +28,8 @@
 //! one term, and sums of terms, with coefficients that are not negative. The powers of a structure come
 //! from a grid (`-2 <= i <= 3`, `0 <= j <= 2`) by coordinate search; coefficients are least squares by QR
 //! decomposition. Each distinct scale is then left out in turn, the structure is fitted again, including
-//! its powers, and the left-out value is predicted. Of the structures whose mean squared error is at most
-//! one standard error above the smallest one, the structure with the fewest free numbers is selected, so
+//! its powers, and the left-out value is predicted. Of the structures whose squared errors exceed those of the best one
+//! by at most one standard error of the differences, the structure with the fewest free numbers is selected, so
 //! that noise does not add terms.
 //!
 //! The variance of the noise is the larger of that of the residuals, with one degree of freedom less for

@@ -149,12 +149,12 @@ impl ScalingModel {
         let all: f64 = logs.iter().map(|value| (value - mean).powi(2)).sum();
         let numbers = structure.numbers();
         let free = count.saturating_sub(numbers);
-        let rows: Vec<Vec<f64>> = (0..count)
-            .map(|at| row(&curve, structure, data.scale(at)))
-            .collect();
-        let jacobian = DMatrix::from_fn(count, numbers, |row, column| rows[row][column]);
-        let inverse = inverse(jacobian);
-        let leverage = |at: usize| inverse.as_ref().map_or(1.0, |of| norm(of, &rows[at]));
+        let jacobian = jacobian(&curve, structure, data);
+        let inverse = inverse(jacobian.clone());
+        let leverage = |at: usize| {
+            let row: Vec<f64> = jacobian.row(at).iter().copied().collect();
+            inverse.as_ref().map_or(1.0, |of| norm(of, &row))
+        };
         let within = if free > 0 { rest / free as f64 } else { 0.0 };
         // The expected square of such an error is the variance divided by 1 minus the leverage.
         let of_errors = errors.map_or(0.0, |errors| {
@@ -234,8 +234,14 @@ pub(super) fn row(curve: &Curve, structure: &Structure, scale: &[f64]) -> Vec<f6
     row
 }
 
+/// Returns the derivatives of the logarithm of a model at all measurements.
+pub(super) fn jacobian(curve: &Curve, structure: &Structure, data: &Measurements) -> DMatrix<f64> {
+    let rows = (0..data.len()).flat_map(|at| row(curve, structure, data.scale(at)));
+    DMatrix::from_row_iterator(data.len(), structure.numbers(), rows)
+}
+
 /// Returns the inverse of the factor R of a matrix. `None` if columns depend on each other.
-fn inverse(matrix: DMatrix<f64>) -> Option<DMatrix<f64>> {
+pub(super) fn inverse(matrix: DMatrix<f64>) -> Option<DMatrix<f64>> {
     if matrix.nrows() < matrix.ncols() {
         return None;
     }

@@ -57,9 +57,13 @@ impl Curve {
                 .sum::<f64>()
     }
 
-    /// Fits the coefficients and powers of a structure. `None` if parameters do not vary independently,
-    /// or if a coefficient would be negative.
-    pub(super) fn fit(structure: &Structure, data: &Measurements) -> Option<Self> {
+    /// Fits the coefficients and powers of a structure. The search of powers begins at those of a curve if there
+    /// is one. `None` if parameters do not vary independently, or if a coefficient would not be positive.
+    pub(super) fn fit(
+        structure: &Structure,
+        data: &Measurements,
+        near: Option<&Curve>,
+    ) -> Option<Self> {
         if structure.terms.is_empty() {
             let logs = data.values().iter().map(|value| value.ln());
             let mean = logs.sum::<f64>() / data.len() as f64;
@@ -72,36 +76,56 @@ impl Curve {
         if structure.is_power_law {
             return power_law(structure, data);
         }
-        let mut factors = start(structure, data)?;
-        let mut best = linear(structure.has_constant, &factors, data);
-        for _ in 0..PASSES {
-            let before = best.as_ref().map(|found| found.0);
-            for term in 0..factors.len() {
-                for &parameter in &structure.terms[term] {
-                    let kept = factors[term][parameter];
-                    let mut chosen = kept;
-                    for (power, log_power) in grid() {
-                        factors[term][parameter] = Factor { power, log_power };
-                        let found = linear(structure.has_constant, &factors, data);
-                        let is_better = match (&found, &best) {
-                            (Some(found), Some(best)) => found.0 < best.0 * (1.0 - 1e-9),
-                            (found, None) => found.is_some(),
-                            _ => false,
-                        };
-                        if is_better {
-                            chosen = factors[term][parameter];
-                            best = found;
-                        }
-                    }
-                    factors[term][parameter] = chosen;
-                }
-            }
-            if best.as_ref().map(|found| found.0) == before {
-                break;
-            }
-        }
+        let starts = match near {
+            Some(curve) => vec![
+                curve
+                    .terms
+                    .iter()
+                    .map(|term| term.factors.clone())
+                    .collect(),
+            ],
+            None => start(structure, data)?,
+        };
+        let found = starts.into_iter();
+        let found = found.filter_map(|factors| descend(structure, factors, data));
+        let best = found.min_by(|a, b| a.0.total_cmp(&b.0));
         best.map(|(_, curve)| curve)
     }
+}
+
+/// Changes one factor after the other to the best one of the grid until no change reduces the sum of squares.
+fn descend(
+    structure: &Structure,
+    mut factors: Vec<Vec<Factor>>,
+    data: &Measurements,
+) -> Option<(f64, Curve)> {
+    let mut best = linear(structure.has_constant, &factors, data);
+    for _ in 0..PASSES {
+        let before = best.as_ref().map(|found| found.0);
+        for term in 0..factors.len() {
+            for &parameter in &structure.terms[term] {
+                let mut chosen = factors[term][parameter];
+                for (power, log_power) in grid() {
+                    factors[term][parameter] = Factor { power, log_power };
+                    let found = linear(structure.has_constant, &factors, data);
+                    let is_better = match (&found, &best) {
+                        (Some(found), Some(best)) => found.0 < best.0 * (1.0 - 1e-9),
+                        (found, None) => found.is_some(),
+                        _ => false,
+                    };
+                    if is_better {
+                        chosen = factors[term][parameter];
+                        best = found;
+                    }
+                }
+                factors[term][parameter] = chosen;
+            }
+        }
+        if best.as_ref().map(|found| found.0) == before {
+            break;
+        }
+    }
+    best
 }
 
 /// Returns the powers and powers of logarithms that the normal form tries.
@@ -111,29 +135,76 @@ fn grid() -> impl Iterator<Item = (f64, i32)> {
     all.filter(|factor| *factor != (0.0, 0))
 }
 
-/// Returns the first factors of the search: the powers of the power law, rounded to the grid.
-fn start(structure: &Structure, data: &Measurements) -> Option<Vec<Vec<Factor>>> {
+/// Returns the first factors of searches: the powers of the power law, rounded to the grid, and logarithms.
+fn start(structure: &Structure, data: &Measurements) -> Option<Vec<Vec<Vec<Factor>>>> {
     let mut all: Vec<usize> = structure.terms.iter().flatten().copied().collect();
     all.sort_unstable();
     all.dedup();
     let law = power_law(&Structure::power_law(all), data)?;
     let near = |power: f64| {
         let others = POWERS.into_iter().filter(|other| *other != 0.0);
-        others.min_by(|a, b| (a - power).abs().total_cmp(&(b - power).abs()))
+        let found = others.min_by(|a, b| (a - power).abs().total_cmp(&(b - power).abs()));
+        found.unwrap_or(1.0)
     };
     let width = data.parameters().len();
-    let of_term = |(number, term): (usize, &Vec<usize>)| {
+    let logarithm = Factor {
+        power: 0.0,
+        log_power: 1,
+    };
+    let of_term = |(number, term): (usize, &Vec<usize>), is_logarithm: bool| {
         let mut factors = vec![Factor::default(); width];
         for &at in term {
-            factors[at] = Factor {
-                power: near(law.terms[0].factors[at].power)?,
+            let rounded = Factor {
+                power: near(law.terms[0].factors[at].power),
                 // Two terms of one parameter must differ.
                 log_power: number as i32 % 2,
             };
+            factors[at] = if is_logarithm && number == 0 {
+                logarithm
+            } else {
+                rounded
+            };
         }
-        Some(factors)
+        factors
     };
-    structure.terms.iter().enumerate().map(of_term).collect()
+    let of = |is_logarithm: bool| -> Vec<Vec<Factor>> {
+        let terms = structure.terms.iter().enumerate();
+        terms.map(|term| of_term(term, is_logarithm)).collect()
+    };
+    let mut starts = vec![of(false), of(true)];
+    starts.extend(coarse(structure, data));
+    Some(starts)
+}
+
+/// Returns the best of all pairs of factors of a coarse grid, for structures with two factors. The sum of
+/// squares of two factors can have several local minima.
+fn coarse(structure: &Structure, data: &Measurements) -> Vec<Vec<Vec<Factor>>> {
+    const BEST: usize = 3;
+    const COARSE: [f64; 7] = [-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0];
+    let places = structure.terms.iter().enumerate();
+    let places = places.flat_map(|(term, own)| own.iter().map(move |&at| (term, at)));
+    let places: Vec<(usize, usize)> = places.collect();
+    let [first, second] = places[..] else {
+        return Vec::new();
+    };
+    let single = COARSE
+        .into_iter()
+        .flat_map(|power| [0, 1].map(|log_power| Factor { power, log_power }));
+    let single: Vec<Factor> = single.filter(|factor| !factor.is_one()).collect();
+    let width = data.parameters().len();
+    let mut found: Vec<(f64, Vec<Vec<Factor>>)> = Vec::new();
+    for &one in &single {
+        for &other in &single {
+            let mut factors = vec![vec![Factor::default(); width]; structure.terms.len()];
+            factors[first.0][first.1] = one;
+            factors[second.0][second.1] = other;
+            if let Some((sum, _)) = linear(structure.has_constant, &factors, data) {
+                found.push((sum, factors));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.into_iter().take(BEST).map(|it| it.1).collect()
 }
 
 /// Fits a power law by least squares of logarithms.
@@ -193,6 +264,11 @@ fn linear(
         constant: if has_constant { found[0] } else { 0.0 },
         terms,
     };
+    // A constant below the rounding errors of all values is none.
+    let is_felt = |value: &f64| curve.constant > 1e-9 * value;
+    if has_constant && !data.values().iter().any(is_felt) {
+        return None;
+    }
     let residual = |at: usize| (data.values()[at] / curve.value(data.scale(at))).ln();
     let sum: f64 = (0..data.len()).map(|at| residual(at).powi(2)).sum();
     sum.is_finite().then_some((sum, curve))

@@ -1,5 +1,6 @@
 //! Selection of a structure by leaving out each scale in turn.
 
+use super::model::{inverse, jacobian};
 use super::search::Curve;
 use super::structure::Structure;
 use super::{Measurements, ScalingModel};
@@ -8,6 +9,9 @@ use perf_core::Job;
 
 /// Largest number of groups of scales that are left out in turn.
 const MAX_FOLDS: usize = 12;
+
+/// Mean squared error below which errors are those of rounding.
+const ROUNDING: f64 = 1e-18;
 
 /// Structure with its errors on scales that were left out.
 struct Candidate {
@@ -21,9 +25,12 @@ struct Candidate {
 
 impl Candidate {
     fn of(structure: Structure, data: &Measurements, job: &Job) -> Result<Option<Self>> {
-        let Some(curve) = Curve::fit(&structure, data) else {
+        let Some(curve) = Curve::fit(&structure, data, None) else {
             return Ok(None);
         };
+        if inverse(jacobian(&curve, &structure, data)).is_none() {
+            return Ok(None);
+        }
         let distinct = data.distinct();
         let scales = distinct.iter().max().map_or(0, |last| last + 1);
         let folds = scales.min(MAX_FOLDS);
@@ -31,11 +38,11 @@ impl Candidate {
         for fold in 0..folds {
             job.check()?;
             let rest = data.only(|at| distinct[at] % folds != fold);
-            let Some(curve) = Curve::fit(&structure, &rest) else {
+            let Some(refitted) = Curve::fit(&structure, &rest, Some(&curve)) else {
                 return Ok(None);
             };
             for at in (0..data.len()).filter(|&at| distinct[at] % folds == fold) {
-                errors[at] = (data.values()[at] / curve.value(data.scale(at))).ln();
+                errors[at] = (data.values()[at] / refitted.value(data.scale(at))).ln();
             }
         }
         let is_finite = errors.iter().all(|error| error.is_finite());
@@ -46,18 +53,23 @@ impl Candidate {
         }))
     }
 
-    /// Returns the mean of the squared errors and its standard error.
-    fn score(&self) -> (f64, f64) {
-        let count = self.errors.len() as f64;
-        let mean = self.errors.iter().map(|error| error * error).sum::<f64>() / count;
-        let spread = self
-            .errors
+    /// Returns the mean of the squared errors.
+    fn score(&self) -> f64 {
+        self.errors.iter().map(|error| error * error).sum::<f64>() / self.errors.len() as f64
+    }
+
+    /// Returns `true` if the squared errors exceed those of the best structure by at most one standard error
+    /// of the differences, or are rounding errors.
+    fn is_near(&self, best: &Self) -> bool {
+        let pairs = self.errors.iter().zip(&best.errors);
+        let excess: Vec<f64> = pairs.map(|(own, best)| own * own - best * best).collect();
+        let count = excess.len() as f64;
+        let mean = excess.iter().sum::<f64>() / count;
+        let spread = excess
             .iter()
-            .map(|error| (error * error - mean).powi(2));
-        (
-            mean,
-            (spread.sum::<f64>() / (count * (count - 1.0).max(1.0))).sqrt(),
-        )
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>();
+        mean <= (spread / (count * (count - 1.0).max(1.0))).sqrt() || self.score() < ROUNDING
     }
 }
 
@@ -92,14 +104,14 @@ impl ScalingModel {
         if is_few || candidates.is_empty() {
             return Self::power_law(data, level);
         }
-        let scores = candidates.iter().map(Candidate::score);
-        let best = scores
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .unwrap_or_default();
+        let scores = candidates.iter().enumerate();
+        let best = scores.min_by(|a, b| a.1.score().total_cmp(&b.1.score()));
+        let best = best.map_or(0, |best| best.0);
         // Structures have ascending numbers of coefficients and powers.
         let chosen = candidates
-            .into_iter()
-            .find(|of| of.score().0 <= best.0 + best.1);
+            .iter()
+            .position(|of| of.is_near(&candidates[best]));
+        let chosen = candidates.into_iter().nth(chosen.unwrap_or(best));
         Ok(chosen.and_then(|of| Self::new(data, of.curve, &of.structure, Some(&of.errors), level)))
     }
 
@@ -136,7 +148,7 @@ impl ScalingModel {
             return Ok(None);
         }
         let structure = Structure::power_law(varying);
-        let curve = Curve::fit(&structure, data);
+        let curve = Curve::fit(&structure, data, None);
         Ok(curve.and_then(|curve| Self::new(data, curve, &structure, None, level)))
     }
 }

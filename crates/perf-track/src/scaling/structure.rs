@@ -32,6 +32,16 @@ impl Structure {
         usize::from(self.has_constant) + self.terms.len() + powers
     }
 
+    /// Returns the smallest number of degrees of freedom with which the structure may be selected. A constant
+    /// or a single power needs 1, other structures 2, because they fit noise well.
+    fn least_free(&self) -> usize {
+        if self.numbers() <= 2 || self.is_power_law {
+            1
+        } else {
+            2
+        }
+    }
+
     /// Returns `true` if a term contains a parameter.
     pub(super) fn uses(&self, parameter: usize) -> bool {
         self.terms.iter().any(|term| term.contains(&parameter))
@@ -49,7 +59,7 @@ impl Structure {
         2 * terms + usize::from(has_rest)
     }
 
-    /// Returns the structures that can be fitted to measurements with at least one degree of freedom,
+    /// Returns the structures that can be fitted to measurements with enough degrees of freedom,
     /// from few to many numbers.
     pub(super) fn all(data: &Measurements) -> Vec<Self> {
         let distinct = data.distinct().into_iter().max().map_or(0, |last| last + 1);
@@ -87,7 +97,7 @@ impl Structure {
         }
         let fits = |of: &Structure| {
             let enough = |at: usize| !of.uses(at) || levels[at] >= of.numbers_of(at);
-            distinct > of.numbers() && (0..levels.len()).all(enough)
+            distinct >= of.numbers() + of.least_free() && (0..levels.len()).all(enough)
         };
         all.retain(fits);
         all.sort_by_key(Structure::numbers);

@@ -7,6 +7,7 @@ mod constructed;
 mod planted;
 mod reference;
 mod scale;
+mod scaling;
 mod spmd;
 mod tables;
 mod tracking;

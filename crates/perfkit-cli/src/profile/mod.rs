@@ -1,5 +1,6 @@
 //! Subcommand `profile`: profiles that are computed from other profiles.
 
+mod model;
 mod options;
 mod summary;
 
@@ -67,6 +68,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             };
             single("cut", &[&cut.file], apply, &cut.output, out)
         }
+        Operation::Model(of) => model::run(of, out),
         Operation::Remap(remap) => {
             let apply = |profile: &Profile, job: &Job| {
                 let rules = specification(&remap.spec)?;

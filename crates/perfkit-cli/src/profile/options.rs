@@ -1,5 +1,6 @@
 //! Command line of `profile`.
 
+use super::model::Model;
 use crate::options::General;
 use crate::scope::ScopeBy;
 use clap::{Args, Subcommand};
@@ -31,6 +32,8 @@ pub(super) enum Operation {
     Max(Many),
     /// Keeps parts of the call tree, or removes parts, whose values become exclusive ones of the caller
     Cut(Cut),
+    /// Models each call path as a function of processes, problem size or other parameters of the profiles
+    Model(Model),
     /// Renames and groups regions by a specification
     Remap(Remap),
 }

@@ -6,6 +6,8 @@ mod method;
 mod text;
 mod versions;
 
+pub(crate) use findings::scale_text;
+
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;
 use crate::options::{General, TRACE};

@@ -1,0 +1,4 @@
+//! Tests of scaling models on generated and recorded values.
+
+mod generated;
+mod recorded;
