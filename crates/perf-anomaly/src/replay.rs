@@ -130,6 +130,24 @@ impl<'a> Replay<'a> {
     }
 
     /// Waits until the paced replay has reached `ticks` from its start.
+    /// Returns the locations in the order in which they are pushed, with the keys of their streams.
+    pub fn streams(&self) -> impl Iterator<Item = (StreamKey, LocationId)> {
+        self.streams
+            .iter()
+            .map(|source| (source.key, source.location))
+    }
+
+    /// Returns start and end of consecutive steps in nanoseconds of the clock of the trace; `None` for a
+    /// trace without events, or if a time has no representation in nanoseconds.
+    pub fn times(&self, first: u64, last: u64) -> Option<(Nanos, Nanos)> {
+        let (clock, range) = (self.view.definitions().clock, self.range?);
+        let nanos = |step: u64| {
+            let ticks = step.saturating_mul(self.period);
+            clock.nanos(Ticks(range.start.0.saturating_add(ticks)))
+        };
+        Some((nanos(first)?, nanos(last.saturating_add(1))?))
+    }
+
     fn wait(&mut self, ticks: u64, job: &Job) -> Result<(), Cancelled> {
         job.check()?;
         let Some(pace) = self.pace else {

@@ -118,6 +118,18 @@ impl Piece {
         })
     }
 
+    /// Returns the position of a call path in the encoded piece.
+    fn place_of_path(&self, number: usize) -> usize {
+        let before = self.paths.iter().take(number);
+        let sizes = before.map(|(parent, _)| 1 + 4 * usize::from(parent.is_some()) + 4);
+        8 + sizes.sum::<usize>()
+    }
+
+    /// Returns the position of a value in the encoded piece.
+    fn place_of_value(&self, number: usize) -> usize {
+        self.place_of_path(self.paths.len()) + 8 + 20 * number
+    }
+
     fn counts(&self) -> ReplayCounts {
         let [top, nearest, implicit_closes, renamed, orphan, open_at_end] = self.counts;
         ReplayCounts {
@@ -179,10 +191,6 @@ impl Whole {
     /// Adds the profile of one rank. New call paths are appended in the order of the ranks, as if
     /// one process had read all locations.
     pub(crate) fn add(&mut self, piece: &Piece) -> Result<()> {
-        let unknown = Error::Decode {
-            at: 0,
-            expected: "call paths after their parents",
-        };
         let mut numbers: Vec<Option<CallPathId>> = Vec::with_capacity(piece.paths.len());
         for (parent, region) in &piece.paths {
             if *region == self.outside {
@@ -193,17 +201,27 @@ impl Whole {
                 None => None,
                 Some(parent) => match numbers.get(*parent as usize) {
                     Some(Some(parent)) => Some(*parent),
-                    _ => return Err(unknown),
+                    _ => {
+                        return Err(Error::Decode {
+                            at: piece.place_of_path(numbers.len()),
+                            expected: "a call path after its parent",
+                        });
+                    }
                 },
             };
             numbers.push(Some(self.calls.child(parent, RegionId(*region))?));
         }
-        for (metric, path, location, value) in &piece.values {
+        for (number, (metric, path, location, value)) in piece.values.iter().enumerate() {
             let (metric, location) = (MetricId(*metric), LocationId(*location));
             match numbers.get(*path as usize) {
                 Some(Some(path)) => self.rows.push(metric, *path, location, Value::U64(*value)),
                 Some(None) => self.bytes_outside.push((metric, location, *value)),
-                None => return Err(unknown),
+                None => {
+                    return Err(Error::Decode {
+                        at: piece.place_of_value(number),
+                        expected: "a value of one of the call paths",
+                    });
+                }
             }
         }
         self.counts.merge(&piece.counts());
@@ -235,5 +253,41 @@ impl Whole {
         let profile = Profile::new(system, regions, self.calls, metrics, rows)?;
         let profile = profile.with_topologies(own.topologies().to_vec());
         Ok((profile, self.counts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(piece: &Piece) -> Result<()> {
+        let bytes = piece.to_bytes();
+        let mut whole = Whole {
+            calls: CallTree::default(),
+            rows: SparseRows::new(2, vec![ValueType::U64]),
+            counts: ReplayCounts::default(),
+            outside: 9,
+            bytes_outside: Vec::new(),
+        };
+        whole.add(&Piece::from_bytes(&bytes)?)
+    }
+
+    #[test]
+    fn wrong_call_paths_are_errors_at_their_position() {
+        let piece = |paths: &[(Option<u32>, u32)], path: u32| Piece {
+            paths: paths.to_vec(),
+            values: vec![(0, 0, 1, 7), (0, path, 1, 7)],
+            counts: [0; 6],
+        };
+        assert!(added(&piece(&[(None, 3), (Some(0), 4)], 1)).is_ok());
+        let position = |piece: Piece| match added(&piece) {
+            Err(Error::Decode { at, .. }) => at,
+            other => panic!("{other:?}"),
+        };
+        // After the number of paths, 8 bytes, and a path without a parent, 5 bytes.
+        assert_eq!(position(piece(&[(None, 3), (Some(1), 4)], 0)), 13);
+        assert_eq!(position(piece(&[(None, 9), (Some(0), 4)], 0)), 13);
+        // After both paths, 14 bytes, the number of values and a value of 20 bytes.
+        assert_eq!(position(piece(&[(None, 3), (Some(0), 4)], 2)), 50);
     }
 }

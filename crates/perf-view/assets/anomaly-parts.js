@@ -51,15 +51,19 @@ const perfkitAnomaly = (() => {
     return [...cells.values()].sort((a, b) => b.lost - a.lost || a.rank - b.rank || a.step - b.step);
   };
 
+  // First and last step with data.
+  const range = (data, cells) => {
+    let [first, last] = [Infinity, -Infinity];
+    for (const [, list] of data.steps) for (const [at] of list) [first, last] = [Math.min(first, at), Math.max(last, at)];
+    for (const one of cells) [first, last] = [Math.min(first, one.step), Math.max(last, one.step)];
+    return first > last ? [0, 0] : [first, last];
+  };
+
   // Heat map of the time lost by rank and step. Ranks and steps that share a pixel show the most of one. Returns what is at a place.
   const heat = (canvas, width, data, { chosen, step, cells }) => {
     const ranks = data.ranks.length, height = Math.round(Math.min(420, Math.max(150, ABOVE + BELOW + 14 * ranks)));
     const [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
-    let [first, last] = [Infinity, -Infinity];
-    for (const [, list] of data.steps) for (const [at] of list) [first, last] = [Math.min(first, at), Math.max(last, at)];
-    for (const one of cells) [first, last] = [Math.min(first, one.step), Math.max(last, one.step)];
-    if (first > last) [first, last] = [0, 0];
-    const rows = Math.max(1, Math.min(ranks, Math.floor(inside[3]))), columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2)));
+    const [first, last] = range(data, cells), rows = Math.max(1, Math.min(ranks, Math.floor(inside[3]))), columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2)));
     const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1)), row = (rank) => Math.floor((rank * rows) / Math.max(1, ranks));
     const shown = new Map();
     // The worst cells come first.
@@ -95,6 +99,63 @@ const perfkitAnomaly = (() => {
       if (px < inside[0] || py < inside[1] || px >= inside[0] + inside[2] || py >= inside[1] + inside[3]) return null;
       return shown.get(Math.floor((py - inside[1]) / high) * columns + Math.floor((px - inside[0]) / wide)) || null;
     };
+  };
+
+  // What lost time: functions in abnormal calls, those with the most first, and slow ranks; nothing after ten of them.
+  const losers = (data, cells) => {
+    const lost = new Map();
+    for (const call of data.calls) if (call.is !== "normal" && call.lost > 0) lost.set(call.model, (lost.get(call.model) || 0) + call.lost);
+    const order = [...lost].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+    const all = order.slice(0, 10).map(([name, sum]) => ({ name: data.names[name], sum, colour: data.name_colours[name], model: name }));
+    const rest = order.slice(10), sum = (list) => list.reduce((to, one) => to + one[1], 0);
+    if (rest.length) all.push({ name: `${count(rest.length)} other functions`, sum: sum(rest), colour: perfkit.variable("quiet"), models: new Set(rest.map(([name]) => name)) });
+    const slow = (data.slow || []).reduce((to, one) => to + one[3], 0);
+    if (slow > 0) all.push({ name: "slow ranks", sum: slow, colour: perfkit.variable("idle"), ranks: true });
+    return all;
+  };
+
+  // Time lost by step, with functions stacked, on all ranks or on a chosen one; under the heat map, in the same columns. Returns what
+  // is at a place.
+  const stacked = (canvas, width, data, { chosen, step, cells, all }) => {
+    const height = 190, [context] = perfkit.fit(canvas, width, height), inside = box(width, height), [first, last] = range(data, cells);
+    const columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2))), wide = inside[2] / columns;
+    const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1));
+    const of = (call) => all.findIndex((one) => one.model === call.model || (one.models && one.models.has(call.model)));
+    const sums = Array.from({ length: columns }, () => all.map(() => 0)), is = (rank) => chosen === null || rank === chosen;
+    const ranks = new Map(data.ranks.map((rank, at) => [rank.program + " " + rank.rank, at])), slow = all.findIndex((one) => one.ranks);
+    for (const call of data.calls) {
+      if (call.is === "normal" || !(call.lost > 0) || !is(ranks.get(call.program + " " + call.rank))) continue;
+      const at = of(call), into = sums[column(call.step)];
+      if (at >= 0 && into) into[at] += call.lost;
+    }
+    for (const [rank, from, to, lost] of data.slow || []) {
+      if (slow < 0 || !is(rank)) continue;
+      const parts = Math.min(64, to - from + 1);
+      for (let at = 0; at < parts; at++) sums[column(from + Math.floor(((to - from + 1) * at) / parts))][slow] += lost / parts;
+    }
+    const totals = sums.map((list) => list.reduce((to, one) => to + one, 0)), most = Math.max(1, ...totals);
+    const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(0, 1.05 * most, "ns", 4);
+    const words = `Time lost by function and step${chosen === null ? "" : " on " + data.ranks[chosen].name}`;
+    chart(context, inside, { x: x.ticks, y: y.ticks, xName: "step", yName: "time lost", title: words });
+    const bottom = inside[1] + inside[3], places = [];
+    sums.forEach((list, at) => {
+      let above = bottom;
+      list.forEach((lost, which) => {
+        if (!(lost > 0)) return;
+        const high = Math.max(0.7, (y.share(lost) - y.share(0)) * inside[3]), px = inside[0] + at * wide;
+        above -= high;
+        context.fillStyle = all[which].colour;
+        context.fillRect(px, above, Math.max(1, wide - (wide > 4 ? 1 : 0)), high);
+        places.push({ x: px, y: above, width: wide, height: high, which, lost, step: first + Math.floor((at * (last - first + 1)) / columns) });
+      });
+    });
+    if (step !== null) {
+      context.strokeStyle = perfkit.variable("ink");
+      context.lineWidth = 2;
+      context.strokeRect(inside[0] + column(step) * wide - 1, inside[1], Math.max(4, wide) + 1, inside[3]);
+    }
+    canvas.setAttribute("aria-label", words + (all.length ? `; most in ${all[0].name}, ${time(all[0].sum)}` : "; none"));
+    return (px, py) => places.find((one) => px >= one.x && px < one.x + one.width && py >= one.y && py < one.y + one.height) || null;
   };
 
   // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
@@ -308,5 +369,5 @@ const perfkitAnomaly = (() => {
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };
 
-  return { ranked, heat, lostCells, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
+  return { ranked, heat, lostCells, losers, stacked, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
 })();

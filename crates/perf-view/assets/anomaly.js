@@ -14,7 +14,7 @@ perfkit.view("anomaly", (section, data) => {
   const of = (call) => data.ranks.findIndex((rank) => rank.program === call.program && rank.rank === call.rank);
   const places = new Map(data.calls.map((call) => [call, of(call)]));
   const here = (call) => (state.rank === null || places.get(call) === state.rank) && (state.step === null || call.step === state.step);
-  const cells = parts.lostCells(data), heatBox = find(".heat");
+  const cells = parts.lostCells(data), heatBox = find(".heat"), stackedBox = find(".stacked"), legend = find(".legend"), lost = parts.losers(data, cells);
   // The worst call of the worst rank and step is selected at first.
   if (state.rank === null && state.step === null && state.function === null && state.call === null) {
     const abnormal = data.calls.filter((call) => call.is !== "normal");
@@ -34,9 +34,23 @@ perfkit.view("anomaly", (section, data) => {
     const columns = getComputedStyle(find(name)).gridTemplateColumns.split(" ");
     return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])) || 0);
   };
-  let points = [], marks = [], stackPlaces = [], cellAt = () => null;
+  let points = [], marks = [], stackPlaces = [], cellAt = () => null, partAt = () => null;
+  const numberOf = (name) => data.functions.findIndex((one) => one.name === name);
+  const chooseFunction = (name) => {
+    const at = numberOf(name);
+    if (at >= 0) go({ function: at === state.function ? null : at });
+  };
+  const legends = () => legend.replaceChildren(...lost.map((one) => {
+    const swatch = element("span", { class: "swatch" }), at = numberOf(one.name), words = `${perfkit.shortened(one.name, 40)}: ${time(one.sum)}`;
+    swatch.style.background = one.colour;
+    return at < 0 ? element("span", { class: "entry", title: one.name }, swatch, words)
+      : element("button", { type: "button", class: "entry", title: one.name, "aria-pressed": String(at === state.function), on: { click: () => chooseFunction(one.name) } }, swatch, words);
+  }));
   const overview = () => {
     cellAt = parts.heat(heatBox, Math.max(260, Math.floor(find(".tools").getBoundingClientRect().width)), data, { chosen: state.rank, step: state.step, cells });
+    partAt = parts.stacked(stackedBox, Math.max(260, Math.floor(find(".tools").getBoundingClientRect().width)), data, { chosen: state.rank, step: state.step, cells, all: lost });
+    stackedBox.hidden = legend.hidden = !lost.length;
+    legends();
     const top = Number(topBox.value);
     parts.ranking(ranksBox, data, { by: state.by, top, lowest: lowest.checked, chosen: state.rank }, (at) => {
       go({ rank: at === state.rank ? null : at, step: null });
@@ -149,6 +163,41 @@ perfkit.view("anomaly", (section, data) => {
     if (one) go({ rank: one.rank, step: one.step });
   });
   heatBox.addEventListener("pointerleave", tell);
+  const partOf = (event) => {
+    const bounds = stackedBox.getBoundingClientRect();
+    return partAt(event.clientX - bounds.left, event.clientY - bounds.top);
+  };
+  stackedBox.addEventListener("pointermove", (event) => {
+    const one = partOf(event);
+    if (one) status.textContent = `Step ${one.step}: ${time(one.lost)} lost in ${lost[one.which].name}.`;
+  });
+  stackedBox.addEventListener("click", (event) => {
+    const one = partOf(event);
+    if (!one) return;
+    const at = numberOf(lost[one.which].name);
+    go(at < 0 ? { step: one.step } : { step: one.step, function: at });
+  });
+  stackedBox.addEventListener("pointerleave", tell);
+  // A click on a heading sorts the functions, the largest first and names from A on; a second one turns the order around.
+  const body = find(".functions tbody"), order = { key: "lost", falling: true };
+  const valueOf = (row, key) => {
+    const one = data.functions[Number(row.dataset.function)];
+    return key === "name" ? one.name : /^\d$/.test(key) ? (one.quantiles ? one.quantiles[key] : -1) : one[key];
+  };
+  const heads = [...section.querySelectorAll(".functions .sort")];
+  const sorted = () => heads.forEach((head) => head.parentElement.setAttribute("aria-sort", head.dataset.key !== order.key ? "none" : order.falling ? "descending" : "ascending"));
+  for (const head of heads) {
+    head.addEventListener("click", () => {
+      const key = head.dataset.key;
+      order.falling = order.key === key ? !order.falling : key !== "name";
+      order.key = key;
+      const turn = order.falling ? -1 : 1, compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+      const rows = [...body.children].map((row) => [valueOf(row, key), row]);
+      body.append(...rows.sort((a, b) => turn * compare(a[0], b[0]) || a[1].dataset.function - b[1].dataset.function).map(([, row]) => row));
+      sorted();
+    });
+  }
+  sorted();
   stepsBox.addEventListener("pointermove", (event) => { const one = nearest(stepsBox, points, event); if (one) sayStep(one); });
   stepsBox.addEventListener("click", (event) => {
     const one = nearest(stepsBox, points, event);
@@ -180,6 +229,7 @@ perfkit.view("anomaly", (section, data) => {
     });
   };
   const ordered = () => points.filter((one) => state.rank === null || one.rank === state.rank).sort((a, b) => a.step - b.step || a.rank - b.rank);
+  keys(stackedBox, () => lost, (one) => { status.textContent = `${one.name}: ${time(one.sum)} lost.`; }, (one) => chooseFunction(one.name));
   keys(heatBox, () => cells, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));

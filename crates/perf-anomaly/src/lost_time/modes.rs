@@ -3,7 +3,7 @@
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
@@ -85,8 +85,8 @@ struct Event {
     mode: NewMode,
     /// Bins of its run times.
     bins: (usize, usize),
-    /// Ranks by program and number.
-    ranks: BTreeSet<(u32, u32)>,
+    /// Time lost on each rank, by program and number.
+    ranks: BTreeMap<(u32, u32), i64>,
 }
 
 /// Slow calls in a bin.
@@ -99,7 +99,8 @@ struct Slow {
     alarmed: i64,
     usual: i64,
     steps: Option<(u64, u64)>,
-    ranks: BTreeSet<(u32, u32)>,
+    /// Time lost on each rank.
+    ranks: BTreeMap<(u32, u32), i64>,
 }
 
 /// Run times of a function.
@@ -180,6 +181,18 @@ fn bin(time: i64) -> usize {
 /// Returns the lower edge of a bin.
 fn edge(bin: usize) -> i64 {
     f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
+}
+
+/// Adds time lost on a rank, unless there are too many ranks.
+fn lose(ranks: &mut BTreeMap<(u32, u32), i64>, rank: (u32, u32), lost: i64) {
+    let count = ranks.len();
+    match ranks.get_mut(&rank) {
+        Some(own) => *own = own.saturating_add(lost),
+        None if count < RANKS => {
+            ranks.insert(rank, lost);
+        }
+        None => {}
+    }
 }
 
 /// Returns `true` for a call that takes longer than expected, whether or not it is reported.
@@ -320,9 +333,7 @@ impl NewModes {
         slow.usual = usual;
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
-        if slow.ranks.len() < RANKS {
-            slow.ranks.insert(rank);
-        }
+        lose(&mut slow.ranks, rank, lost);
         let Some((from, until)) = times.mode(bin) else {
             return;
         };
@@ -338,7 +349,9 @@ impl NewModes {
             let (first, last) = slow.steps.unwrap_or((step, step));
             let (known, until) = all.steps.unwrap_or((first, last));
             all.steps = Some((known.min(first), until.max(last)));
-            all.ranks.extend(slow.ranks);
+            for (rank, lost) in slow.ranks {
+                lose(&mut all.ranks, rank, lost);
+            }
         }
         if self.events.len() >= MODES {
             self.dropped += 1;
@@ -375,6 +388,16 @@ impl NewModes {
     /// Returns all modes, including those that were accepted as normal.
     pub fn all(&self) -> impl Iterator<Item = &NewMode> {
         self.events.iter().map(|event| &event.mode)
+    }
+
+    /// Returns the time that the modes [found](Self::found) lost on each rank, given by program and number.
+    pub fn found_by_rank(&self) -> impl Iterator<Item = (&NewMode, (u32, u32), Nanos)> {
+        let found = self.events.iter();
+        let found = found.filter(|event| event.mode.accepted.is_none());
+        found.flat_map(|event| {
+            let ranks = event.ranks.iter();
+            ranks.map(|(rank, lost)| (&event.mode, *rank, Nanos(*lost)))
+        })
     }
 
     /// Accepts all present modes of a function as normal, for a reason.
@@ -426,10 +449,12 @@ impl Event {
         let mode = &mut self.mode;
         mode.calls += 1;
         mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
+        let mut own = 0;
         (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
         if mode.accepted.is_none() {
             let lost = sample.runtime.0.saturating_sub(mode.usual.0).max(0);
             mode.lost.0 = mode.lost.0.saturating_add(lost);
+            own = lost;
             mode.alarms += u64::from(judgement.label.is_slow());
             let alarmed = judgement.severity(sample).0;
             mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
@@ -437,9 +462,7 @@ impl Event {
                 mode.accepted = Some(Accepted::UsualSince(step));
             }
         }
-        if self.ranks.len() < RANKS {
-            self.ranks.insert(rank);
-        }
+        lose(&mut self.ranks, rank, own);
         mode.ranks = self.ranks.len();
         mode.accepted.is_none()
     }

@@ -13,6 +13,8 @@ pub(super) struct Distribution {
     /// Parts of `normal` that recorded run times cover. Outside of these parts a threshold is
     /// extrapolated.
     pub(super) seen: Vec<[f64; 2]>,
+    /// Median, 99th percentile and longest run time; `None` without bins.
+    pub(super) quantiles: Option<[f64; 3]>,
     /// Facts that the detector reports about the function, as names and numbers.
     pub(super) facts: Vec<(String, f64)>,
 }
@@ -47,6 +49,7 @@ impl Distribution {
         };
         Some(Distribution {
             seen: seen(&normal, &bins),
+            quantiles: quantiles(&bins),
             bins: fewer(bins),
             normal,
             facts,
@@ -58,6 +61,21 @@ impl Distribution {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         Some([first.0[0], last.0[1]])
     }
+}
+
+/// Returns the middle of the bins of the median and of the 99th percentile, and the end of the last bin.
+fn quantiles(bins: &[([f64; 2], u64)]) -> Option<[f64; 3]> {
+    let calls: u64 = bins.iter().map(|bin| bin.1).sum();
+    let at = |share: f64| {
+        let wanted = (share * calls as f64) as u64;
+        let mut before = 0;
+        let found = bins.iter().find(|bin| {
+            before += bin.1;
+            before > wanted
+        });
+        found.or(bins.last()).map(|bin| bin.0[0].midpoint(bin.0[1]))
+    };
+    Some([at(0.5)?, at(0.99)?, bins.last()?.0[1]])
 }
 
 /// Clips each range to the bins that it overlaps.
@@ -155,6 +173,15 @@ mod tests {
         assert!(few.len() <= BINS);
         assert_eq!(few.iter().map(|bin| bin.1).sum::<u64>(), 1_401);
         assert_eq!(few.last(), Some(&([90_000.0, 91_000.0], 1)));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_calls() {
+        let bins: Vec<_> = (0..100)
+            .map(|at| ([f64::from(at), f64::from(at) + 1.0], 2))
+            .collect();
+        assert_eq!(quantiles(&bins), Some([50.5, 99.5, 100.0]));
+        assert_eq!(quantiles(&[]), None);
     }
 
     #[test]

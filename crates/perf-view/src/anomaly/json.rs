@@ -21,7 +21,7 @@ impl Anomalies {
     /// | `steps` | index in `ranks` of each rank that is shown individually, and its steps: step number, anomalies, time lost |
     /// | `slow` | time that slow ranks lost: index in `ranks`, first and last step, time lost |
     /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
-    /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, and the distribution of run times |
+    /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, median, 99th percentile and longest run time, and the distribution of run times |
     /// | `names` | function names, to which calls refer by index |
     /// | `name_colours` | colour of each name |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
@@ -163,6 +163,7 @@ struct FunctionData<'a> {
     fast: u64,
     unknown: u64,
     lost: Nanos,
+    quantiles: Option<[f64; 3]>,
     distribution: Option<DistributionData<'a>>,
 }
 
@@ -177,6 +178,7 @@ impl<'a> FunctionData<'a> {
             fast: loss.too_fast,
             unknown: loss.not_enough_data,
             lost: loss.time,
+            quantiles: function.distribution.as_ref().and_then(|of| of.quantiles),
             distribution: function.distribution.as_ref().map(DistributionData::of),
         }
     }

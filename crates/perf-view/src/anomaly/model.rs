@@ -50,6 +50,8 @@ pub struct Anomalies {
     pub(super) slow: Vec<(usize, u64, u64, i64)>,
     /// Sentences about lost time, the most important first.
     pub(super) causes: Vec<String>,
+    /// Sentences about functions that became slower or faster.
+    pub(super) changes: Vec<String>,
 }
 
 /// A function with anomalies.
@@ -152,6 +154,12 @@ impl Anomalies {
     /// Sets sentences about lost time, which a page shows first.
     pub fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         self.causes = causes.into_iter().collect();
+        self
+    }
+
+    /// Sets sentences about functions that became slower or faster, which a page lists.
+    pub fn with_changes(mut self, changes: impl IntoIterator<Item = String>) -> Self {
+        self.changes = changes.into_iter().collect();
         self
     }
 

@@ -33,6 +33,18 @@ const SCRIPT: &str = concat!(
 );
 /// Number of colours for ranks. Further ranks use the same colours again.
 const COLOURS: usize = 48;
+/// Columns of the table of functions, as the keys that the script sorts by and the headings.
+const STATISTICS: [(&str, &str); 9] = [
+    ("name", "Function"),
+    ("calls", "Calls"),
+    ("slow", "Too slow"),
+    ("fast", "Too fast"),
+    ("unknown", "Not judged"),
+    ("lost", "Time lost"),
+    ("0", "Median"),
+    ("1", "99 %"),
+    ("2", "Longest"),
+];
 /// Maximum number of functions in the text table.
 const FUNCTIONS: usize = 200;
 
@@ -110,6 +122,8 @@ impl<'a> View<'a> {
                 ol.causes { @for cause in &self.found.causes { li dir="auto" { (cause) } } }
             }
             canvas.heat tabindex="0" role="img" aria-describedby=(keys) aria-label="Time lost by rank and step" {}
+            canvas.stacked tabindex="0" role="img" aria-describedby=(keys) aria-label="Time lost by function and step" {}
+            div.legend role="group" aria-label="Functions that lost time" {}
             div.tools role="group" aria-label="Ranking" {
                 label { "Rank by " select.by {} }
                 label { "Show " select.top {
@@ -128,6 +142,7 @@ impl<'a> View<'a> {
                 div.ranks role="group" aria-label="Ranks" {}
                 canvas.steps tabindex="0" role="img" aria-describedby=(keys) aria-label="Abnormal calls by step and rank" {}
             }
+            (self.changes())
             @for line in self.notes() { p.note.aggregated { (line) } }
             div.trio hidden[!has_functions] {
                 div { h3 { "Functions" } div.scroll { (self.table()) } }
@@ -152,6 +167,19 @@ impl<'a> View<'a> {
             }
             (self.unjudged())
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+        }
+    }
+
+    /// Returns the list of functions that became slower or faster.
+    fn changes(&self) -> Markup {
+        let changes = &self.found.changes;
+        html! {
+            @if !changes.is_empty() {
+                details.changes {
+                    summary { "Functions that became slower or faster (" (number::count(changes.len() as u64)) ")" }
+                    ol { @for change in changes { li dir="auto" { (change) } } }
+                }
+            }
         }
     }
 
@@ -222,9 +250,12 @@ impl<'a> View<'a> {
         html! {
             table.functions {
                 thead { tr {
-                    th scope="col" { "Function" } th.n scope="col" { "Calls" } th.n scope="col" { "Too slow" }
-                    th.n scope="col" { "Too fast" } th.n scope="col" { "Not judged" }
-                    th.n scope="col" { "Time lost" } th.n scope="col" { "Selected" }
+                    @for (key, name) in STATISTICS {
+                        th.n[key != "name"] scope="col" {
+                            button.sort type="button" data-key=(key) { (name) }
+                        }
+                    }
+                    th.n scope="col" { "Selected" }
                 } }
                 tbody {
                     @for (at, function) in self.found.functions.iter().take(FUNCTIONS).enumerate() {
@@ -237,6 +268,10 @@ impl<'a> View<'a> {
                             td.n { (number::count(function.loss.too_fast)) }
                             td.n { (number::count(function.loss.not_enough_data)) }
                             td.n { (number::time(function.loss.time.0 as f64)) }
+                            @let quantiles = function.distribution.as_ref().and_then(|of| of.quantiles);
+                            @for at in 0..3 {
+                                td.n { @if let Some(all) = quantiles { (number::time(all[at])) } }
+                            }
                             td.n.here {}
                         }
                     }

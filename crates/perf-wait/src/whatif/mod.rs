@@ -27,8 +27,10 @@
 
 mod build;
 mod change;
+mod without;
 
 pub use change::{Change, ChangeError};
+pub use without::{Excess, WithoutExcess};
 
 use crate::activity::{Activities, Call, CallId, CallKind};
 use crate::graph::{ActivityId, Burst, ChainGraph, Durations, Places};

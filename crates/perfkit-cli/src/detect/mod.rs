@@ -3,6 +3,7 @@
 
 mod options;
 mod report;
+mod run_time;
 mod server;
 mod source;
 
@@ -16,9 +17,7 @@ pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
 use perfkit::anomaly::calls::{Calls, Repair};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
-use perfkit::anomaly::{
-    self, Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail,
-};
+use perfkit::anomaly::{self, Copod, Detector, Drift, Hbos, Monitor, Sstd, StrictParams, Tail};
 use perfkit::core::{Diagnostics, EventSource, Job, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
@@ -27,6 +26,7 @@ use perfkit::view::Section;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 pub(crate) use report::Detected;
 use report::{Printed, Shown, changed};
+use run_time::Replayed;
 use server::Server;
 use source::Source;
 use std::ffi::OsString;
@@ -87,16 +87,25 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     let other = options.compare.as_ref().map(open).transpose();
     let mut other = other.map_err(input)?;
     let monitor = monitor(&options)?;
+    let mut recording = None;
     let (monitor, diagnostics) = match kind {
         Source::Text => watch_text(&options, monitor, out)?,
         Source::Adios => watch_adios(&options, monitor, out)?,
-        Source::Trace => replay(&options, monitor, out)?,
+        Source::Trace => {
+            let opened = open_trace(&options)?;
+            let monitor = replay(&options, &opened, monitor, out)?;
+            let diagnostics = opened.diagnostics.clone();
+            recording = Some(opened);
+            (monitor, diagnostics)
+        }
     };
     let is_absent = !options.files.iter().any(|file| file.exists());
     if let (Some(idle), [first, ..], true) = (options.idle, &options.files[..], is_absent) {
         return Err(source::absent(first, idle));
     }
-    let mut found = Detected::new(shown(&options, draws), monitor, diagnostics)?;
+    let replayed = recording.as_ref();
+    let replayed = replayed.map(|it| Replayed::new(&it.trace, options.period));
+    let mut found = Detected::new(shown(&options, draws), monitor, diagnostics, replayed)?;
     if let (Some(path), Some(other)) = (&options.compare, &mut other) {
         found.compare(path, &mut **other)?;
     }
@@ -115,7 +124,10 @@ fn shown(options: &Options, draws: bool) -> Shown {
     }
 }
 
-/// Number of steps, each a hundredth of a recording, in which ranks are compared.
+/// Number of steps of a recording.
+const RECORDED_STEPS: u64 = 100;
+
+/// Number of steps of a recording in which ranks are compared.
 const COMPARED_STEPS: u64 = 5;
 
 /// Number of worst calls that [`judge`] keeps.
@@ -130,7 +142,7 @@ pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected
     let words = files.iter().map(|file| file.clone().into_os_string());
     let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);
     let options = failure::options(listed.into_iter().chain(words))?;
-    let monitor = replay_opened(
+    let monitor = replay(
         &options,
         recording,
         monitor(&options)?,
@@ -140,6 +152,7 @@ pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected
         shown(&options, true),
         monitor,
         recording.diagnostics.clone(),
+        Some(Replayed::new(&recording.trace, options.period)),
     )
 }
 
@@ -291,35 +304,22 @@ fn watch_adios(
     Ok((monitor, files.diagnostics().clone()))
 }
 
-/// Replays a recording.
-fn replay(
-    options: &Options,
-    monitor: Monitor,
-    out: &mut dyn Write,
-) -> Result<(Monitor, Diagnostics), Failure> {
+fn open_trace(options: &Options) -> Result<Recording, Failure> {
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
-    let recording = recording::open_by(file, options.clocks.clocks)?;
-    let monitor = replay_opened(options, &recording, monitor, out)?;
-    Ok((monitor, recording.diagnostics))
+    recording::open_by(file, options.clocks.clocks)
 }
 
-/// Replays an opened recording.
-fn replay_opened(
+/// Replays a recording.
+fn replay(
     options: &Options,
     recording: &Recording,
-    mut monitor: Monitor,
+    monitor: Monitor,
     out: &mut dyn Write,
 ) -> Result<Monitor, Failure> {
-    let view = recording.trace.view();
-    let mut replay = match options.period {
-        Some(period) => Replay::new(view, period),
-        None => {
-            monitor = monitor.compare_steps(COMPARED_STEPS);
-            Replay::in_steps(view, 100)
-        }
-    };
+    let replayed = Replayed::new(&recording.trace, options.period);
+    let (mut replay, mut monitor) = replayed.source(monitor);
     if let Some(pace) = options.pace {
         replay = replay.pace(pace);
     }

@@ -265,6 +265,15 @@ impl Report {
         let of_source = |it: &Finding| it.place.recording == source.name;
         self.findings
             .retain(|it| !of_source(it) || !waits::repeats(it, found));
+        let others = &self.findings;
+        let is_repeated = |it: &Finding| of_source(it) && anomalies::repeats(it, found, others);
+        let mut repeated = others
+            .iter()
+            .map(is_repeated)
+            .collect::<Vec<_>>()
+            .into_iter();
+        self.findings
+            .retain(|_| !repeated.next().unwrap_or_default());
         let symptom = self.findings.iter().filter(|it| of_source(it));
         let mut symptom = symptom.filter(|it| it.kind == Kind::Communication);
         if let Some(symptom) = symptom.next().map(|it| it.weight) {

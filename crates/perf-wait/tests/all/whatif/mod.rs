@@ -8,7 +8,7 @@ use crate::synthetic::{self, Rank};
 use perf_core::{CollectiveOp, Job, LocationId, Nanos, Trace};
 use perf_wait::Error;
 use perf_wait::activity::{Activities, CallId};
-use perf_wait::whatif::{Change, Dependency, WhatIf};
+use perf_wait::whatif::{Change, Dependency, Excess, WhatIf};
 
 fn activities(trace: &Trace) -> Activities {
     Activities::of(trace.view(), &Job::default()).expect("it can be read")
@@ -160,4 +160,37 @@ fn cycles_of_dependencies_are_errors_with_their_place() {
             count: 10
         })
     ));
+}
+
+#[test]
+fn lost_time_is_removed_from_computation_in_its_window() {
+    let trace = imbalanced();
+    let activities = activities(&trace);
+    let none: &[Dependency] = &[];
+    let whatif =
+        WhatIf::of(trace.view(), &activities, none, &Job::default()).expect("it can be replayed");
+    let excess = |rank: u32, from: i64, to: i64, time: i64| Excess {
+        location: LocationId(rank),
+        from: Nanos(from),
+        to: Nanos(to),
+        time: Nanos(time),
+    };
+    let without = |lost: &[Excess]| {
+        let answer = whatif.without(lost, &Job::default());
+        let answer = answer.expect("it can be replayed");
+        (answer.answer.saved().0, answer.computed.0)
+    };
+    // The slow rank in the first five of its ten steps.
+    assert_eq!(without(&[excess(2, 0, 5 * 310, 1000)]), (1000, 1000));
+    // All of its lost time, and that of a rank for which nobody waits.
+    let both = [excess(2, 0, 3100, 2000), excess(1, 0, 3100, 100)];
+    assert_eq!(without(&both), (2000, 2100));
+    // In the barrier of a fast rank there is no computation.
+    assert_eq!(without(&[excess(1, 110, 300, 50)]), (0, 0));
+    // A window has no more computation than it is long.
+    assert_eq!(without(&[excess(2, 100, 200, 1000)]), (100, 100));
+    assert_eq!(
+        without(&[excess(9, 0, 3100, 10), excess(2, 200, 100, 10)]),
+        (0, 0)
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::Detected;
 use super::comparison::Compared;
+use crate::detect::run_time::RunTime;
 use crate::findings::{self, Found};
 use perfkit::anomaly::Change;
 use perfkit::anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
@@ -39,6 +40,9 @@ struct Document<'a, C> {
     time_lost_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
+    /// Run times of replays with and without the lost time; `None` for streams, without lost time, and if the recording
+    /// cannot be replayed.
+    replay: Option<RunTime>,
     /// Ranks that are slower than their peers.
     slow_ranks: Table,
     /// Functions that are slower in some steps.
@@ -106,6 +110,7 @@ impl Detected {
             not_enough_data: total.not_enough_data,
             time_lost_ns: total.time,
             lost_time: self.report.lost_time(),
+            replay: self.run_time.clone().and_then(Result::ok),
             slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
             slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),
             new_modes: NewMode::table(&lasting.modes().all().collect::<Vec<_>>(), calls),

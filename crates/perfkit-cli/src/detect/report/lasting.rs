@@ -1,6 +1,7 @@
 //! Causes of lost time in sentences: single calls, new modes, slow ranks and slow phases.
 
 use super::Detected;
+use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::{counted, grouped, shortened};
 use perfkit::anomaly::Report;
@@ -169,12 +170,26 @@ fn all(report: &Report, many: bool) -> Vec<Cause> {
     all
 }
 
-/// Returns sentences for a page: the sum, and at most `top` causes.
-pub(super) fn sentences(report: &Report, many: bool, top: usize) -> Vec<String> {
+/// Describes the comparison with a replay.
+fn replay(run_time: &Result<RunTime, String>) -> String {
+    match run_time {
+        Ok(run_time) => run_time.sentence(),
+        Err(reason) => format!("not compared with the run time: {reason}"),
+    }
+}
+
+/// Returns sentences for a page: the sum, its comparison with the run time, and at most `top` causes.
+pub(super) fn sentences(
+    report: &Report,
+    run_time: Option<&Result<RunTime, String>>,
+    many: bool,
+    top: usize,
+) -> Vec<String> {
     let causes = all(report, many).into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
     [headline(&report.lost_time())]
         .into_iter()
+        .chain(run_time.map(replay))
         .chain(causes)
         .collect()
 }
@@ -191,6 +206,9 @@ impl Detected {
         let more = all.len().saturating_sub(self.shown.top);
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
+        }
+        if let Some(run_time) = &self.run_time {
+            writeln!(out, "  {}", replay(run_time))?;
         }
         for mode in lasting.modes().all() {
             let why = match &mode.accepted {

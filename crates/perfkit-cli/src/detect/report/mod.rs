@@ -8,11 +8,13 @@ mod places;
 mod records;
 mod text;
 
+use super::run_time::{Replayed, RunTime};
 use crate::failure::{Failure, Outcome, input};
 use crate::table::shortened;
 use comparison::Compared;
 pub(crate) use lasting::Printed;
 use perfkit::anomaly::calls::Calls;
+use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, FunctionId, Loss, Monitor, Report};
@@ -67,6 +69,9 @@ pub(crate) struct Detected {
     diagnostics: Diagnostics,
     /// First store error, if any.
     failed: Option<Error>,
+    /// Comparison of the lost time with a replay, or the reason why there is none; `None` for streams, and if no time
+    /// was lost.
+    run_time: Option<Result<RunTime, String>>,
     /// Anomalies for drawing, if a picture or page is written.
     drawn: Option<Anomalies>,
 }
@@ -83,6 +88,8 @@ pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
     format!("{name} {how} from {from} to {to} at step {}", change.step)
 }
 
+/// Largest number of changed functions on a page.
+const PAGE_CHANGES: usize = 100;
 /// Largest number of causes of lost time on a page.
 const PAGE_CAUSES: usize = 20;
 
@@ -96,7 +103,7 @@ fn has_programs(report: &Report) -> bool {
 
 impl Detected {
     /// Ends the stream, reads the worst anomalies from the store, and judges them again if `prune`
-    /// is set.
+    /// is set. The lost time of a `replayed` recording is compared with a replay without it.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if the store cannot be written.
@@ -104,6 +111,7 @@ impl Detected {
         shown: Shown,
         monitor: Monitor,
         diagnostics: Diagnostics,
+        replayed: Option<Replayed<'_>>,
     ) -> Result<Self, Failure> {
         let (mut report, failed) = match monitor.finish() {
             Ok(report) => (report, None),
@@ -117,10 +125,24 @@ impl Detected {
         } else {
             None
         };
+        let kept = report.store.take();
+        let (run_time, store) = match (replayed, kept) {
+            (Some(replayed), Some((mut store, reduction))) => {
+                let run_time = replayed.run_time(&report, &mut *store);
+                (run_time, Some((store, reduction)))
+            }
+            (_, kept) => (None, kept),
+        };
+        report.store = store;
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
-            let causes = lasting::sentences(&report, has_programs(&report), PAGE_CAUSES);
-            Some(found.with_causes(causes))
+            let many = has_programs(&report);
+            let causes = lasting::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
+            let drift = report.drift.as_ref();
+            let changes = drift.map_or(&[][..], |drift| drift.changes());
+            let changes = changes.iter().take(PAGE_CHANGES);
+            let changes: Vec<_> = changes.map(|it| changed(&report.calls, it)).collect();
+            Some(found.with_causes(causes).with_changes(changes))
         } else {
             None
         };
@@ -154,6 +176,7 @@ impl Detected {
             compared: None,
             diagnostics,
             failed,
+            run_time,
             drawn,
             report,
             shown,
@@ -180,6 +203,13 @@ impl Detected {
         let functions = self.functions.iter();
         functions
             .map(|(_, name, loss)| (name.as_str(), loss))
+            .collect()
+    }
+
+    /// Returns the slow ranks with the function in which each lost most, by falling time lost.
+    pub(crate) fn slow_ranks(&self) -> Vec<(SlowRank, String)> {
+        let slow = self.report.lasting.peers().slow_ranks().into_iter();
+        slow.map(|one| (one, self.report.calls.function_name(one.function)))
             .collect()
     }
 

@@ -22,6 +22,10 @@ const MIN_SLOWDOWN_SHARE: f64 = 0.005;
 const MIN_BEFORE: f64 = 0.05;
 /// Largest number of slowdowns that are reported.
 const MAX_SLOWDOWNS: usize = 3;
+/// Smallest share of the time lost by slow ranks that is a finding.
+const MIN_SLOW_RANKS_SHARE: f64 = 0.005;
+/// Largest number of slow ranks that are named.
+const MAX_NAMED_RANKS: usize = 4;
 /// Time before and after a call in its window, as a multiple of the run time of the call.
 const AROUND: i64 = 2;
 
@@ -41,6 +45,7 @@ pub(in crate::report) fn part(
     }
     let found = detect::judge(&source.paths, recording)?;
     abnormal(source, &found, times, &mut part);
+    slow_ranks(source, recording, (&found, times), &mut part);
     slowdowns(source, recording, (&found, times), &mut part);
     if let Some(drawn) = found.drawn().filter(|drawn| !drawn.records().is_empty()) {
         let heading = format!("{}: abnormal calls", source.name);
@@ -151,6 +156,103 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
             .map(|exit| exit.0)
             .or(Some(worst.call.entry.0.saturating_add(worst.runtime.0)));
     }));
+}
+
+/// Adds a finding about the ranks that take longer than the median rank for the same calls.
+fn slow_ranks(
+    source: &Source,
+    recording: &Recording,
+    (found, times): (&Detected, &Times),
+    part: &mut Part,
+) {
+    let slow = found.slow_ranks();
+    let lost: f64 = slow.iter().map(|(one, _)| one.lost.0 as f64).sum();
+    let share = times.share(lost);
+    let Some((worst, function)) = slow.first().filter(|_| share >= MIN_SLOW_RANKS_SHARE) else {
+        part.pass(format!(
+            "no rank takes longer than the median rank for the same calls in a way that concerns {} of the time",
+            percent(MIN_SLOW_RANKS_SHARE)
+        ));
+        return;
+    };
+    // A rank may be slow several times.
+    let mut ranks: Vec<u32> = Vec::new();
+    for (one, _) in slow.iter().filter(|(one, _)| one.program == worst.program) {
+        if !ranks.contains(&one.rank) {
+            ranks.push(one.rank);
+        }
+    }
+    let first = slow
+        .iter()
+        .map(|(one, _)| one.first)
+        .min()
+        .unwrap_or_default();
+    let steps = found.step_count().max(1);
+    let since = match first as f64 / steps as f64 {
+        before if before < MIN_BEFORE => String::new(),
+        before => format!(" after the first {} of the run", percent(before)),
+    };
+    let named = ranks.iter().take(MAX_NAMED_RANKS).map(u32::to_string);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let subject = match ranks.len() {
+        1 => format!("Rank {named} takes"),
+        few if few <= MAX_NAMED_RANKS => format!("Ranks {named} take"),
+        many => format!("{} ranks ({named}, ...) take", grouped(many as u64)),
+    };
+    let factor = slow.iter().map(|(one, _)| one.factor).fold(1.0, f64::max);
+    let sentence = format!(
+        "{subject} up to {factor:.2} times as long as the median rank for the same calls{since}, mostly in {}; they lose {}, {} of \
+         the time ({} x duration).",
+        shortened(function, 60),
+        time(lost),
+        percent(share),
+        count(times.threads as u64, "CPU thread", "CPU threads"),
+    );
+    let finding = Finding::new(
+        Kind::SlowRanks,
+        &source.name,
+        Some(share),
+        times.denominator(),
+        ("time lost", lost, "ns"),
+        sentence,
+    );
+    let at = recording.trace.range().and_then(|range| {
+        let begin = range.len().div_ceil(steps).saturating_mul(first);
+        let clock = recording.trace.definitions().clock;
+        clock.nanos(Ticks(range.start.0.saturating_add(begin)))
+    });
+    let command = source.command(&["detect"], &["--html", "closer.html"]);
+    part.findings.push(finding.next(command).at(|place| {
+        place.rank = Some(u64::from(worst.rank));
+        place.location = Some(format!("rank {}", worst.rank));
+        place.call_path = Some(function.clone());
+        place.from_ns = at.filter(|_| !since.is_empty()).map(|at| at.0);
+    }));
+}
+
+/// Returns `true` if other findings contain a finding about slow ranks: those about `waiting`, which state its
+/// cost, and for ranks that are slow in the whole run those about unequal times.
+pub(super) fn repeats(finding: &Finding, waiting: &[Finding], others: &[Finding]) -> bool {
+    let is_cause = |other: &&Finding| {
+        matches!(
+            other.kind,
+            Kind::Delay | Kind::LoadImbalance | Kind::SerialSection
+        )
+    };
+    let is_unequal = |other: &&Finding| {
+        let is_of_source = other.place.recording == finding.place.recording;
+        is_of_source && matches!(other.kind, Kind::LoadImbalance | Kind::UnevenCallPath)
+    };
+    let function = finding.place.call_path.as_deref().unwrap_or_default();
+    let is_same = |other: &Finding| {
+        let path = other.place.call_path.as_deref().unwrap_or_default();
+        let last = path.rsplit(" > ").next();
+        other.place.rank == finding.place.rank || last == Some(function)
+    };
+    let is_whole_run = finding.place.from_ns.is_none();
+    finding.kind == Kind::SlowRanks
+        && (waiting.iter().filter(is_cause).any(is_same)
+            || is_whole_run && others.iter().filter(is_unequal).any(is_same))
 }
 
 fn slowdowns(

@@ -44,6 +44,8 @@ pub enum Kind {
     TrainingJob,
     /// Ranks or threads compute for unequal times.
     LoadImbalance,
+    /// Ranks take longer than the median rank for the same calls.
+    SlowRanks,
     /// Time in MPI, SHMEM or other communication.
     Communication,
     /// Time in the initialisation and the end of MPI.
@@ -129,6 +131,7 @@ impl Kind {
             Kind::Transfers => "Transfers",
             Kind::TrainingJob => "Training job",
             Kind::LoadImbalance => "Load imbalance",
+            Kind::SlowRanks => "Slow ranks",
             Kind::Communication => "Communication",
             Kind::StartUp => "Start and end of MPI",
             Kind::Synchronisation => "OpenMP synchronisation",

@@ -1,0 +1,286 @@
+//! [`RunTime`]: lost time of a run compared with a replay of the run without it.
+//!
+//! Lost time is a sum over ranks. It delays the run only where other ranks wait for it.
+
+use super::{COMPARED_STEPS, RECORDED_STEPS};
+use crate::clocks;
+use crate::failure::Failure;
+use crate::progress::Bar;
+use perfkit::anomaly::lost_time::LostTime;
+use perfkit::anomaly::provenance::{Entry, Kind, Store};
+use perfkit::anomaly::{Monitor, Replay, Report};
+use perfkit::core::{LocationId, Nanos, StreamKey, Ticks, Trace};
+use perfkit::wait::activity::Activities;
+use perfkit::wait::whatif::{Dependency, Excess, WhatIf};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Replayed recording, with the length of its steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Replayed<'a> {
+    trace: &'a Trace,
+    period: Option<Nanos>,
+}
+
+/// Run times of replays with and without the time that a run lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RunTime {
+    /// Run time of the replay with the recorded durations.
+    replayed_ns: Nanos,
+    /// Run time of the replay without the lost time.
+    without_ns: Nanos,
+    /// Difference of the two.
+    saved_ns: Nanos,
+    /// Run time saved by the replay without the time lost by single calls alone.
+    saved_without_calls_ns: Nanos,
+    /// Run time saved by the replay without new modes alone.
+    saved_without_modes_ns: Nanos,
+    /// Run time saved by the replay without slow ranks alone.
+    saved_without_ranks_ns: Nanos,
+    /// Run time saved by the replay without slow phases alone.
+    saved_without_phases_ns: Nanos,
+    /// Time lost, summed over ranks.
+    lost_ns: Nanos,
+    /// Part of the lost time that is computation and does not delay the run.
+    hidden_ns: Nanos,
+    /// Part of the lost time in MPI calls.
+    in_mpi_ns: Nanos,
+    /// Part of the lost time in calls that were not recorded.
+    not_recorded_ns: Nanos,
+}
+
+/// Lost time of each cause, in the order of the fields of [`LostTime`].
+type Causes = [Vec<Excess>; 4];
+
+impl<'a> Replayed<'a> {
+    pub(crate) fn new(trace: &'a Trace, period: Option<Nanos>) -> Self {
+        Replayed { trace, period }
+    }
+
+    /// Returns the source of events for the detection. The monitor compares ranks in steps.
+    pub(crate) fn source(&self, monitor: Monitor) -> (Replay<'a>, Monitor) {
+        match self.period {
+            Some(_) => (self.replay(), monitor),
+            None => (self.replay(), monitor.compare_steps(COMPARED_STEPS)),
+        }
+    }
+
+    fn replay(&self) -> Replay<'a> {
+        match self.period {
+            Some(period) => Replay::new(self.trace.view(), period),
+            None => Replay::in_steps(self.trace.view(), RECORDED_STEPS),
+        }
+    }
+
+    /// Replays the run without the time that it lost. `None` if no time was lost.
+    ///
+    /// # Errors
+    /// Returns the reason if the trace cannot be replayed.
+    pub(crate) fn run_time(
+        &self,
+        report: &Report,
+        store: &mut dyn Store,
+    ) -> Option<Result<RunTime, String>> {
+        let lost = report.lost_time();
+        (lost.total().0 > 0).then(|| self.ask(report, &lost, store))
+    }
+
+    fn ask(
+        &self,
+        report: &Report,
+        lost: &LostTime,
+        store: &mut dyn Store,
+    ) -> Result<RunTime, String> {
+        let job = Bar::job();
+        let reason = |error: perfkit::wait::Error| error.to_string();
+        let fault = |failure: Failure| match failure {
+            Failure::Input(reason) | Failure::Usage(reason) => reason,
+            _ => "the clocks cannot be corrected".into(),
+        };
+        // A replay follows messages, so that it needs clocks that agree with them.
+        let violations = clocks::violations(self.trace).map_err(fault)?;
+        let corrected = if clocks::are_many(&violations) {
+            clocks::correct(self.trace).map_err(fault)?
+        } else {
+            None
+        };
+        let trace = corrected.as_ref().map_or(self.trace, |it| &it.trace);
+        let activities = Activities::of(trace.view(), &job).map_err(reason)?;
+        let none: &[Dependency] = &[];
+        let whatif = WhatIf::of(trace.view(), &activities, none, &job).map_err(reason)?;
+        let mut causes = self.causes(report, store)?;
+        if corrected.is_some() {
+            for excess in causes.iter_mut().flatten() {
+                excess.from = self.shifted(trace, excess.location, excess.from);
+                excess.to = self.shifted(trace, excess.location, excess.to);
+            }
+        }
+        let all: Vec<Excess> = causes.iter().flatten().copied().collect();
+        let without = whatif.without(&all, &job).map_err(reason)?;
+        let mut alone = [Nanos(0); 4];
+        for (saved, cause) in alone.iter_mut().zip(&causes) {
+            if !cause.is_empty() {
+                let answer = whatif.without(cause, &job).map_err(reason)?.answer;
+                *saved = answer.saved();
+            }
+        }
+        let located = all
+            .iter()
+            .fold(0_i64, |sum, one| sum.saturating_add(one.time.0));
+        let (answer, total) = (without.answer, lost.total());
+        let [calls, modes, ranks, phases] = alone;
+        Ok(RunTime {
+            replayed_ns: answer.identity,
+            without_ns: answer.runtime,
+            saved_ns: answer.saved(),
+            saved_without_calls_ns: calls,
+            saved_without_modes_ns: modes,
+            saved_without_ranks_ns: ranks,
+            saved_without_phases_ns: phases,
+            lost_ns: total,
+            hidden_ns: Nanos((without.computed.0 - answer.saved().0).max(0)),
+            in_mpi_ns: Nanos((located - without.computed.0).max(0)),
+            not_recorded_ns: Nanos((total.0 - located).max(0)),
+        })
+    }
+
+    /// Returns the time of the next event of a location after a correction of clocks.
+    fn shifted(&self, corrected: &Trace, location: LocationId, at: Nanos) -> Nanos {
+        let clock = self.trace.definitions().clock;
+        let nanos = |ticks: Ticks| clock.nanos(ticks).unwrap_or(at);
+        let before = self.trace.location(location);
+        let before = before.as_ref().map_or(&[][..], |it| it.times());
+        let index = before.partition_point(|ticks| nanos(*ticks) < at);
+        let after = corrected.location(location);
+        let after = after.as_ref().map_or(&[][..], |it| it.times());
+        let next = after.get(index).or(after.last());
+        next.map_or(at, |ticks| nanos(*ticks))
+    }
+
+    /// Returns the windows in which each cause lost time.
+    fn causes(&self, report: &Report, store: &mut dyn Store) -> Result<Causes, String> {
+        let replay = self.replay();
+        let streams: BTreeMap<StreamKey, LocationId> = replay.streams().collect();
+        let mut ranks: BTreeMap<(u32, u32), Vec<LocationId>> = BTreeMap::new();
+        for (key, location) in &streams {
+            let own = ranks.entry((key.program, key.rank)).or_default();
+            own.push(*location);
+        }
+        let [mut calls, mut modes, mut slow, mut phases] = Causes::default();
+        let found: Vec<_> = report.lasting.modes().found().collect();
+        let names = found
+            .iter()
+            .map(|mode| report.calls.function_name(mode.function));
+        let names: Vec<String> = names.collect();
+        let kept = store.each(&mut |entry| {
+            let Entry::Call(record) = entry else {
+                return Ok(());
+            };
+            // Calls of a new mode are part of its lost time.
+            let is_of_mode = found.iter().zip(&names).any(|(mode, name)| {
+                let range = mode.from.0..mode.to.0;
+                *name == record.function && range.contains(&record.runtime.0)
+            });
+            let key = StreamKey {
+                program: record.program,
+                rank: record.rank,
+                thread: record.thread,
+            };
+            let is_slow = record.kind == Kind::Anomaly && record.severity.0 > 0;
+            if let (true, false, Some(location)) = (is_slow, is_of_mode, streams.get(&key)) {
+                let (from, runtime) = (record.call.entry, record.runtime);
+                let end = Nanos(from.0.saturating_add(runtime.0));
+                calls.push(Excess {
+                    location: *location,
+                    from,
+                    to: record.call.exit.unwrap_or(end),
+                    time: record.severity,
+                });
+            }
+            Ok(())
+        });
+        kept.map_err(|error| error.to_string())?;
+        for (mode, rank, lost) in report.lasting.modes().found_by_rank() {
+            let own = ranks.get(&rank).map_or(&[][..], Vec::as_slice);
+            spread(&replay, (mode.first, mode.last), own, lost, &mut modes);
+        }
+        for step in report.lasting.peers().slow_steps() {
+            let own = ranks.get(&(step.program, step.rank));
+            let own = own.map_or(&[][..], Vec::as_slice);
+            spread(&replay, (step.first, step.last), own, step.lost, &mut slow);
+        }
+        for phase in report.lasting.peers().slow_phases() {
+            let program = report.calls.function_program(phase.function);
+            let all = ranks.iter().filter(|(rank, _)| Some(rank.0) == program);
+            let all: Vec<LocationId> = all.flat_map(|(_, own)| own).copied().collect();
+            let steps = (phase.first, phase.last);
+            spread(&replay, steps, &all, phase.lost, &mut phases);
+        }
+        Ok([calls, modes, slow, phases])
+    }
+}
+
+/// Adds time that locations lost in equal parts in consecutive steps.
+fn spread(
+    replay: &Replay<'_>,
+    (first, last): (u64, u64),
+    locations: &[LocationId],
+    lost: Nanos,
+    to: &mut Vec<Excess>,
+) {
+    let Some((from, end)) = replay.times(first, last) else {
+        return;
+    };
+    let parts = locations.len() as i64;
+    for (at, location) in (0..).zip(locations) {
+        // The parts add up to the whole.
+        let time = lost.0 * (at + 1) / parts - lost.0 * at / parts;
+        to.push(Excess {
+            location: *location,
+            from,
+            to: end,
+            time: Nanos(time),
+        });
+    }
+}
+
+impl RunTime {
+    /// Describes the difference between the lost time and the run time that a replay without it saves.
+    pub(crate) fn sentence(&self) -> String {
+        let share = 100.0 * self.saved_ns.0 as f64 / self.replayed_ns.0.max(1) as f64;
+        let saved = match self.saved_ns.0 {
+            ..=0 => "a replay without the lost time takes as long".into(),
+            _ => format!(
+                "a replay without the lost time takes {} instead of {}: {} less, {}",
+                self.without_ns,
+                self.replayed_ns,
+                self.saved_ns,
+                match share {
+                    share if share < 0.05 => "less than 0.1 %".into(),
+                    share => format!("{share:.1} %"),
+                }
+            ),
+        };
+        let parts = [
+            (
+                self.hidden_ns,
+                "where other ranks take as long, or lose time at the same time",
+            ),
+            (
+                self.in_mpi_ns,
+                "in MPI calls, which end when their partners arrive",
+            ),
+            (self.not_recorded_ns, "in calls that were not recorded"),
+        ];
+        let parts = parts.iter().filter(|(time, _)| time.0 > 0);
+        let parts: Vec<String> = parts.map(|(time, at)| format!("{time} {at}")).collect();
+        if parts.is_empty() {
+            return saved;
+        }
+        let other = Nanos(self.lost_ns.0.saturating_sub(self.saved_ns.0).max(0));
+        format!(
+            "{saved}; {other} do not add to the run time: {}",
+            parts.join("; ")
+        )
+    }
+}
