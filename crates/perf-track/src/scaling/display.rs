@@ -66,16 +66,18 @@ fn number(value: f64, out: &mut Formatter<'_>) -> Result {
     if !(1e-3..1e5).contains(&size) {
         let text = format!("{value:.2e}");
         let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
-        let digits = match digits.contains('.') {
-            true => digits.trim_end_matches('0').trim_end_matches('.'),
-            false => digits,
-        };
+        let digits = without_zeros(digits);
         return write!(out, "{digits}e{power}");
     }
     let digits = (2 - size.log10().floor() as i32).max(0) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => write!(out, "{}", text.trim_end_matches('0').trim_end_matches('.')),
-        false => write!(out, "{text}"),
+    write!(out, "{}", without_zeros(&format!("{value:.digits$}")))
+}
+
+/// The number without the zeros that end its fraction.
+fn without_zeros(text: &str) -> &str {
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
     }
 }

@@ -253,7 +253,9 @@ fn linear(
         basis / data.values()[row]
     });
     let found = least_squares(matrix, DVector::from_element(data.len(), 1.0))?;
-    if found.iter().any(|coefficient| !(*coefficient > 0.0)) {
+    // A coefficient that is no number fails this test too.
+    let all_positive = found.iter().all(|coefficient| *coefficient > 0.0);
+    if !all_positive {
         return None;
     }
     for (term, coefficient) in terms.iter_mut().zip(found.iter().skip(first)) {
