@@ -48,7 +48,10 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
     let all: Vec<_> = throughout(series).collect();
     table.row("phases in all three runs", "3", all.len(), "");
     for object in &all {
-        let law = series.trends.fit(object.id, "work", 0.95).map_err(input)?;
+        let model = series
+            .trends
+            .fit(object.id, "work", 0.95, &Job::default())
+            .map_err(input)?;
         let about = format!(
             "object {}: work of a burst goes as ranks to the power of",
             object.id.0
@@ -62,7 +65,7 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
         table.row(
             about,
             "-1.00",
-            (law.map_or(f64::NAN, |law| law.exponent), 3),
+            (model.map_or(f64::NAN, |model| model.exponent(0)), 3),
             why,
         );
     }

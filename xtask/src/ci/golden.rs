@@ -94,7 +94,11 @@ mod tests {
                 };
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy();
                 let is_run = format!("{stem}::").ends_with(GOLDEN);
-                assert_eq!((text.contains("PERFKIT_GOLDEN") || text.contains("golden::")), is_run, "{path:?}");
+                assert_eq!(
+                    (text.contains("PERFKIT_GOLDEN") || text.contains("golden::")),
+                    is_run,
+                    "{path:?}"
+                );
                 count += usize::from(is_run);
             }
         }

@@ -95,7 +95,7 @@ fn a_picture_shows_a_row_for_each_location() {
     );
     let canvas = scene.canvas().expect("a small picture");
     let colours: Vec<_> = (0..scene.height)
-        .flat_map(|y| (0..scene.width).filter_map(move |x| Some((x, y))))
+        .flat_map(|y| (0..scene.width).map(move |x| (x, y)))
         .filter_map(|(x, y)| canvas.pixel(x, y))
         .collect();
     // 50 columns of the least value of rank 0, and of the largest of rank 3, in rows of 14 pixels.

@@ -111,11 +111,11 @@ pub struct Gathered {
 const DROPPED: f64 = 0.01;
 
 /// Bursts of a recording before the filter of short ones.
-enum Read {
-    /// Table of the BSC clustering suite.
-    Table(Gathered),
-    /// Recording, whose `bursts` and `dropped` are still empty, and its bursts.
-    Recording(Gathered, Unfiltered),
+struct Read {
+    /// The whole table of the BSC clustering suite, or a recording whose `bursts` and `dropped` are still empty.
+    of: Gathered,
+    /// Bursts of a recording; `None` for a table.
+    unfiltered: Option<Unfiltered>,
 }
 
 /// Reads recordings, or tables of bursts of the BSC clustering suite. Sets the axes and the minimum duration in `wanted`
@@ -130,7 +130,10 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     let mut all = Vec::new();
     for path in paths {
         all.push(if Data::is_one(path) {
-            Read::Table(burst_tables::table(path, wanted)?)
+            Read {
+                of: burst_tables::table(path, wanted)?,
+                unfiltered: None,
+            }
         } else {
             read(path, &recording::open_by(path, wanted.unify)?, wanted)?
         });
@@ -157,23 +160,21 @@ pub fn gather_opened(
 fn filtered(all: Vec<Read>, wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
     if wanted.min_duration.is_none() {
         let mut cuts = Vec::new();
-        for one in &all {
-            if let Read::Recording(_, bursts) = one {
-                cuts.push(bursts.cut(DROPPED).map_err(input)?);
-            }
+        for bursts in all.iter().filter_map(|one| one.unfiltered.as_ref()) {
+            cuts.push(bursts.cut(DROPPED).map_err(input)?);
         }
         wanted.min_duration = Some(DurationCut::shared(&cuts));
         wanted.is_chosen = !cuts.is_empty();
     }
     let min = wanted.min_duration.unwrap_or_default();
-    let all = all.into_iter().map(|one| match one {
-        Read::Table(table) => told(burst_tables::drop_short(table, min)?),
-        Read::Recording(of, unfiltered) => {
+    let all = all.into_iter().map(|one| match one.unfiltered {
+        None => told(burst_tables::drop_short(one.of, min)?),
+        Some(unfiltered) => {
             let (bursts, dropped) = unfiltered.above(min);
             told(Gathered {
                 bursts,
                 dropped,
-                ..of
+                ..one.of
             })
         }
     });
@@ -237,7 +238,10 @@ fn read(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Read,
         labels: None,
         diagnostics: recording.diagnostics.clone(),
     };
-    Ok(Read::Recording(gathered, unfiltered))
+    Ok(Read {
+        of: gathered,
+        unfiltered: Some(unfiltered),
+    })
 }
 
 /// Converts an error of an extraction. Names that a recording does not have are errors of usage.

@@ -395,9 +395,10 @@ fn in_name(file: &Path) -> Vec<(String, f64)> {
             .collect::<Vec<_>>()
     };
     let own = of(file.file_name());
-    match own.is_empty() {
-        true => of(file.parent().and_then(Path::file_name)),
-        false => own,
+    if own.is_empty() {
+        of(file.parent().and_then(Path::file_name))
+    } else {
+        own
     }
 }
 

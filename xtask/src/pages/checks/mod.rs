@@ -29,7 +29,11 @@ pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("anomaly", "", anomaly),
     ("anomaly-many", "", anomaly_many),
     ("report", "", report),
-    ("track", "#clusters?object=2&experiment=1&x=1&y=0", linked_track),
+    (
+        "track",
+        "#clusters?object=2&experiment=1&x=1&y=0",
+        linked_track,
+    ),
     ("anomaly", "#anomalies?rank=7&step=13", linked_anomaly),
     ("tour/index", "", tour),
 ];

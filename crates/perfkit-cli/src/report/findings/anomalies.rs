@@ -232,7 +232,11 @@ fn slow_ranks(
 
 /// Returns `true` if other findings contain a finding about slow ranks: those about `waiting`, which state its
 /// cost, and for ranks that are slow in the whole run those about unequal times.
-pub(super) fn repeats(finding: &Finding, waiting: &[Finding], others: &[Finding]) -> bool {
+pub(in crate::report) fn repeats(
+    finding: &Finding,
+    waiting: &[Finding],
+    others: &[Finding],
+) -> bool {
     let is_cause = |other: &&Finding| {
         matches!(
             other.kind,
