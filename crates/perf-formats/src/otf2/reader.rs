@@ -355,8 +355,13 @@ impl<'o> Reader<'o> {
             let chunks = shape.chunks();
             memory / chunks * chunks.min(at_once(threads))
         });
-        let twice = twice.max().unwrap_or_default();
-        sum.memory += blocks * wanted.len().min(threads.count()) as u64 + twice;
+        let twice = twice.max();
+        // A long location is read by all threads, each with a block.
+        let readers = match twice {
+            Some(_) => threads.count(),
+            None => wanted.len().min(threads.count()),
+        };
+        sum.memory += blocks * readers as u64 + twice.unwrap_or_default();
         Ok(sum)
     }
 

@@ -59,13 +59,14 @@ impl EndCounts {
         let messages = both * size_of::<Message>();
         let found = messages + alone * size_of::<Unmatched>();
         let ends = (sends + receives) * point_to_point::END + sends * size_of::<(u32, u32)>();
-        // The sends, the receives and the messages of the processes that are matched.
-        let process = 2 * point_to_point::SORTED_END + size_of::<Message>();
-        let processes = current_threads() * self.most_receives.min(both) * process;
+        // The sends and receives of the processes that are matched, and the messages of those of a batch.
+        let of = |processes: usize| both.min(processes.saturating_mul(self.most_receives));
+        let processes = of(current_threads()) * 2 * point_to_point::SORTED_END
+            + of(current_threads() * point_to_point::BATCH) * size_of::<Message>();
         let instances = collectives * size_of::<CollectiveMember>()
             + collectives / self.locations.max(1) * size_of::<CollectiveInstance>();
         let steps = [
-            ended + accesses + ends + found + processes.min(both * process),
+            ended + accesses + ends + found + processes,
             found + accesses + ended + sorted(collectives, collectives::ENDED),
             found + accesses + ended + instances,
             found + accesses + instances + sorted(both, size_of::<Message>()),

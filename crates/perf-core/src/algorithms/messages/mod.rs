@@ -92,7 +92,8 @@ impl Messages {
     /// Returns an upper bound on the memory in bytes for matching the messages of a view, including
     /// the result, from the number of records of each kind. An end takes 32 bytes until it is
     /// matched, a send 8 more, and the ends of a process another 72 each while they are sorted,
-    /// which one process for each thread does at a time. The bound assumes that no process receives
+    /// which one process for each thread does at a time. Messages of four processes for each thread
+    /// are held twice while they are collected. The bound assumes that no process receives
     /// more than twice as many messages as it has receives for. It does not cover ends whose other
     /// rank is unknown, and operations that never end.
     ///

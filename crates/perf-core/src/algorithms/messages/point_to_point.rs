@@ -89,8 +89,9 @@ struct End {
 /// Size in bytes of an end of the process whose messages are matched.
 pub(super) const SORTED_END: usize = size_of::<End>();
 
-/// Processes whose messages are matched before the results are collected.
-const BATCH: usize = 256;
+/// Processes for each thread whose messages are matched before the results are collected: few, because their
+/// messages are held twice while they are collected.
+pub(super) const BATCH: usize = 4;
 
 /// Sends and receives of one location.
 #[derive(Debug, Default)]
@@ -233,9 +234,10 @@ pub(super) fn pair(
     let count = |of: fn(&PointToPoint) -> usize| all.iter().map(|it| of(&it.1)).sum::<usize>();
     let most = count(|it| it.sends.len()).min(count(|it| it.receives.len()));
     found.messages.reserve_exact(most);
+    let batch = BATCH * parallel::current_threads();
     let mut start = 0;
     while start < ranks.count() {
-        let end = ranks.count().min(start + BATCH);
+        let end = ranks.count().min(start + batch);
         let parts = parallel::try_map(end - start, |number| {
             job.check()?;
             arriving.pair(start + number, &all, trace, job)

@@ -170,7 +170,7 @@ fn slow_ranks(
     let share = times.share(lost);
     let Some((worst, function)) = slow.first().filter(|_| share >= MIN_SLOW_RANKS_SHARE) else {
         part.pass(format!(
-            "no rank takes longer than the median rank for the same calls in a way that concerns {} of the time",
+            "ranks that take longer than the median rank for the same calls lose less than {} of the time",
             percent(MIN_SLOW_RANKS_SHARE)
         ));
         return;
@@ -312,7 +312,7 @@ fn slowdowns(
     }
     if slower.is_empty() {
         part.pass(format!(
-            "no function becomes slower by more than {:.0} % for good in a way that concerns {} of the time",
+            "functions that stay more than {:.0} % slower lose less than {} of the time",
             100.0 * (MIN_SLOWDOWN - 1.0),
             percent(MIN_SLOWDOWN_SHARE)
         ));
