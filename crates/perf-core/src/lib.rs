@@ -32,8 +32,8 @@
 //!
 //! # Method
 //! With a clock of `r` ticks per second and origin `t0`, tick `t` corresponds to
-//! `floor((t - t0) 10^9 / r)` ns. Call frames come from [`replay()`]: a leave closes the innermost frame of its
-//! region, and four counted rules ([`ReplayCounts`]) decide which other frames it closes. A call
+//! `floor((t - t0) 10^9 / r)` ns. Call frames come from [`replay()`]: a leave closes the innermost frame if
+//! that belongs to the same region, and is otherwise repaired by a counted rule ([`ReplayCounts`]). A call
 //! that is open from `e` to `l` contributes, together with the calls that it makes,
 //!
 //! ```text

@@ -3,13 +3,13 @@
 
 /// Declares a struct of parameters: each field with its default value and its setter.
 ///
-/// A field `name: Type = default` becomes a field, a part of [`Default`], and a method `name` that
-/// takes the value and returns the parameters. The documentation belongs to the setter. Its own
-/// argument types follow as a closure: `=> |argument: Type| value`. Fields without a setter stand
-/// in a second block, after `and`.
+/// An entry `name: Type = default` declares a field, its value in [`Default`], and a setter: a
+/// method `name` that takes the value and returns the parameters. The documentation of the entry is
+/// that of the setter. A setter with other arguments has a closure that computes the value:
+/// `=> |argument: Type| value`. Fields without a setter are in a second block, after `and`.
 ///
-/// Results that cannot be wrong need no further step. Otherwise the struct has a method `check` that
-/// returns a checked form of it, which the computation takes.
+/// If values can be invalid, the struct also has a method `check`, which is written by hand. It
+/// returns a checked form of the parameters, and the computation accepts only the checked form.
 ///
 /// ```
 /// perf_core::parameters! {

@@ -1,6 +1,8 @@
-//! [`Beside`]: work that needs no result of another step and runs beside the steps before `features`, because the last
-//! crates of a build, the last tests of a program and a browser leave a processor idle. It needs one processor itself:
-//! each of its builds is a chain of few crates.
+//! [`Beside`]: background thread of the gate, which installs tools and checks features while the other steps run.
+//!
+//! This work needs no result of another step. The other steps leave a processor idle while the last crates of a build are
+//! compiled, the last tests of a program run, or a browser waits. The thread needs only one processor, because each of its
+//! builds is a chain of few crates.
 
 use super::features::combinations;
 use super::{CARGO_DENY, Gate, install};

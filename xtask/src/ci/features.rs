@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Clippy is used instead of check, because it warns about an import that only one feature uses.
 /// Tests are not compiled, so that their dependencies enable no features.
 ///
-/// The builds have a target folder of their own, so that they can run beside other steps. `stop` ends
-/// them after the current one.
+/// The builds have a target folder of their own, so that they can run while other steps build. `stop` ends
+/// the check after the current build.
 pub(super) fn combinations(packages: &[String], stop: &AtomicBool) -> Outcome {
     let folder = target_folder()?.join("features");
     let mut count = 0;

@@ -168,7 +168,7 @@ struct Gate {
     left_out: Vec<String>,
     /// Number of tests; `None` until `cargo test` has run.
     tests: Option<TestCount>,
-    /// Work that runs beside the steps.
+    /// Work that runs in the background of the steps.
     beside: Beside,
     /// Names of the steps of this run.
     chosen: Vec<&'static str>,

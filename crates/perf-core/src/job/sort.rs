@@ -87,7 +87,7 @@ impl Job {
 mod tests {
     use super::*;
 
-    /// Returns numbers in no order, many of them several times.
+    /// Returns unsorted numbers, many of them repeated.
     fn numbers(count: u32) -> Vec<(u32, u32)> {
         let number = |at: u32| at.wrapping_mul(2_654_435_761) >> 12;
         (0..count).map(|at| (number(at), at)).collect()

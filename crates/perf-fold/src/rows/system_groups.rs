@@ -157,7 +157,7 @@ impl<'a> Tree<'a> {
                 continue;
             }
             let device = self.processes.get(&device).map_or("", String::as_str);
-            // Annotations of a device are stored beside its streams but are not work. They
+            // Annotations of a device are stored next to its streams but are not work. They
             // therefore get a separate row.
             let owner = self.ranks.get(&process).unwrap_or(&name);
             let label = match kind {

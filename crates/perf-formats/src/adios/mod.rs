@@ -57,10 +57,10 @@ use tau::{Scratch, Tables};
 /// file.
 ///
 /// While files are [followed](Self::follow), a step waits up to [`Follow::patience`] for files that
-/// do not have it yet. Later files are late, and are not waited for any more. Their steps keep
-/// their numbers: steps that the other files have already ended are ended once more with the events
-/// of the late file alone, and are [counted](rules::LATE). Announced data that are missing or
-/// incomplete are waited for while the file is being written, but not longer than that.
+/// do not have it yet. A file without the step by then is late, and further steps do not wait for it.
+/// Its steps keep their numbers: steps that the other files have already ended are ended once more
+/// with the events of the late file alone, and are [counted](rules::LATE). While a file is being
+/// written, its announced data may be missing or incomplete for as long as [`Follow::patience`].
 ///
 /// ```no_run
 /// use perf_core::{EventSource, Job};

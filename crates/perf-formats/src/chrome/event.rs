@@ -68,7 +68,7 @@ pub(super) struct Args<'a> {
     pub(super) name: Token<'a>,
     /// Member `labels` of a metadata event.
     pub(super) labels: Token<'a>,
-    /// Facts that few events have. They are read from `text`, so that others do not pay for them.
+    /// Facts that few events have. They are read from `text` on demand, so that other events cost no time.
     pub(super) facts: Facts,
     /// Raw JSON text, including its brackets.
     pub(super) text: &'a [u8],

@@ -1,8 +1,8 @@
 //! Decodes the bytes of an event file into columns.
 //!
-//! The decoder takes one block of bytes at a time: a whole chunk if all of it is kept, a small part
-//! of one if locations are merged. It stops before a record that the block cuts; the next call must
-//! begin with that record.
+//! The decoder takes one block of bytes at a time: a complete chunk if all of its events are kept, or a
+//! small part of a chunk if locations are merged. It stops before a record that the end of the block
+//! cuts; the next block must begin with that record.
 
 pub(super) mod column_reader;
 mod context;

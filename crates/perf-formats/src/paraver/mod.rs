@@ -45,8 +45,8 @@
 //!
 //! The records of a thread should be in order of time. Records that go back in time are reported and sorted by time;
 //! records of the same time keep their order. For this purpose a trace in a file is read a second time, with the
-//! records of the affected threads in memory, about 60 bytes each. A trace from another source cannot be read twice, so
-//! that all its records are kept in memory.
+//! records of the affected threads in memory, about 60 bytes each. A trace from another source cannot be read twice.
+//! All its records are therefore kept in memory.
 //!
 //! A time beyond twice the duration in the header counts as damaged if only few records have such a time. It is
 //! replaced by the time of the preceding record, for the end of a state by the time of the next record, and for a

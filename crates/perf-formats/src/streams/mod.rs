@@ -107,8 +107,8 @@ impl Follow {
 /// [origin](Self::origin).
 ///
 /// While files are [followed](Self::follow), a step ends when each file has an event of a later
-/// step, or [`Follow::patience`] after the first file has one. A file that had no such event by
-/// then is late, and is not waited for until it has caught up. Its steps keep their numbers: steps
+/// step, or [`Follow::patience`] after the first file has one. A file without such an event by
+/// then is late, and steps do not wait for it until it has caught up. Its steps keep their numbers: steps
 /// that the other files have already ended are ended once more with the events of the late file
 /// alone, and are [counted](rules::LATE). A rank therefore has the same steps regardless of the
 /// time at which its file appears.

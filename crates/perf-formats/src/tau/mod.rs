@@ -1,7 +1,7 @@
 //! TAU profiles: text, one file for each thread (`profile.NODE.CONTEXT.THREAD`), with a folder
 //! `MULTI__METRIC` for each of several metrics, and packed profiles of ParaProf (`.ppk`).
 //!
-//! [`Tau`] opens both.
+//! [`Tau`] opens both forms.
 //!
 //! # Limits
 //!

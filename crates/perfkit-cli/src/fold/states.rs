@@ -43,8 +43,8 @@ impl States {
         }
     }
 
-    /// Builds timelines with these states. `map` has the classes of functions; `file` is the recording,
-    /// beside which names of values may be.
+    /// Builds timelines with these states. `map` has the classes of functions. `file` is the recording; a
+    /// companion file next to it may have names of values.
     ///
     /// # Errors
     /// Returns [`Failure::Usage`] if the recording does not have the event type or counter.
@@ -178,7 +178,7 @@ fn events(
     )))
 }
 
-/// Returns the names beside a Paraver trace, or `None` if there are none.
+/// Returns the names in the `.pcf` next to a Paraver trace, or `None` if there is no such file.
 fn names_of(file: &Path) -> Option<Pcf> {
     /// Largest size of the file in bytes.
     const MOST: u64 = 64 << 20;

@@ -37,7 +37,7 @@ pub(super) fn write(
     files.write(&format!("{name}: wait states"), scene, || {
         let parts = sections(view, analysis, name, COLUMNS)?;
         let mut all = vec![items(&document.findings)];
-        // The findings stand beside the efficiencies, if there are any.
+        // Places the findings next to the efficiencies, if there are any.
         if parts.len() > 1 {
             all = all.into_iter().map(Section::half).collect();
         }

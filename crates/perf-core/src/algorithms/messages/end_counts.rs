@@ -59,7 +59,7 @@ impl EndCounts {
         let messages = both * size_of::<Message>();
         let found = messages + alone * size_of::<Unmatched>();
         let ends = (sends + receives) * point_to_point::END + sends * size_of::<(u32, u32)>();
-        // The sends and receives of the processes that are matched, and the messages of those of a batch.
+        // Sends and receives of the processes that are being sorted, and messages of the processes of a batch.
         let of = |processes: usize| both.min(processes.saturating_mul(self.most_receives));
         let processes = of(current_threads()) * 2 * point_to_point::SORTED_END
             + of(current_threads() * point_to_point::BATCH) * size_of::<Message>();

@@ -91,10 +91,10 @@ pub struct Messages {
 impl Messages {
     /// Returns an upper bound on the memory in bytes for matching the messages of a view, including
     /// the result, from the number of records of each kind. An end takes 32 bytes until it is
-    /// matched, a send 8 more, and the ends of a process another 72 each while they are sorted,
-    /// which one process for each thread does at a time. Messages of four processes for each thread
-    /// are held twice while they are collected. The bound assumes that no process receives
-    /// more than twice as many messages as it has receives for. It does not cover ends whose other
+    /// matched, and a send 8 more. The ends of a process take another 72 bytes each while they are
+    /// sorted; each thread sorts one process at a time. The messages of four processes for each
+    /// thread are held twice while they are collected. The bound assumes that no process is sent
+    /// more than twice as many messages as it has receives. It does not cover ends whose other
     /// rank is unknown, and operations that never end.
     ///
     /// ```

@@ -89,8 +89,8 @@ struct End {
 /// Size in bytes of an end of the process whose messages are matched.
 pub(super) const SORTED_END: usize = size_of::<End>();
 
-/// Processes for each thread whose messages are matched before the results are collected: few, because their
-/// messages are held twice while they are collected.
+/// Number of processes for each thread that are matched before their results are collected. It is small, because
+/// these messages are held twice while they are collected.
 pub(super) const BATCH: usize = 4;
 
 /// Sends and receives of one location.
@@ -173,8 +173,8 @@ impl PointToPoint {
         }
     }
 
-    /// Returns the location and process of the other end. If the definitions do not contain it, the
-    /// end is lost, and a send no longer started.
+    /// Returns the location and process of the other end. If the definitions do not contain the
+    /// other end, reports this end as unmatched.
     fn peer(
         &mut self,
         at: Endpoint,
@@ -189,7 +189,8 @@ impl PointToPoint {
         found
     }
 
-    /// Completes the location, which is that of `events`.
+    /// Completes location `id` with these events: reports open posted receives and cancelled sends
+    /// as unmatched.
     pub(super) fn finish(&mut self, id: LocationId, events: &Events) {
         let posted = std::mem::take(&mut self.posted);
         for end in posted.into_values() {
@@ -221,8 +222,8 @@ fn endpoint(location: LocationId, index: usize, events: &Events) -> Endpoint {
 
 /// Pairs the sends and receives of all locations, which come in ascending order.
 ///
-/// Processes are independent of each other, because both ends of a message know the receiving
-/// process.
+/// Each receiving process is matched separately, because both ends of a message contain the
+/// receiving process.
 pub(super) fn pair(
     all: Vec<(LocationId, PointToPoint)>,
     trace: &Trace,
@@ -254,15 +255,17 @@ pub(super) fn pair(
     Ok(())
 }
 
-/// Sends and locations by receiving process.
+/// Sends by receiving process, and the locations of each process. A location is given by its index in
+/// the list of all locations.
 struct Arriving {
-    /// Each send as its place in the list of locations, and among the sends of the location.
+    /// Each send as its location and its index among the sends of the location, grouped by receiving
+    /// process.
     sends: Vec<(u32, u32)>,
-    /// End of the sends to each process.
+    /// Index after the last of the sends to each process.
     ends: Vec<usize>,
-    /// Processes with their locations, each as its place in the list of locations.
+    /// Pairs of a process and one of its locations, sorted.
     locations: Vec<(Process, u32)>,
-    /// Process of each place in the list of locations.
+    /// Process of each location.
     processes: Vec<Process>,
 }
 
@@ -275,7 +278,8 @@ impl Arriving {
                 ends[send.receiver.index()] += 1;
             }
         }
-        // The counts become the place of the next send to each process, and that becomes the end.
+        // Converts the counts to the index of the next send to each process. After the last send, this is
+        // the end.
         let mut total = 0;
         for end in &mut ends {
             total += std::mem::replace(end, total);

@@ -11,8 +11,8 @@ use std::sync::Arc;
 struct Sources {
     /// Call paths that it replaces.
     whole: Vec<CallPathId>,
-    /// Call paths below that are part of it: only their exclusive values are added to its exclusive
-    /// values, because the inclusive ones already include them.
+    /// Call paths below that are joined with it. Their exclusive values are added to its exclusive
+    /// values. Its inclusive values already include them.
     inner: Vec<CallPathId>,
     /// Call paths below that are removed together with their callees.
     pruned: Vec<CallPathId>,

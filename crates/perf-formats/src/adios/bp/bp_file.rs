@@ -26,10 +26,10 @@ pub(in crate::adios) trait StepIndex:
     /// Returns the place of the next step.
     fn place(&self) -> Place;
 
-    /// Reads the next step. The step stays the next one.
+    /// Reads the next step, without advancing to the step after it.
     fn step(&mut self) -> Result<Step>;
 
-    /// Moves on to the step after the next.
+    /// Advances to the step after the next one.
     fn skip(&mut self);
 
     /// Returns the repairs and losses since the last call.

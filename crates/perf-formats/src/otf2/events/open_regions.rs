@@ -50,9 +50,9 @@ impl<T: Copy> OpenRegions<T> {
         }
     }
 
-    /// Closes a region. On a stream it is the innermost one if that is of the region, which keeps
-    /// the order that frames need. If activities overlap, the order does not matter, because all
-    /// open ones begin at the cut.
+    /// Closes a region. On a stream, closes the innermost open region if it equals the region, which
+    /// keeps the order that frames need. If activities overlap, the order does not matter, because
+    /// all open ones begin at the cut.
     pub(in crate::otf2) fn leave(&mut self, region: RegionId) {
         match self {
             OpenRegions::Frames(stack, kept) => {

@@ -130,7 +130,7 @@ impl Watched {
         if let Some(made) = &asked.made {
             command.arg("--made").arg(made);
         }
-        // Many cases run at the same time, so one thread for each is enough.
+        // Many cases run at the same time, so that each uses one thread.
         command.env("RAYON_NUM_THREADS", "1");
         let mut child = command
             .stdout(Stdio::piped())

@@ -1,8 +1,8 @@
 //! [`Reader`]: variables and attributes of a step of BP5.
 //!
 //! The metadata of each writer are a structure with one field for each variable of the file so far.
-//! A bit field tells which of them belong to the step. Pointers are offsets in the structure, and 0
-//! for none.
+//! A bit field marks the variables that belong to the step. Pointers are offsets in the structure;
+//! 0 is a null pointer.
 
 use super::super::index::{Block, Variable};
 use super::super::member::Member;

@@ -1,4 +1,4 @@
-//! Numbers, lists and texts of a structure. Pointers are offsets in the structure, and 0 for none.
+//! Numbers, lists and texts of a structure. Pointers are offsets in the structure; 0 is a null pointer.
 
 use super::super::primitives::{Fields, Read};
 use super::ffs::{Budget, Structure};

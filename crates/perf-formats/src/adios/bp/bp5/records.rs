@@ -205,7 +205,7 @@ impl Records {
         })
     }
 
-    /// Converts the numbers of the record of a step, of which [`length`](Self::length) is the number.
+    /// Converts the numbers of the record of a step. There must be as many as [`length`](Self::length) gives.
     fn step(&self, numbers: &[u64]) -> Record {
         let parts = &numbers[3..];
         let each = parts.len() / self.writers.len().max(1);
