@@ -1,4 +1,4 @@
-//! Wait states, delays, critical path and efficiencies, for people: `cargo bench -p perfkit-benches --bench wait`.
+//! Times of wait states, delays, critical path and efficiencies: `cargo bench -p perfkit-benches --bench wait`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
