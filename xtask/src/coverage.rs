@@ -1,5 +1,4 @@
-//! `cargo xtask coverage`: measures the lines that the tests run, as the table in
-//! `docs/coverage.md`.
+//! `cargo xtask coverage`: measures the lines that the tests run, as the table in `docs/coverage.md`.
 //!
 //! The tests are those of `cargo test`, recompiled with counters in a separate folder below `target`.
 //! Documentation tests are not counted, because compiling them with counters is unstable.

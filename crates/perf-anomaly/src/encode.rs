@@ -1,5 +1,4 @@
-//! Byte encoding of models and messages by [`perf_core::codec`], with the differences between
-//! format versions.
+//! Byte encoding of models and messages by [`perf_core::codec`], with the differences between format versions.
 
 pub(crate) use perf_core::codec::Writer;
 

@@ -1,5 +1,4 @@
-//! [`Moments`]: count, extremes and mean to kurtosis of values in one pass, mergeable up to
-//! rounding.
+//! [`Moments`]: count, extremes and mean to kurtosis of values in one pass, mergeable up to rounding.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};

@@ -1,5 +1,4 @@
-//! [`Report`]: all results of a monitor after the end of the stream, and their revision by the
-//! final model.
+//! [`Report`]: all results of a monitor after the end of the stream, and their revision by the final model.
 
 use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};

@@ -1,5 +1,4 @@
-//! [`Sample`] and [`Judgement`]: input and output of a detector, and [`Label`], the classes of
-//! calls.
+//! [`Sample`] and [`Judgement`]: input and output of a detector, and [`Label`], the classes of calls.
 
 use perf_core::Nanos;
 

@@ -1,5 +1,4 @@
-//! `Serialize` implementations for types whose derived form would lose names or produce invalid
-//! JSON keys.
+//! `Serialize` implementations for types whose derived form would lose names or produce invalid JSON keys.
 
 use crate::calls::CallFlags;
 use crate::lost_time::NewMode;

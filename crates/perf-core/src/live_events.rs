@@ -1,5 +1,4 @@
-//! Live events: an [`EventSource`] provides events step by step, and an [`EventSink`] receives
-//! them.
+//! Live events: an [`EventSource`] provides events step by step, and an [`EventSink`] receives them.
 //!
 //! A [`Trace`](crate::Trace) is a complete recording in memory, whereas a live stream need not have
 //! an end. Readers of streams and self-instrumented programs push events into a sink and do not

@@ -1,5 +1,4 @@
-//! [`parameters!`](crate::parameters): a struct of parameters with their defaults and setters,
-//! from one declaration.
+//! [`parameters!`](crate::parameters): a struct of parameters with their defaults and setters, from one declaration.
 
 /// Declares a struct of parameters: each field with its default value and its setter.
 ///

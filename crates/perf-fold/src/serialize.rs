@@ -1,5 +1,4 @@
-//! `Serialize` implementations for types whose derived form would lose names or produce invalid
-//! JSON keys.
+//! `Serialize` implementations for types whose derived form would lose names or produce invalid JSON keys.
 
 use crate::{Cause, Cell, Ends, Fold, Traffic, Work};
 use serde::Serializer;

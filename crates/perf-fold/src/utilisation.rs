@@ -1,5 +1,4 @@
-//! [`Utilisation`] and [`Usage`]: busy time, overlap and the share of each state, for rows and for
-//! intervals.
+//! [`Utilisation`] and [`Usage`]: busy time, overlap and the share of each state, for rows and for intervals.
 
 use crate::states::class::code;
 use crate::states::sampling;

@@ -1,5 +1,4 @@
-//! Distinguishes a damaged timestamp from a pause, by one rule for all readers of ordered
-//! timestamps.
+//! Distinguishes a damaged timestamp from a pause, by one rule for all readers of ordered timestamps.
 
 /// Number of timestamps after a jump that are examined.
 pub(crate) const LOOK: usize = 8;

@@ -1,5 +1,4 @@
-//! Live detection of abnormal calls on all ranks of a program, with a parameter server, its page,
-//! and its clients.
+//! Live detection of abnormal calls on all ranks of a program, with a parameter server, its page, and its clients.
 //!
 //! Ranks of any number of programs send their models and anomalies to a server, and receive the
 //! shared model of all ranks. Ranks are not synchronised: they join, leave and restart at any time,

@@ -1,5 +1,4 @@
-//! Functions behind the commands `serve`, `replay` and `simulate` of the programs `perfkit live`
-//! and `perfkit-live`.
+//! Functions behind the commands `serve`, `replay` and `simulate` of the programs `perfkit live` and `perfkit-live`.
 
 #[cfg(feature = "simulate")]
 mod simulation;

@@ -1,5 +1,4 @@
-//! Damaged copies of files, for testing readers of untrusted input: truncated files, flipped bits,
-//! huge counts, missing or repeated parts.
+//! Damaged copies of files, for testing readers: truncated files, flipped bits, huge counts, missing or repeated parts.
 //!
 //! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each
 //! damage, [`one_byte`] tests that measure the effect of the smallest damage.

@@ -1,5 +1,4 @@
-//! [`Mode`]: choice between the optimal and the published method, for every step from bursts to
-//! tracked regions.
+//! [`Mode`]: choice between the optimal and the published method, for every step from bursts to tracked regions.
 
 use crate::cluster::{Border, DbscanParams, RefineMode, RefineParams};
 use crate::tracking::TrackParams;

@@ -1,5 +1,4 @@
-//! Serialization of fields that cannot derive `Serialize`, or whose derived implementation would
-//! produce invalid JSON keys.
+//! `Serialize` implementations for fields that cannot derive it or would produce invalid JSON keys.
 
 use crate::Amount;
 use serde::{Serialize, Serializer};

@@ -1,5 +1,4 @@
-//! Tests the reaction of each reader to low limits: the first table of `docs/hardening.md`, cell by
-//! cell.
+//! Tests the reaction of each reader to low limits: the first table of `docs/hardening.md`, cell by cell.
 //!
 //! For each cell the test searches for the smallest limit with which a recording is read
 //! completely. A limit lower by one, and every lower one down to zero, must give the result in the

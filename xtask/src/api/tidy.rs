@@ -1,5 +1,4 @@
-//! [`tidy`]: formats the lines of cargo-public-api for readers, with short names and one line for all
-//! traits of a type.
+//! [`tidy`]: formats the lines of cargo-public-api for readers, with short names and one line for all traits of a type.
 
 /// Public items of a crate.
 pub(super) struct Listing {

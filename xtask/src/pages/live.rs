@@ -1,5 +1,4 @@
-//! Checks of the live page: selection from a rank to a call, during a run, across a restart of the
-//! server, and in a replay.
+//! Checks of the live page: selection from a rank to a call, during a run, across a restart, and in a replay.
 
 use super::browser::{Browser, Tab};
 use super::{WIDTHS, root};

@@ -1,5 +1,4 @@
-//! [`Reduction`]: amounts of recorded and dropped data, and the factor that recording only
-//! anomalies saves.
+//! [`Reduction`]: amounts of recorded and dropped data, and the factor that recording only anomalies saves.
 
 use crate::calls::StreamHealth;
 

@@ -1,5 +1,4 @@
-//! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the
-//! detector.
+//! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the detector.
 
 use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};

@@ -1,5 +1,4 @@
-//! [`Ranks`]: statistics of ranks and their last steps, ordered by a [`Ranking`] such as the number
-//! of anomalies.
+//! [`Ranks`]: statistics of ranks and their last steps, ordered by a [`Ranking`] such as the number of anomalies.
 
 use super::StepStats;
 use crate::Moments;

@@ -1,5 +1,4 @@
-//! Statistics of calls and anomalies for each step and each function, which clients send to the
-//! server.
+//! Statistics of calls and anomalies for each step and each function, which clients send to the server.
 
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;

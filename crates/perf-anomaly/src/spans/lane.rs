@@ -1,5 +1,4 @@
-//! [`Lane`]: recorded span events of a thread that wait to be judged; [`Shared`]: state of a layer
-//! with all lanes.
+//! [`Lane`]: recorded span events of a thread that wait to be judged; [`Shared`]: state of a layer with all lanes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,5 +1,4 @@
-//! Memory estimates: for the profile of a trace, from a sample of its locations, and for the rows
-//! of a metric.
+//! Memory estimates: for the profile of a trace, from a sample of its locations, and for the rows of a metric.
 
 use super::trace_profile::Sums;
 use crate::{CallPathId, Profile};

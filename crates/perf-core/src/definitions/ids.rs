@@ -1,5 +1,4 @@
-//! Ids of elements: one `u32` newtype for each kind, so that a region id cannot be used for a
-//! location.
+//! Ids of elements: one `u32` newtype for each kind, so that a region id cannot be used for a location.
 //!
 //! Ids are dense: `LocationId(i)` is the `i`-th location of its [`SystemTree`](crate::SystemTree).
 //! The id of a location in the file (a sparse 64-bit key in OTF2) is stored as

@@ -1,5 +1,4 @@
-//! [`SystemTree`]: the machine nodes, processes, accelerators and locations of a recording, as a
-//! tree.
+//! [`SystemTree`]: the machine nodes, processes, accelerators and locations of a recording, as a tree.
 
 use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
 

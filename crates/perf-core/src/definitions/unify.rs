@@ -1,5 +1,4 @@
-//! [`Unify`]: rule that decides which regions are one function, and labels that distinguish
-//! functions.
+//! [`Unify`]: rule that decides which regions are one function, and labels that distinguish functions.
 
 use crate::{Region, RegionId};
 use std::borrow::Cow;

@@ -1,5 +1,4 @@
-//! Parallel loops for all crates, and their serial counterparts, with results that do not depend on
-//! the number of threads.
+//! Parallel loops for all crates, and serial ones, with results that do not depend on the number of threads.
 //!
 //! With the feature `parallel` the loops run on the threads of the current rayon pool, otherwise on
 //! the calling thread. In both cases results are in the order of their numbers. If several tasks

@@ -1,5 +1,4 @@
-//! [`Threads`] and [`Pool`], for work with a configurable number of threads, and [`Workspaces`],
-//! reusable buffers for tasks.
+//! [`Threads`] and [`Pool`]: configurable numbers of threads; [`Workspaces`]: reusable buffers for tasks.
 
 use super::try_map;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,4 @@
-//! Conversion between inclusive and exclusive values along the call tree and the metric tree, and
-//! addition of metrics.
+//! Conversion between inclusive and exclusive values along the call tree and the metric tree, and addition of metrics.
 
 use super::rows::Overlay;
 use super::{Combine, Profile, ProfileMetric, Rows, Scope, Severities};

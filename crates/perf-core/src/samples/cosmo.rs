@@ -1,5 +1,4 @@
-//! Synthetic recording `syn-cosmo`: a weather model coupled with cloud microphysics, in which the
-//! cloud ranks become slower.
+//! Synthetic recording `syn-cosmo`: a coupled weather model in which the ranks that compute clouds become slower.
 //!
 //! The recording has 40 ranks, of which 4 compute clouds, 60 iterations, one tick per nanosecond,
 //! and no gaps. Iteration k starts at t0. With S = 4,000,000 it consists of these intervals, in

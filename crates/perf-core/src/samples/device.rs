@@ -1,5 +1,4 @@
-//! Synthetic recording of a device with two streams, which is busy for 70 of 100 ns, and of the
-//! thread that drives it.
+//! Synthetic recording of a device with two streams, which is busy for 70 of 100 ns, and of the thread that drives it.
 
 use crate::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,

@@ -1,5 +1,4 @@
-//! [`TraceView`] and [`LocationView`]: parts of a trace by location and time, without copying
-//! events.
+//! [`TraceView`] and [`LocationView`]: parts of a trace by location and time, without copying events.
 
 use super::{Definitions, Event, Events, Trace};
 use crate::algorithms::overlap::is_seen;

@@ -1,5 +1,4 @@
-//! Counts of states: [`Tally`], the mergeable part of a fold, and the [`Counts`] that operations
-//! read.
+//! Counts of states: [`Tally`], the mergeable part of a fold, and the [`Counts`] that operations read.
 
 use crate::states::class::code;
 use crate::{AbsentRule, Cell, Choice, FoldOp, State, Ties};

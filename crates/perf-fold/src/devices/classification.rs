@@ -1,5 +1,4 @@
-//! [`Work`] and [`WorkRules`]: classification of device work as compute, communication, copy or
-//! set.
+//! [`Work`] and [`WorkRules`]: classification of device work as compute, communication, copy or set.
 
 use crate::{RegionGroups, RegionMap, Result};
 use perf_core::{Definitions, Region, RegionId, RegionRole};

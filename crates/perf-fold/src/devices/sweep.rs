@@ -1,5 +1,4 @@
-//! Sweep that computes the time in which work of each stream and kind is open, alone and
-//! concurrently.
+//! Sweep that computes the time in which work of each stream and kind is open, alone and concurrently.
 
 use super::{Piece, Work};
 use crate::{Result, Utilisation};

@@ -1,5 +1,4 @@
-//! [`Overlaps`]: the open regions of a location whose regions overlap, such as kernels on one
-//! accelerator stream.
+//! [`Overlaps`]: the open regions of a location whose regions overlap, such as kernels on one accelerator stream.
 
 use perf_core::{RegionId, ReplayCounts};
 use std::collections::{HashMap, VecDeque};

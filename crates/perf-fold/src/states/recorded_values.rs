@@ -1,5 +1,4 @@
-//! Timelines whose states come from recorded values instead of the call stack: values of an event
-//! kind, sampled functions, and thresholds of a counter.
+//! Timelines of recorded values instead of the call stack: event types, sampled functions, ranges of a counter.
 
 use super::class::code;
 use super::timeline_builder::lifetime;

@@ -1,5 +1,4 @@
-//! Rules for repairs, losses and notes that the [`Diagnostics`](perf_core::Diagnostics) of OTF2
-//! archives count.
+//! Rules for repairs, losses and notes that the [`Diagnostics`](perf_core::Diagnostics) of OTF2 archives count.
 
 crate::rule_table::rule_table! {
     DUPLICATE_DEFINITION: Repair = "duplicate-definition",

@@ -1,5 +1,4 @@
-//! Extracts a part of an archive: selected locations and a time window, with records copied
-//! verbatim.
+//! Extracts a part of an archive: selected locations and a time window, with records copied verbatim.
 
 mod copy;
 

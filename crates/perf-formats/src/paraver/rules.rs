@@ -1,5 +1,4 @@
-//! Rules of the repairs, losses and notes that reading and writing Paraver traces report in
-//! [`Diagnostics`](perf_core::Diagnostics).
+//! Rules for repairs, losses and notes of reading and writing Paraver traces.
 
 crate::rule_table::rule_table! {
     BAD_LINE: Loss = "bad-line",

@@ -1,5 +1,4 @@
-//! Writes a trace as Perfetto packets: its tracks, flows and calls, with overlapping activities of
-//! a stream distributed over several tracks.
+//! Writes a trace as Perfetto packets: its tracks, flows and calls, with several tracks for overlapping activities.
 
 mod events;
 mod frames;

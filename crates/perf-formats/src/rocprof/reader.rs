@@ -1,5 +1,4 @@
-//! Reader of the outer object of a rocprofv3 file: processes, agents, names, and sections of
-//! records.
+//! Reader of the outer object of a rocprofv3 file: processes, agents, names, and sections of records.
 
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;

@@ -1,5 +1,4 @@
-//! Conversion of rocprofv3 records to calls and activities, with [`Tool`], the state of one process
-//! whose names are resolved at the end.
+//! [`Tool`]: conversion of the rocprofv3 records of one process to calls and activities.
 
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};

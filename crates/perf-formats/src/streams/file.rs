@@ -1,5 +1,4 @@
-//! [`StreamFile`]: the rows of one file, with one line of look-ahead, or several if a line is
-//! doubtful.
+//! [`StreamFile`]: the rows of one file, with one line of look-ahead, or several if a line is doubtful.
 
 use super::current_line::CurrentLine;
 use super::json::Line;

@@ -1,5 +1,4 @@
-//! Streams of events as text: tab-separated tables and newline-delimited JSON, of one or many
-//! ranks, compressed or growing.
+//! Streams of events as text: tab-separated tables and newline-delimited JSON, compressed or growing.
 //!
 //! # Tables (`.tsv`)
 //!

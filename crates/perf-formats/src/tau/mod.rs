@@ -1,7 +1,7 @@
-//! TAU profiles: text, one file for each thread (`profile.NODE.CONTEXT.THREAD`), with a folder
-//! `MULTI__METRIC` for each of several metrics, and packed profiles of ParaProf (`.ppk`).
+//! TAU profiles: text, one file for each thread and metric, and packed profiles of ParaProf (`.ppk`).
 //!
-//! [`Tau`] opens both forms.
+//! [`Tau`] opens both forms. Text files are named `profile.NODE.CONTEXT.THREAD`; each of several metrics has a folder
+//! `MULTI__METRIC`.
 //!
 //! # Limits
 //!

@@ -1,5 +1,4 @@
-//! Rules for repairs, losses and notes that the [`Diagnostics`](perf_core::Diagnostics) of TAU
-//! profiles count.
+//! Rules for repairs, losses and notes that the [`Diagnostics`](perf_core::Diagnostics) of TAU profiles count.
 
 crate::rule_table::rule_table! {
     NEGATIVE: Repair = "negative-value",

@@ -1,7 +1,7 @@
-//! Tolerant XML reader for profiles that are nearly XML: attributes without quotes, bare `&` in
-//! text and mismatched closing tags occur in files of CubeLib and TAU.
+//! Tolerant XML reader for profiles that are nearly XML.
 //!
-//! quick-xml reports such input as errors. Frequent kinds of elements are read by fast paths
+//! Attributes without quotes, bare `&` in text and mismatched closing tags occur in files of CubeLib
+//! and TAU. quick-xml reports such input as errors. Frequent kinds of elements are read by fast paths
 //! without a token for each part (`fast_paths`): a profile with 1 MB of XML is opened in about 2 ms
 //! (`docs/benchmarks.md`). The events and attributes of quick-xml took 7 ms for each MB of a
 //! similar file on a similar machine.

@@ -1,5 +1,4 @@
-//! Program `perfkit-live`: runs the parameter server with its page, replays a database, or
-//! simulates ranks.
+//! Program `perfkit-live`: runs the parameter server with its page, replays a database, or simulates ranks.
 
 use perf_live::program::{self, Outcome, ServeOptions, SimulateOptions};
 use perf_live::simulate::Load;

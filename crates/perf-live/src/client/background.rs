@@ -1,5 +1,4 @@
-//! [`Background`]: exchange with the server in a separate thread, so that the program need not
-//! wait.
+//! [`Background`]: exchange with the server in a separate thread, so that the program need not wait.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};

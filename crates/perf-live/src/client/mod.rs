@@ -1,5 +1,4 @@
-//! Client of a rank: [`Link`] connects to a server and provides an exchange of models and a store
-//! of records.
+//! Client of a rank: [`Link`] connects to a server and provides an exchange of models and a store of records.
 //!
 //! ```no_run
 //! use perf_anomaly::provenance::Recorder;

@@ -1,5 +1,4 @@
-//! [`Connection`]: HTTP connection with non-blocking requests, for many simulated ranks in one
-//! thread.
+//! [`Connection`]: HTTP connection with non-blocking requests, for many simulated ranks in one thread.
 
 use crate::client::Target;
 use crate::{Error, Result};

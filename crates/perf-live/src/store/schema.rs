@@ -1,5 +1,4 @@
-//! SQL schema of the tables of a server, which are in the same database as the tables of the
-//! provenance store.
+//! SQL schema of the tables of a server, which are in the same database as the tables of the provenance store.
 
 /// Version of the tables. Version 1 had no `live_body`, so the positions of models were dropped
 /// with the clients.

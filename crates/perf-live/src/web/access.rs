@@ -1,5 +1,4 @@
-//! Access checks of requests: the token of writers, and the host names under which pages may be
-//! requested.
+//! Access checks of requests: the token of writers, and the host names under which pages may be requested.
 
 use axum::http::{HeaderMap, header};
 use std::net::{IpAddr, Ipv6Addr};

@@ -1,5 +1,4 @@
-//! [`App`]: state that all HTTP requests share (data source, counters, limits), and the checks and headers of all
-//! requests.
+//! [`App`]: state that all HTTP requests share, and the checks and headers of all requests.
 
 use super::READERS;
 use super::access::is_meant;

@@ -1,5 +1,4 @@
-//! Bodies of HTTP answers: one that holds reserved memory until it is sent, and one that is sent in
-//! parts.
+//! Bodies of HTTP answers: one that holds reserved memory until it is sent, and one that is sent in parts.
 
 use axum::body::{Body, Bytes};
 use http_body::Frame;

@@ -1,5 +1,4 @@
-//! Distributed anomaly detection: statistics that each rank learns are merged on all ranks, without
-//! a server process.
+//! Distributed anomaly detection: statistics that each rank learns are merged on all ranks, without a server process.
 //!
 //! A [`Client`](perf_anomaly::server::Client) of `perf-anomaly` communicates with a parameter
 //! server through an [`Exchange`](perf_anomaly::server::Exchange). Here every rank has a copy of

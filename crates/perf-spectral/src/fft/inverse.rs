@@ -1,5 +1,4 @@
-//! The inverse transform: from spectra to the working space, which then holds correlations, and to
-//! views.
+//! The inverse transform: from spectra to the working space, which then holds correlations, and to views.
 
 use crate::Result;
 use crate::fft::forward::along;

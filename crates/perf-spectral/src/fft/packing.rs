@@ -1,5 +1,4 @@
-//! Operations between the transforms along the axes: the real axis, slot 0, odd shapes, and
-//! transposed tiles.
+//! Steps between the transforms along the axes: splitting and packing of spectra, and transposition of tiles.
 
 use crate::Result;
 use crate::fft::Transform;

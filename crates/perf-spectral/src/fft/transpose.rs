@@ -1,5 +1,6 @@
-//! Transposition of square blocks: between the transforms along outer and inner axes, and if
-//! samples of the real axis are contiguous in a view.
+//! Transposition of square blocks, between the transforms along outer and inner axes.
+//!
+//! Views are also transposed if samples of the real axis are contiguous in them.
 
 use crate::real::Real;
 #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,4 @@
-//! A run of six devices with 14 streams each, with known utilisation, overlap and causes of idle
-//! time.
+//! A run of six devices with 14 streams each, with known utilisation, overlap and causes of idle time.
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, Event, EventId, Events, GroupKind, Link,

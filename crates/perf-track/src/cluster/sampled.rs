@@ -1,5 +1,4 @@
-//! [`Sampled`]: clusters a sample of the points, and assigns all other points to the cluster of their
-//! nearest sample point.
+//! [`Sampled`]: clusters a sample of the points, and assigns each other point to the cluster of the nearest one.
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Error, Labels, Points, Result};

@@ -1,5 +1,4 @@
-//! [`Layout`]: positions of a recorded call, its callers and its neighbouring calls, by depth and
-//! time.
+//! [`Layout`]: positions of a recorded call, its callers and its neighbouring calls, by depth and time.
 
 use perf_anomaly::provenance::{CallRecord, Record};
 use std::collections::{BTreeSet, HashMap};

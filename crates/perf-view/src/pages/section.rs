@@ -1,5 +1,4 @@
-//! Building blocks of a page: [`Section`], a part of the page, [`Card`], a summary of a section,
-//! and [`Item`], a statement in a list.
+//! Building blocks of a page: [`Section`]; [`Card`], its summary; [`Item`], a statement in a list.
 
 use crate::encoding::base64;
 use crate::{Result, Scene, Theme};

@@ -1,5 +1,4 @@
-//! [`View::correlated`]: page section with lists of correlated views from spectra, one list for
-//! each choice of axes.
+//! [`View::correlated`]: page section with lists of correlated views from spectra, one list for each choice of axes.
 
 use super::explored::{self, Explored};
 use super::trees::Trees;

@@ -1,5 +1,4 @@
-//! [`Picture`]: grid of up to three axes as shaded cubes, drawn from back to front without a
-//! graphics card.
+//! [`Picture`]: grid of up to three axes as shaded cubes, drawn from back to front without a graphics card.
 
 use super::merged_cells::{Coarse, MOST_CUBES, range};
 use crate::{

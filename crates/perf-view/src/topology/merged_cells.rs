@@ -1,5 +1,4 @@
-//! [`Coarse`]: grid in which blocks of neighbouring cells are merged, so that it has a limited
-//! number of cells.
+//! [`Coarse`]: grid in which blocks of neighbouring cells are merged, so that it has a limited number of cells.
 
 use perf_topology::Grid;
 

@@ -1,5 +1,4 @@
-//! [`View`]: section of a page with two grids of cubes, a common camera and lists of correlated
-//! views.
+//! [`View`]: section of a page with two grids of cubes, a common camera and lists of correlated views.
 
 use super::cubes::{self, Picture};
 #[cfg(feature = "spectral")]

@@ -1,5 +1,4 @@
-//! [`SpaceAxis`]: axis of the space of points, with the conversion from coordinates to metric
-//! values.
+//! [`SpaceAxis`]: axis of the space of points, with the conversion from coordinates to metric values.
 
 use crate::{Axis, Unit};
 use perf_track::TransformAxis;

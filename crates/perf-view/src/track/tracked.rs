@@ -1,5 +1,4 @@
-//! [`Clusters::of`]: conversion of a tracking result to tracked regions with their links, events
-//! and votes.
+//! [`Clusters::of`]: conversion of a tracking result to tracked regions with their links, events and votes.
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;

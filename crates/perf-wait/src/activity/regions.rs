@@ -1,5 +1,4 @@
-//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and
-//! kernels.
+//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and kernels.
 
 use super::CallKind;
 use perf_core::{

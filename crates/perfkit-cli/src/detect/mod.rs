@@ -1,5 +1,4 @@
-//! Subcommand `detect`: finds abnormal calls, ranks and functions in a growing stream of events or in a replayed
-//! recording.
+//! Subcommand `detect`: finds abnormal calls, ranks and functions in a stream or in a replayed recording.
 
 mod options;
 mod report;

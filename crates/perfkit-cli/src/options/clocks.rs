@@ -1,5 +1,6 @@
-//! Correction of clocks that disagree: the option `--clocks`, and sentences about violations of the
-//! clock condition, which states that no message arrives before it is sent.
+//! Correction of clocks that disagree: the option `--clocks`, and sentences about violations of the clock condition.
+//!
+//! The clock condition states that no message arrives before it is sent.
 
 use crate::failure::{Failure, input};
 use crate::options::words;

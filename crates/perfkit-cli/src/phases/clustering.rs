@@ -1,5 +1,4 @@
-//! [`partitions`]: clusters the points of experiments with shared radii, and clusters the noise again with a second
-//! density.
+//! [`partitions`]: clusters the points of experiments with shared radii, and then the noise with a second density.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::usage;

@@ -1,5 +1,4 @@
-//! Subcommand `report`: writes one page with every analysis that recordings support, and with their findings as a
-//! ranked list.
+//! Subcommand `report`: runs every analysis that recordings support, and writes a page with ranked findings.
 //!
 //! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply or fails
 //! becomes a [`Remark`] at the end of the page.

@@ -1,5 +1,4 @@
-//! Subcommand `wait`: finds wait states with their causes, computes the efficiencies of a run or of a series, and
-//! answers what-if questions.
+//! Subcommand `wait`: wait states with their causes, efficiencies of a run or a series, and what-if replay.
 
 mod analysis;
 mod cube;

@@ -1,5 +1,4 @@
-//! Output of `wait` as pictures: timeline of the ranks with waits and critical path, and coloured table of
-//! efficiencies.
+//! Output of `wait` as pictures: timeline with waits and critical path, and coloured table of efficiencies.
 
 use super::output::Document;
 use super::series::grades;

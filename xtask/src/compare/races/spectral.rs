@@ -1,5 +1,4 @@
-//! Races of the correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of
-//! the paper.
+//! Races of the correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of the paper.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
-//! [`Stream`]: conversion of the events of one stream to calls, with its stack of open calls and
-//! the calls it keeps.
+//! [`Stream`]: conversion of the events of one stream to calls, with its stack of open calls and the calls it keeps.
 
 mod memory;
 mod order;

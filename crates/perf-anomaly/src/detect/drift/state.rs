@@ -1,5 +1,4 @@
-//! Windows of calls of one function, their comparison with earlier calls, and the detection of a
-//! change ([`State`]).
+//! Windows of calls of one function, their comparison with earlier calls, and the detection of a change ([`State`]).
 
 use super::super::Sketch;
 use super::test::{rank_sum, usual};

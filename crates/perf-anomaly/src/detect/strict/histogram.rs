@@ -1,5 +1,4 @@
-//! [`Histogram`]: counts in bins of equal width over the range of the data, for the strict
-//! detectors.
+//! [`Histogram`]: counts in bins of equal width over the range of the data, for the strict detectors.
 
 use super::overlap::spread;
 use crate::Result;

@@ -1,5 +1,4 @@
-//! Common parts of HBOS and COPOD: a histogram for each function, the scores of its bins, and a
-//! threshold at a fraction of the range of scores.
+//! Common parts of HBOS and COPOD: histograms of functions, scores of bins, and the threshold.
 
 use super::Histogram;
 use super::histogram::Width;

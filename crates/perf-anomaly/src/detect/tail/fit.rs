@@ -1,5 +1,4 @@
-//! Computation of the modes of a function's run times from its sketch, and of the normal range of
-//! each mode.
+//! Computation of the modes of a function's run times from its sketch, and of the normal range of each mode.
 //!
 //! Modes: the sketch is first split at gaps, which are empty ranges of run times that chance does
 //! not explain. If a tail decreases exponentially in log time with mean excess `b`, the gap below

@@ -1,5 +1,4 @@
-//! Separation of overlapping modes at the valleys of a mixture of normal distributions of log run
-//! times.
+//! Separation of overlapping modes at the valleys of a mixture of normal distributions of log run times.
 //!
 //! The counts of a sketch are put into at most 128 bins of equal width in log time. Components are
 //! added one at a time, where the counts exceed the current mixture most. After each addition all

@@ -1,5 +1,4 @@
-//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and
-//! resolution.
+//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and resolution.
 
 use super::fit::Wanted;
 use crate::Result;

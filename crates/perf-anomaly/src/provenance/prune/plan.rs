@@ -1,5 +1,4 @@
-//! [`Plan`]: decisions of pruning, which records and final models a store keeps, revises or
-//! removes.
+//! [`Plan`]: decisions of pruning, which records and final models a store keeps, revises or removes.
 
 use super::super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
 use super::super::store::Store;

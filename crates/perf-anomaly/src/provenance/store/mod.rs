@@ -1,5 +1,4 @@
-//! [`Store`]: interface for the storage of entries with its implementations, and [`Query`] for the
-//! selection of records.
+//! [`Store`]: interface for the storage of entries and its implementations, and [`Query`], which selects records.
 
 mod lines;
 mod memory;

@@ -1,5 +1,4 @@
-//! [`Exchange`]: transport of messages between a client and a server, and [`Local`] for threads of
-//! one process.
+//! [`Exchange`]: transport of messages between a client and a server, and [`Local`] for threads of one process.
 
 use super::{Delta, View};
 use crate::server::Server;

@@ -1,5 +1,4 @@
-//! Algebra of profiles: difference, mean, merge, minimum and maximum of several profiles, and
-//! changes of the call tree of one profile.
+//! Algebra of profiles: difference, mean, merge and extremes of several profiles, and changes of the call tree.
 //!
 //! The operators of several profiles first unite their definitions. Two metrics are the same if
 //! their names are equal. Two locations are the same if the names of their processes and their own

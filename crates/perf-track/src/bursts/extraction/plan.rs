@@ -1,5 +1,4 @@
-//! [`Plan`]: extraction of bursts prepared for one recording, with classified regions and metrics
-//! resolved to ids.
+//! [`Plan`]: extraction of bursts prepared for one recording, with classified regions and metrics resolved to ids.
 
 use super::counters::Feed;
 use super::params::{Delimiter, Extract};

@@ -1,5 +1,4 @@
-//! Algorithms of the library linfa-clustering as [`Clusterer`](super::Clusterer)s (feature
-//! `linfa`).
+//! Algorithms of the library linfa-clustering as [`Clusterer`](super::Clusterer)s (feature `linfa`).
 //!
 //! The algorithms report no progress. Cancellation takes effect before they start or between two calls
 //! of the library, never within a call, and a call for 100,000 points may take seconds. Programs that

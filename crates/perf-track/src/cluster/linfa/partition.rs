@@ -1,5 +1,4 @@
-//! [`LinfaKMeans`] and [`LinfaMixture`]: clustering by linfa into a given number of clusters, without
-//! noise.
+//! [`LinfaKMeans`] and [`LinfaMixture`]: clustering by linfa into a given number of clusters, without noise.
 
 use super::{array, at_least, failed, numbered};
 use crate::cluster::Clusterer;

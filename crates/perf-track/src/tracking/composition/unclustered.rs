@@ -1,5 +1,4 @@
-//! Detection of tracked regions that seem to be missing from an experiment only because their bursts
-//! are in no cluster there.
+//! Detection of tracked regions whose bursts exist in an experiment but are in no cluster there.
 
 use crate::tracking::observation::Observation;
 use crate::tracking::program_position::callers::Callers;

@@ -1,5 +1,4 @@
-//! Alignment of the call sites of experiments: which call of one version of a program is which call of
-//! another version.
+//! Alignment of the call sites of experiments: which call of one version of a program is which call of another version.
 //!
 //! A call site is a chain of functions with their files and lines. Between versions of a program lines
 //! shift, calls appear and calls vanish, and a recording without names has only numbers. The call sites

@@ -1,5 +1,4 @@
-//! The published heuristic (Llort et al., section III.D): combines links above a threshold into
-//! groups of clusters and chains the groups through the experiments.
+//! The published heuristic (Llort et al., section III.D): groups of clusters, from links above a threshold.
 //!
 //! Every evaluator yields links above a threshold. The transitive closure of the links yields groups
 //! of clusters, which a round of sequences refines.

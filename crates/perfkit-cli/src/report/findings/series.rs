@@ -1,5 +1,4 @@
-//! Findings of the report about a series of traces: growth of the share of communication, and of the
-//! computing time where the threads divide the work.
+//! Findings of the report about a series of traces: growth of communication and of the total computing time.
 
 use super::{Finding, Kind, list, percent, time};
 use crate::report::Part;

@@ -1,5 +1,4 @@
-//! Findings of the report about waiting: ranks, call paths and steps that delay other ranks, and the run
-//! time that a fix would save.
+//! Findings of the report about waiting: ranks, call paths and steps that delay others, and the saving of a fix.
 
 use super::{Finding, Kind};
 use crate::clocks::{self, Clocks};
