@@ -1,4 +1,4 @@
-//! [`Points`]: input of clustering.
+//! [`Points`]: coordinates of the points to be clustered, as a flat slice.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use perf_core::{Cancelled, LocationId, Nanos, Ticks};
 

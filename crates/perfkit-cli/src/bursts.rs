@@ -1,4 +1,4 @@
-//! CPU bursts of a recording: their number, durations and metrics, and the bursts that filters drop.
+//! Subcommand `bursts`: CPU bursts of a recording, their durations and metrics, and the bursts that filters drop.
 
 use crate::clocks::ClocksBy;
 use crate::failure::{Failure, Outcome, input};

@@ -1,4 +1,4 @@
-//! The fields of one event.
+//! [`Raw`]: the fields of one Chrome trace event, and its arguments that the reader uses.
 
 use crate::json::{Cursor, Stop, Token};
 

@@ -1,4 +1,4 @@
-//! Conversion of events by phase.
+//! [`Phases`]: conversion of Chrome trace events to calls, instants, counters and links, by their phase (`ph`).
 
 use super::event::{Facts, Raw};
 use super::{annotations, rules};

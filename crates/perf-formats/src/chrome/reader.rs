@@ -1,4 +1,4 @@
-//! Reads one file: the outer object and the array of events.
+//! Reader of one Chrome trace file: the outer object and the array of events.
 
 use super::event::Raw;
 use super::phases::Phases;

@@ -1,4 +1,4 @@
-//! [`Cursor`]: reads one value from the text in the window.
+//! [`Cursor`]: parser of JSON values (scalars, objects and arrays) in the window of a text.
 
 use memchr::memchr2;
 

@@ -1,4 +1,4 @@
-//! [`Round`]: one pass up the tree and down again.
+//! [`Round`]: one merge of the parts of all ranks, up the tree of messages and down again, advanced by polling.
 
 use super::nonblocking::{DOWN, Incoming, Outgoing, UP, Way};
 use super::{Family, Part, Plan};

@@ -1,4 +1,4 @@
-//! Text of a model.
+//! Formatting of a [`ScalingModel`] as text.
 
 use super::{Factor, ScalingModel, Term};
 use std::fmt::{Display, Formatter, Result};

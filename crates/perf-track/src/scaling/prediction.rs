@@ -1,4 +1,4 @@
-//! [`Prediction`]: value of a model at a scale, with its interval.
+//! [`Prediction`]: value of a scaling model at a scale, with its prediction interval.
 
 use super::ScalingModel;
 use super::model::{norm, row};

@@ -1,4 +1,4 @@
-//! Least squares of a structure, and the search of its powers.
+//! Fits a structure to measurements: coefficients by least squares, powers by search.
 
 use super::structure::Structure;
 use super::{Factor, Form, Measurements, Term};

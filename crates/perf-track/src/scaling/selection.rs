@@ -1,4 +1,4 @@
-//! Selection of a structure by leaving out each scale in turn.
+//! Selection of the structure of a scaling model by cross-validation over the scales.
 
 use super::model::{inverse, jacobian};
 use super::search::Curve;

@@ -1,4 +1,4 @@
-//! [`Structure`]: form of a model without its numbers.
+//! [`Structure`]: form of a scaling model (its terms and their parameters) without coefficients and powers.
 
 use super::Measurements;
 

@@ -1,4 +1,4 @@
-//! Delays that few calls make up.
+//! [`BadCalls`]: detection of delays that consist of a few unusually long calls.
 
 use super::collect::Sources;
 use super::{Finding, FindingKind};

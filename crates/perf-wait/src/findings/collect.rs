@@ -1,4 +1,4 @@
-//! Candidates of all analyses.
+//! Collects the candidates for findings from the results of all analyses.
 
 use super::times::{HeldUpBy, Times};
 use super::{Finding, FindingKind, MIN_STEADY, bad_calls};

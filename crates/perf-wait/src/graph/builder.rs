@@ -1,4 +1,4 @@
-//! [`GraphBuilder`]: activities and dependencies one by one.
+//! [`GraphBuilder`]: builds an activity graph from activities and dependencies, added one by one.
 
 use super::{ActivityGraph, ActivityId};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! Training jobs in traces.
+//! Conversion of the trace of a training job to its operations ([`TrainingJob`]).
 
 use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;

@@ -1,4 +1,4 @@
-//! The graph of a trace with the recorded durations.
+//! Construction of the activity graph of a trace, with the recorded durations.
 
 use super::Dependency;
 use crate::activity::{Activities, CallCollective, CallId, CallKind};

@@ -1,4 +1,4 @@
-//! Weights of axes: the values of `--axes`.
+//! Option `--axes`: weights of the axes of the grid.
 
 use crate::failure::Failure;
 use crate::suggest;

@@ -1,4 +1,4 @@
-//! Correlations as metrics of the profile they come from.
+//! Output of `correlate` as a Cube profile: correlations as metrics of the profile they come from.
 //!
 //! A viewer aggregates values over locations, and over the call paths below a collapsed one. The
 //! sum of correlations is meaningless. The largest R of a call path is therefore a metric that

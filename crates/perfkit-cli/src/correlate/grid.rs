@@ -1,4 +1,4 @@
-//! Grids of locations: the rules of `--topology`.
+//! Option `--topology`: construction of the grid of the locations from a rule.
 
 use super::{Options, detected};
 use crate::failure::{Failure, input};

@@ -1,4 +1,4 @@
-//! Correlation of the severity views of a profile with one of them, after filtering by axis.
+//! Subcommand `correlate`: correlates the severity views of a profile with one of them, after filtering by axis.
 
 mod axes;
 mod cube;

@@ -1,4 +1,4 @@
-//! The list as a picture and as a section of a page.
+//! Output of the list of correlated views as a picture and as a section of a page.
 
 use super::list::{List, weights};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! Detection of abnormal calls, ranks and functions in a growing stream of events or in a replayed
+//! Subcommand `detect`: finds abnormal calls, ranks and functions in a growing stream of events or in a replayed
 //! recording.
 
 mod options;

@@ -1,4 +1,4 @@
-//! Kinds of sources of `detect`.
+//! [`Source`]: the kinds of input of `detect`, and recognition of the kind of a file or folder.
 
 use crate::failure::Failure;
 use crate::recording::unreadable;

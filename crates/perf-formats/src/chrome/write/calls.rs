@@ -1,4 +1,4 @@
-//! The calls of a location, with begin and end.
+//! Collects the calls of a location with their begin and end, for the writer of Chrome traces.
 
 use perf_core::{
     Cancelled, Close, Event, Job, LocationView, RegionId, Ticks, Visitor, intervals, replay,

@@ -1,4 +1,4 @@
-//! Numbers and categories of the file that a trace does not have.
+//! Process and thread numbers, and categories of events, which Chrome traces need and a trace does not contain.
 
 use crate::json::encode;
 use perf_core::{

@@ -1,4 +1,4 @@
-//! Definition records, global and local.
+//! Schema of the definition records, global and local.
 
 use super::{Count, Field, Kind, Record, Space};
 

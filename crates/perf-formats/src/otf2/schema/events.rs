@@ -1,4 +1,4 @@
-//! Event records.
+//! Schema of the event records.
 
 use super::{Count, Field, Kind, Record, Space};
 

@@ -1,4 +1,4 @@
-//! `--json` of the list of views.
+//! Output of the list of correlated views as JSON.
 
 use super::List;
 use crate::findings::Findings;

@@ -1,4 +1,4 @@
-//! The views of a profile, ordered by their correlation with the reference.
+//! [`List`]: the views of a profile, ordered by their correlation with the reference.
 
 mod json;
 mod text;

@@ -1,4 +1,4 @@
-//! The list of views as text and as tables.
+//! Output of the list of correlated views as text and as tables.
 
 use super::{List, TIE, weights};
 use crate::failure::Outcome;

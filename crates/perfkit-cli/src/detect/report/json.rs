@@ -1,4 +1,4 @@
-//! `--json` of `detect`.
+//! Output of `detect` as JSON.
 
 use super::Detected;
 use super::comparison::Compared;

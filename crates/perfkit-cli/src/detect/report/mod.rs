@@ -1,4 +1,4 @@
-//! Results of `detect`.
+//! Report of `detect`: the results of the detection ([`Detected`]), and the modules that print them.
 
 mod comparison;
 mod json;

@@ -1,4 +1,4 @@
-//! Recorded anomalies as a table.
+//! Output of `detect` as a table of recorded anomalies.
 
 use super::Detected;
 use crate::failure::{Failure, input};

@@ -1,4 +1,4 @@
-//! Text of `detect`: ranks, functions, changes and the worst calls.
+//! Output of `detect` as text: ranks, functions, changes and the worst calls.
 
 use super::{Detected, changed};
 use crate::failure::Outcome;
