@@ -11,4 +11,4 @@ pub mod golden;
 pub mod memory;
 pub mod xorshift;
 
-pub use generators::{clusters, kineto, many_ranks, paraver, planted, random, ring};
+pub use generators::{clusters, kineto, many_ranks, paraver, planted, random, ring, run_times};

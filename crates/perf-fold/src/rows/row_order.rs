@@ -100,7 +100,8 @@ impl Groups {
     /// if there are more than `most` of them. A row that unfolds thus fits on a screen.
     ///
     /// A block has rows of one kind of locations only, so there may be one more block for each
-    /// change of the kind. `most` is at least `blocks`, and `blocks` at least 2.
+    /// change of the kind. There are up to `most` blocks if blocks would otherwise have more than
+    /// `most` members and be joined again. `most` is at least `blocks`, and `blocks` at least 2.
     ///
     /// ```
     /// use perf_core::Job;
@@ -133,7 +134,12 @@ impl Groups {
         if ids.len() <= most {
             return ids;
         }
-        let size = ids.len().div_ceil(blocks);
+        let count = match ids.len().div_ceil(most) {
+            // Some more blocks, so that their members need no blocks of their own.
+            count if (blocks..=most).contains(&count) => count,
+            _ => blocks,
+        };
+        let size = ids.len().div_ceil(count);
         let kind = |groups: &Groups, id: &GroupId| groups.get(*id).map(|group| group.kind);
         let alike = ids.chunk_by(|a, b| kind(self, a) == kind(self, b));
         let pieces: Vec<Vec<GroupId>> = alike

@@ -7,3 +7,4 @@ pub mod paraver;
 pub mod planted;
 pub mod random;
 pub mod ring;
+pub mod run_times;

@@ -1,6 +1,6 @@
 //! Formatting of a [`ScalingModel`] as text.
 
-use super::{Factor, Form, ScalingModel, Term};
+use super::{Factor, ScalingModel, Term};
 use std::fmt::{Display, Formatter, Result};
 
 /// Writes a model as an expression, such as `0.12 + 3.4e-5 * tasks^(1/2) * log2(tasks)`.
@@ -26,11 +26,7 @@ impl ScalingModel {
             let Factor { power, log_power } = *factor;
             if power != 0.0 {
                 write!(out, " * {name}")?;
-                match self.form {
-                    Form::PowerLaw => write!(out, "^{power:.2}")?,
-                    _ if power == 1.0 => {}
-                    _ => fraction(power, out)?,
-                }
+                exponent(power, out)?;
             }
             match log_power {
                 0 => {}
@@ -42,8 +38,11 @@ impl ScalingModel {
     }
 }
 
-/// Writes a power of the grid as a fraction.
-fn fraction(power: f64, out: &mut Formatter<'_>) -> Result {
+/// Writes a power of the grid as a fraction, another one with two decimals, and 1 not at all.
+fn exponent(power: f64, out: &mut Formatter<'_>) -> Result {
+    if (power - 1.0).abs() < 1e-9 {
+        return Ok(());
+    }
     for denominator in [1.0, 2.0, 3.0, 4.0] {
         let numerator = power * denominator;
         if (numerator - numerator.round()).abs() < 1e-9 {

@@ -2,8 +2,8 @@
 //!
 //! A [`ScalingModel`] is a sum of terms `c * p^i * log2(p)^j` over one or several parameters `p`, the
 //! performance model normal form of Calotoiu et al. ("Using Automated Performance Modeling to Find
-//! Scalability Bugs in Complex Codes", SC'13). A power law is the case of one term with `j = 0` and any
-//! real power.
+//! Scalability Bugs in Complex Codes", SC'13). A power law is the case of one term
+//! with `j = 0`. Its power is any real number, or one of the grid below if that predicts better.
 //!
 //! ```
 //! use perf_core::Job;

@@ -13,7 +13,7 @@ use nalgebra::{DMatrix, DVector};
 pub enum Form {
     /// The metric does not depend on the parameters.
     Constant,
-    /// One term without logarithms, with any real powers.
+    /// One term without constant and without logarithms, with any real powers or those of the normal form.
     PowerLaw,
     /// Sum of terms of the performance model normal form.
     NormalForm,

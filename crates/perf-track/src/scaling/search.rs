@@ -262,7 +262,7 @@ fn linear(
         term.coefficient = *coefficient;
     }
     let curve = Curve {
-        form: Form::NormalForm,
+        form: form(has_constant, &terms),
         constant: if has_constant { found[0] } else { 0.0 },
         terms,
     };
@@ -274,6 +274,16 @@ fn linear(
     let residual = |at: usize| (data.values()[at] / curve.value(data.scale(at))).ln();
     let sum: f64 = (0..data.len()).map(|at| residual(at).powi(2)).sum();
     sum.is_finite().then_some((sum, curve))
+}
+
+/// Returns the form of a sum of terms: one term alone without logarithms is a power law.
+fn form(has_constant: bool, terms: &[Term]) -> Form {
+    let mut factors = terms.iter().flat_map(|term| &term.factors);
+    if !has_constant && terms.len() == 1 && factors.all(|factor| factor.log_power == 0) {
+        Form::PowerLaw
+    } else {
+        Form::NormalForm
+    }
 }
 
 /// Solves a linear least-squares problem by QR decomposition of the columns, scaled to length 1. `None`

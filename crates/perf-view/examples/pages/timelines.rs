@@ -14,11 +14,8 @@ use std::time::Instant;
 /// Writes pages of 40 ranks, 4 of which have a growing load.
 pub(super) fn folded(out: &Path) -> Outcome {
     let trace = cosmo::trace();
-    let timelines = Timelines::new(
-        trace.view(),
-        &RegionMap::by_name(trace.definitions())?,
-        &Job::default(),
-    )?;
+    let map = RegionMap::by_name(trace.definitions())?;
+    let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     let groups = Groups::by(&timelines, GroupBy::Node);
     let begin = Instant::now();
     let markers = (40..60).map(|k| {
@@ -31,7 +28,9 @@ pub(super) fn folded(out: &Path) -> Outcome {
     });
     let markers: Vec<Marker> = markers.collect();
     // One section has cells at several resolutions, the other one states: both must agree.
-    let view = View::new(&timelines, groups.clone()).command("fold cosmo");
+    let view = View::new(&timelines, groups.clone())
+        .calls(trace.view(), &map)
+        .command("fold cosmo");
     let section = view.states(0).markers(markers.clone());
     let section = section.section(&Job::default())?;
     let exact = View::new(&timelines, groups.clone()).named("Exact", "exact");

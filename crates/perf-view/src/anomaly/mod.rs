@@ -26,10 +26,10 @@ pub use view::View;
 /// Script that contains only the drawing functions, without the part that controls a page. It
 /// defines `perfkitAnomaly` with `ranking`, `steps`, `executions`, `distribution` and `stack`, and
 /// needs [`Page::SCRIPT`](crate::Page::SCRIPT).
-pub const PARTS: &str = include_str!("../../assets/anomaly-parts.js");
+pub const PARTS: &str = include_str!("../../assets/anomaly/parts.js");
 
 /// Style sheet of the charts that [`PARTS`] draws and of the section around them.
-pub const STYLE: &str = include_str!("../../assets/anomaly.css");
+pub const STYLE: &str = include_str!("../../assets/anomaly/view.css");
 
 /// Returns the display text of a label.
 fn label_name(label: perf_anomaly::Label) -> &'static str {

@@ -28,8 +28,8 @@ pub struct View<'a> {
 }
 
 const SCRIPT: &str = concat!(
-    include_str!("../../assets/anomaly-parts.js"),
-    include_str!("../../assets/anomaly.js")
+    include_str!("../../assets/anomaly/parts.js"),
+    include_str!("../../assets/anomaly/view.js")
 );
 /// Number of colours for ranks. Further ranks use the same colours again.
 const COLOURS: usize = 48;

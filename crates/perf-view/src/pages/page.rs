@@ -32,8 +32,8 @@ pub struct Page {
 /// Number of characters between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
-const SCRIPT: &str = include_str!("../../assets/page.js");
-const STYLE: &str = include_str!("../../assets/page.css");
+const SCRIPT: &str = include_str!("../../assets/page/page.js");
+const STYLE: &str = include_str!("../../assets/page/page.css");
 
 impl Page {
     /// Script that all views share. It defines `perfkit`.

@@ -1,7 +1,7 @@
 //! Legend of a timeline: the states with their colours, sorted by time.
 
 use crate::{Colour, Kind, Palette, Theme, number, shortened};
-use perf_fold::{Classes, State, Usage};
+use perf_fold::{ClassId, Classes, State, Usage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -55,10 +55,12 @@ pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     times
 }
 
-/// Returns a palette for all states. States with the most time take precedence.
+/// Returns a palette for all states. States with the most time take precedence. States without time
+/// follow, because they may be frames of call stacks.
 pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
     let states = totals.iter().filter_map(|(state, _)| state.class());
-    Palette::of_kinds(states.map(|class| {
+    let all = (0..classes.len() as u32).map(ClassId);
+    Palette::of_kinds(states.chain(all).map(|class| {
         let (paradigm, role) = classes.origin(class);
         let name = classes.name(class);
         (name, Kind::of(name, paradigm, role))

@@ -16,6 +16,7 @@ mod cubes;
 #[cfg(feature = "spectral")]
 mod explored;
 mod merged_cells;
+mod page_data;
 #[cfg(feature = "spectral")]
 mod range_coder;
 mod spectrum;

@@ -1,6 +1,6 @@
 //! [`Trees`]: metrics, call paths and system of a profile, with the sums of the views beside the grids of a page.
 
-use super::view::unit_text;
+use super::page_data::unit_text;
 use crate::encoding::front_coded;
 use crate::{Result, Unit};
 use perf_core::{CallPathId, Combine, Job, LocationId, MetricId, Profile, Scope, SystemNodeId};

@@ -3,14 +3,14 @@
 use super::cubes::{self, Picture};
 #[cfg(feature = "spectral")]
 use super::explored::Explored;
-use super::merged_cells::{Coarse, MOST_CUBES, range};
-use super::spectrum::{self, Plane};
+use super::merged_cells::{Coarse, MOST_CUBES};
+use super::page_data::{AxisData, Data, GridData, map_data, plane_data};
+use super::spectrum;
 use crate::encoding::{base64, front_coded};
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
 use perf_topology::{Grid, Shape};
-use serde::Serialize;
 use serde_json::Value;
 
 /// Entry of a list of correlated views.
@@ -92,25 +92,25 @@ struct List {
     found: Vec<Found>,
 }
 
-#[derive(Debug)]
 /// Grid that the page can show.
-struct Shown {
+#[derive(Debug)]
+pub(super) struct Shown {
     /// Name of the view.
     name: String,
     /// Unit of the values.
-    unit: Unit,
+    pub(super) unit: Unit,
     /// Values of the cells.
     grid: Grid,
 }
 
 const SCRIPT: &str = concat!(
-    include_str!("../../assets/waves.js"),
-    include_str!("../../assets/coded-spectra.js"),
-    include_str!("../../assets/correlator.js"),
-    include_str!("../../assets/trees.js"),
-    include_str!("../../assets/topology.js")
+    include_str!("../../assets/topology/waves.js"),
+    include_str!("../../assets/topology/coded-spectra.js"),
+    include_str!("../../assets/topology/correlator.js"),
+    include_str!("../../assets/topology/trees.js"),
+    include_str!("../../assets/topology/view.js")
 );
-const STYLE: &str = include_str!("../../assets/topology.css");
+const STYLE: &str = include_str!("../../assets/topology/view.css");
 
 /// Help of the trees of a profile.
 const TREES: [&str; 2] = [
@@ -515,102 +515,4 @@ fn flat(grid: &Grid) -> Result<Grid> {
             None => return Ok(flat),
         }
     }
-}
-
-/// Name, number of cubes along the axis, cells in a cube along the axis, and cells along the axis.
-type AxisData = (String, usize, usize, usize);
-
-/// View, correlation, shift, and correlation without shift.
-type FoundData<'a> = (usize, f64, &'a [isize], f64);
-
-/// Smallest and largest value, and one byte for each cell in base64: 1 to 255 from the smallest to
-/// the largest value, 0 for cells without a location.
-type Quantised = (f64, f64, String);
-
-#[derive(Serialize)]
-struct Data<'a> {
-    axes: Vec<AxisData>,
-    grids: Vec<GridData<'a>>,
-    chosen: Option<u32>,
-    /// Bit mask of the axes, matches, and weights of the axes.
-    lists: Vec<(u32, Vec<FoundData<'a>>, &'a [f64])>,
-    /// Names of the cells with the part that they share with the one before.
-    names: Vec<(usize, &'a str)>,
-    /// Names and colours of the maps.
-    maps: Vec<(&'a str, String)>,
-    waves: Vec<(&'static str, String)>,
-    coarser: bool,
-    /// Axes, lengths and values of each plane.
-    spectra: Vec<([usize; 2], [usize; 2], String)>,
-    /// Values of the grids, if the page correlates them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Value>,
-}
-
-#[derive(Serialize)]
-struct GridData<'a> {
-    /// Name with the part that it shares with the one before.
-    name: (usize, &'a str),
-    unit: &'a str,
-    /// Mean, and also maximum and spread if cells are merged.
-    kinds: Vec<Quantised>,
-}
-
-impl<'a> GridData<'a> {
-    /// Describes a grid; without `coarse`, its values are among the fields.
-    fn of(name: (usize, &'a str), shown: &'a Shown, coarse: Option<&Coarse>) -> Self {
-        let kinds = match coarse {
-            None => Vec::new(),
-            Some(coarse) if coarse.is_coarser() => vec![&coarse.mean, &coarse.max, &coarse.spread],
-            Some(coarse) => vec![&coarse.mean],
-        };
-        GridData {
-            name,
-            unit: unit_text(&shown.unit),
-            kinds: kinds.into_iter().map(|values| quantised(values)).collect(),
-        }
-    }
-}
-
-/// Returns the unit as the page knows it.
-pub(super) fn unit_text(unit: &Unit) -> &str {
-    match unit {
-        Unit::Nanos => "ns",
-        Unit::Bytes => "B",
-        Unit::Share => "%",
-        Unit::Number => "",
-        Unit::Other(unit) => unit,
-    }
-}
-
-fn quantised(values: &[f64]) -> Quantised {
-    let [low, high] = range(values);
-    let step = |value: &f64| {
-        if !value.is_finite() {
-            0
-        } else if high > low {
-            1 + (254.0 * (value - low) / (high - low)).round() as u8
-        } else {
-            1
-        }
-    };
-    let bytes: Vec<u8> = values.iter().map(step).collect();
-    (low, high, base64(&bytes))
-}
-
-fn plane_data(plane: &Plane) -> ([usize; 2], [usize; 2], String) {
-    // The magnitudes of waves span decades, so the scale is logarithmic. Values below 1e-4 of the
-    // largest become 0.
-    let step =
-        |value: &f64| (255.0 * (1.0 + value.max(1e-12).log10() / 4.0).max(0.0)).round() as u8;
-    let bytes: Vec<u8> = plane.values.iter().map(step).collect();
-    (plane.axes, plane.lens, base64(&bytes))
-}
-
-fn map_data(maps: &[ColourMap]) -> Vec<(&str, String)> {
-    let value = |map: &ColourMap| {
-        let bytes: Vec<u8> = map.table().iter().flat_map(|c| [c.r, c.g, c.b]).collect();
-        (map.name(), base64(&bytes))
-    };
-    maps.iter().map(value).collect()
 }

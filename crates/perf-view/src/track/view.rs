@@ -23,8 +23,8 @@ pub struct View<'a> {
     most: usize,
 }
 
-const SCRIPT: &str = include_str!("../../assets/track.js");
-const STYLE: &str = include_str!("../../assets/track.css");
+const SCRIPT: &str = include_str!("../../assets/track/view.js");
+const STYLE: &str = include_str!("../../assets/track/view.css");
 /// Maximum number of tracked regions in a page. Regions with the most time take precedence.
 const OBJECTS: usize = 200;
 /// Number of steps along an axis to which positions are rounded.

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "anomaly")]
 mod anomaly;
+#[cfg(feature = "fold")]
+mod calls;
 #[cfg(all(feature = "track", feature = "anomaly"))]
 mod contrast;
 #[cfg(feature = "fold")]

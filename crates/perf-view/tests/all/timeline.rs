@@ -23,7 +23,7 @@ fn folder(timelines: &Timelines, by: GroupBy, columns: usize, op: Op) -> Folder 
 }
 
 /// Returns the data that the script of a page reads.
-fn data(html: &str) -> Value {
+pub(super) fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";
     let from = html.find(begin).expect("a page has data") + begin.len();
     let to = from + html[from..].find("</script>").expect("it ends");
@@ -330,14 +330,13 @@ fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
     // 4 nodes with 10 processes of one thread each.
     let (groups, _) = view(100);
     assert_eq!(groups.len(), 44);
-    assert!(groups[4]["children"].as_array().expect("a list").is_empty());
+    assert!(groups.iter().all(|group| group["parent"] != 4));
     assert_eq!(
         (&groups[4]["parent"], &groups[4]["streams"]),
         (&Value::from(0), &Value::from(1))
     );
     let (groups, html) = view(20);
     assert_eq!(groups.len(), 14);
-    assert_eq!(groups[1]["cut"], true);
     assert!(html.contains("3 rows have more members"));
 }
 

@@ -10,7 +10,7 @@ mod text;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
 use crate::output;
-use crate::pictures;
+use crate::pictures::{self, Calls};
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
@@ -18,7 +18,8 @@ pub use counters::CountersBy;
 pub use options::{Options, Rows};
 use perfkit::core::{Nanos, TimeRange, match_messages};
 use perfkit::fold::{
-    Across, Counter, Counters, Fold, Folder, GroupBy, Line, MessageMatrix, MessageSizes, Op, Usage,
+    Across, Counter, Counters, Fold, Folder, GroupBy, Line, MessageMatrix, MessageSizes, Op,
+    RegionMap, Usage,
 };
 use perfkit::formats::chrome;
 use perfkit::view::timeline::{MatrixPicture, Measure, Overlay, Picture};
@@ -63,7 +64,8 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
                 command: options.again(words),
                 serve: options.serve(),
                 rules: options.page_rules(),
-                counters: CountersBy::of_page(&view.counters, &view.chosen_counters),
+                counters: Some(CountersBy::of_page(&view.counters, &view.chosen_counters)),
+                calls: view.map.as_ref().map_or(Calls::Hidden, Calls::By),
             };
             let mut sections = pictures::timeline(of, rows, (window, false), name, more)?;
             if let Some(messages) = view.messages.as_ref().filter(|it| !it.0.pairs.is_empty()) {
@@ -156,6 +158,8 @@ struct View {
     chosen_counters: Vec<Counter>,
     /// Combination of the counters of several locations.
     across: Across,
+    /// Functions of the call stacks; `None` if the page has no call stacks.
+    map: Option<RegionMap>,
 }
 
 impl View {
@@ -165,7 +169,7 @@ impl View {
         let job = Bar::job();
         let usual = options.matrix.map(|_| GroupBy::Process);
         let of = (recording, options.file());
-        let (timelines, groups) = options.rows.timelines(of, usual, &job)?;
+        let (timelines, groups, map) = options.rows.timelines(of, usual, &job)?;
         let (counters, chosen_counters) = options.counters.of(trace, &job)?;
         let mut params = options.params();
         let chosen = match &options.op {
@@ -221,6 +225,7 @@ impl View {
             counters,
             chosen_counters,
             across: options.counters.across,
+            map,
         })
     }
 

@@ -70,7 +70,8 @@ impl Rows {
         }
     }
 
-    /// Returns the timelines of a recording and their rows. `file` is its file, if it is the only one;
+    /// Returns the timelines of a recording, their rows, and the functions of its call stacks, which are
+    /// `None` if the rows do not show functions of locations. `file` is its file, if it is the only one;
     /// `usual` are the rows without the option `--by`.
     ///
     /// # Errors
@@ -81,7 +82,7 @@ impl Rows {
         (recording, file): (&Recording, Option<&Path>),
         usual: Option<GroupBy>,
         job: &Job,
-    ) -> Result<(Timelines, Groups), Failure> {
+    ) -> Result<(Timelines, Groups, Option<RegionMap>), Failure> {
         let trace = &recording.trace;
         let mut groups = RegionGroups::new().unify(self.unify.unify);
         for (name, glob) in &self.groups {
@@ -116,7 +117,12 @@ impl Rows {
             _ => groups,
         };
         let groups = groups.ordered(self.order, &timelines, timelines.range(), job);
-        Ok((timelines, groups.map_err(input)?))
+        let has_functions = self.states.is_none() && self.stack.is_none();
+        Ok((
+            timelines,
+            groups.map_err(input)?,
+            has_functions.then_some(map),
+        ))
     }
 }
 

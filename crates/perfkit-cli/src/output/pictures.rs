@@ -9,7 +9,8 @@ use crate::progress::Bar;
 use clap::Args;
 use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{
-    Counter, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines,
+    Counter, Counters, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups,
+    RegionMap, Timelines,
 };
 use perfkit::track::{Bursts, ClusterId, ScaledExperiment};
 use perfkit::view::track::Clusters;
@@ -243,7 +244,7 @@ pub fn in_blocks(groups: Groups) -> Groups {
 
 /// Commands and rules of a page with a timeline.
 #[derive(Clone, Debug, Default)]
-pub struct More {
+pub struct More<'a> {
     /// Command that writes a page of another window, see
     /// [`View::command`](timeline::View::command); empty if the trace is not from a file.
     pub command: String,
@@ -251,11 +252,25 @@ pub struct More {
     pub serve: Option<String>,
     /// Rules of the folds, if they are not the default.
     pub rules: Option<FoldParams>,
-    /// Counters below the rows.
-    pub counters: Vec<Counter>,
+    /// Counters below the rows; `None` for all counters of the trace.
+    pub counters: Option<Vec<Counter>>,
+    /// Call stacks of locations.
+    pub calls: Calls<'a>,
 }
 
-impl More {
+/// Call stacks of a page with a timeline.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Calls<'a> {
+    /// A frame is the function of its region.
+    #[default]
+    Functions,
+    /// A frame is the state of its region.
+    By(&'a RegionMap),
+    /// None.
+    Hidden,
+}
+
+impl More<'_> {
     /// Returns the command that writes a page of another window, with the default rules.
     pub fn command(command: &str) -> Self {
         More {
@@ -278,20 +293,40 @@ pub fn timeline(
     (groups, op): (Groups, Option<Op>),
     (window, has_own_spans): (TimeRange, bool),
     (heading, id): (&str, &str),
-    more: More,
+    more: More<'_>,
 ) -> Result<Vec<Section>, Failure> {
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
     let ops: Vec<Op> = op.into_iter().chain(usual).collect();
     let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
+    let counters = match more.counters {
+        Some(counters) => counters,
+        None => Counters::new(trace.view(), &Bar::job()).map_err(input)?.all,
+    };
+    let functions = match more.calls {
+        Calls::Functions => Some(
+            RegionGroups::new()
+                .plan(trace.definitions())
+                .map_err(input)?,
+        ),
+        _ => None,
+    };
+    let map = match more.calls {
+        Calls::By(map) => Some(map),
+        _ => functions.as_ref(),
+    };
     let view = timeline::View::new(timelines, in_blocks(groups))
         .named(heading, id)
         .window(window)
         .own_spans(has_own_spans)
         .ops(&ops)
         .lines(Line::of(&found))
-        .counters(more.counters)
+        .counters(counters)
         .budget(1 << 20);
+    let view = match map {
+        Some(map) => view.calls(trace.view(), map),
+        None => view,
+    };
     let view = match more.command.as_str() {
         "" => view,
         command => view.command(command),

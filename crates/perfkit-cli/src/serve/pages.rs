@@ -7,8 +7,8 @@ use crate::fold::CountersBy;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording;
-use perfkit::core::{Clock, Job, Nanos, TimeRange, match_messages};
-use perfkit::fold::Line;
+use perfkit::core::{Clock, Job, Nanos, TimeRange, Trace, match_messages};
+use perfkit::fold::{Line, RegionMap};
 use perfkit::view::Page;
 use perfkit::view::timeline::{Part, Served, View};
 
@@ -23,7 +23,16 @@ pub struct Pages {
     /// First part of the path of all addresses.
     token: String,
     /// Timelines of the recordings.
-    timelines: Vec<Served>,
+    timelines: Vec<Timeline>,
+}
+
+/// Timeline of a recording.
+#[derive(Debug)]
+struct Timeline {
+    /// Data of the rows.
+    served: Served,
+    /// Trace and functions of the call stacks; `None` if there are none.
+    calls: Option<(Trace, RegionMap)>,
 }
 
 /// Request without its body, which is ignored.
@@ -70,7 +79,7 @@ impl Pages {
             let recording = recording::open_by(file, options.rows.reading())?;
             let job = Bar::job();
             let of = (&recording, Some(file.as_path()));
-            let (states, groups) = options.rows.timelines(of, None, &job)?;
+            let (states, groups, map) = options.rows.timelines(of, None, &job)?;
             let (counters, chosen) = options.counters.of(&recording.trace, &job)?;
             findings::tell(&recording.diagnostics, &states.repairs());
             if states.range().is_empty() {
@@ -87,10 +96,17 @@ impl Pages {
                 Some(rules) => view.rules(rules),
                 None => view,
             };
+            let view = match &map {
+                Some(map) => view.calls(recording.trace.view(), map),
+                None => view,
+            };
             let served = view.served(&format!("cells/{number}"), &job);
             let (section, served) = served.map_err(pictures::failed)?;
             page = page.with(section);
-            timelines.push(served);
+            timelines.push(Timeline {
+                served,
+                calls: map.map(|map| (recording.trace, map)),
+            });
         }
         Ok(Pages {
             page: page.html(&Bar::job()).map_err(pictures::failed)?,
@@ -120,11 +136,14 @@ impl Pages {
             Some("") => Answer::Page(self.page.clone()),
             Some("open") => Answer::Open,
             Some(path) => {
-                let number = path.strip_prefix("cells/");
-                let number = number.and_then(|number| number.parse().ok());
-                match number.and_then(|number: usize| self.timelines.get(number)) {
-                    Some(served) => cells(served, request.query, job),
-                    None => refused(404, "there is nothing at this address"),
+                let found = path.split_once('/').and_then(|(kind, number)| {
+                    let number: usize = number.parse().ok()?;
+                    Some((kind, self.timelines.get(number)?))
+                });
+                match found {
+                    Some(("cells", of)) => cells(&of.served, request.query, job),
+                    Some(("calls", of)) => calls(of, request.query, job),
+                    _ => refused(404, "there is nothing at this address"),
                 }
             }
         }
@@ -144,7 +163,30 @@ fn cells(served: &Served, query: &str, job: &Job) -> Answer {
         Ok(part) => part,
         Err(error) => return Answer::Refused(400, error),
     };
-    match served.cells(&part, job) {
+    json(served.cells(&part, job))
+}
+
+/// Returns the call stack of a row: its query has `row` in place of `op` and `rows`.
+fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
+    let timelines = of.served.timelines();
+    let Some((trace, map)) = &of.calls else {
+        return Answer::Refused(404, "this timeline has no call stacks".into());
+    };
+    let part = || {
+        let window = window(query, (timelines.range(), timelines.clock()))?;
+        let row = number("row", value(query, "row")?)?;
+        let columns = number("columns", value(query, "columns")?)?;
+        Ok::<_, String>((row, window, columns))
+    };
+    match part() {
+        Ok(part) => json(of.served.calls((trace.view(), map), part, job)),
+        Err(error) => Answer::Refused(400, error),
+    }
+}
+
+/// Returns the answer with the data of a page, or a refusal with the error.
+fn json(data: Result<String, perfkit::view::Error>) -> Answer {
+    match data {
         Ok(text) => Answer::Json(text),
         Err(error) => Answer::Refused(400, error.to_string()),
     }
@@ -161,26 +203,35 @@ fn text(failure: Failure) -> String {
     }
 }
 
-/// Returns the part of a query: `from` and `to` in nanoseconds, `columns`, `op`, and `rows` with `-`
-/// between their numbers.
-fn part(query: &str, (all, clock): (TimeRange, Clock)) -> Result<Part, String> {
-    let value = |name: &str| {
-        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-        let found = pairs.find(|(key, _)| *key == name);
-        found.map(|(_, value)| value).ok_or(format!("no {name}"))
-    };
-    fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
-        text.parse().map_err(|_| format!("{name}: not a number"))
-    }
-    let time = |name| Ok::<_, String>(Nanos(number(name, value(name)?)?));
+/// Returns the value of a name in a query.
+fn value<'a>(query: &'a str, name: &str) -> Result<&'a str, String> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let found = pairs.find(|(key, _)| *key == name);
+    found.map(|(_, value)| value).ok_or(format!("no {name}"))
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{name}: not a number"))
+}
+
+/// Returns the window of a query: `from` and `to` in nanoseconds.
+fn window(query: &str, (all, clock): (TimeRange, Clock)) -> Result<TimeRange, String> {
+    let time = |name| Ok::<_, String>(Nanos(number(name, value(query, name)?)?));
     let (from, to) = (time("from")?, time("to")?);
-    let rows = value("rows")?.split('-').filter(|row| !row.is_empty());
+    recording::window(all, clock, Some(from), Some(to)).map_err(text)
+}
+
+/// Returns the part of a query: its window, `columns`, `op`, and `rows` with `-` between their numbers.
+fn part(query: &str, of: (TimeRange, Clock)) -> Result<Part, String> {
+    let rows = value(query, "rows")?
+        .split('-')
+        .filter(|row| !row.is_empty());
     // One more than is allowed is enough to be refused.
     let rows = rows.take(Part::MOST_ROWS + 1);
     Ok(Part {
-        window: recording::window(all, clock, Some(from), Some(to)).map_err(text)?,
-        columns: number("columns", value("columns")?)?,
-        op: number("op", value("op")?)?,
+        window: window(query, of)?,
+        columns: number("columns", value(query, "columns")?)?,
+        op: number("op", value(query, "op")?)?,
         rows: rows
             .map(|row| number("rows", row))
             .collect::<Result<_, _>>()?,

@@ -272,7 +272,7 @@ fn only_pages_with_the_token_are_answered() {
 #[test]
 fn no_query_breaks_the_server() {
     let pages = pages(&bundled("jacobi-4"), "process");
-    let path = format!("{}cells/0", pages.path());
+    let paths = ["cells/0", "calls/0"].map(|it| format!("{}{it}", pages.path()));
     let mut random = Xorshift::new(11);
     let words = [
         "from",
@@ -294,9 +294,9 @@ fn no_query_breaks_the_server() {
         "500000000",
         "=1&",
     ];
-    for _ in 0..5_000 {
+    for at in 0..8_000 {
         let mut query = String::new();
-        for name in ["from", "to", "columns", "op", "rows"] {
+        for name in ["from", "to", "columns", "op", "rows", "row"] {
             if random.below(8) > 0 {
                 query += &format!("{name}=");
             }
@@ -305,10 +305,45 @@ fn no_query_breaks_the_server() {
             }
             query += "&";
         }
-        let answer = pages.answer(get(&path, &query), &Job::default());
+        let answer = pages.answer(get(&paths[at % 2], &query), &Job::default());
         assert!(
             matches!(answer, Answer::Json(_) | Answer::Refused(400, _)),
             "{query}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn the_call_stack_of_a_row_is_that_of_its_location() {
+    let (pages, job) = (pages(&bundled("jacobi-4"), "process"), Job::default());
+    let data = data(&pages);
+    assert_eq!(data["served"]["hasCalls"], true);
+    let path = format!("{}calls/0", pages.path());
+    let groups = data["groups"].as_array().expect("groups");
+    let row = groups
+        .iter()
+        .position(|it| it["stream"] == 2)
+        .expect("a row");
+    let query = format!("from=0&to=4000000000000000000&columns=700&row={row}");
+    let found = json(pages.answer(get(&path, &query), &job));
+    let depths = found["depths"].as_array().expect("depths");
+    assert!(depths.len() >= 2, "{found}");
+    for runs in depths {
+        let columns = runs
+            .as_array()
+            .expect("runs")
+            .iter()
+            .map(|run| run[0].as_u64());
+        assert_eq!(columns.map(|it| it.expect("a length")).sum::<u64>(), 700);
+    }
+    let names = found["names"].as_array().expect("names");
+    assert!(names.iter().any(|it| it[0] == "MPI_Allreduce"), "{names:?}");
+    for wrong in ["row=99999", "row=x", "", "row=0&columns=0"] {
+        let query = format!("from=0&to=4000000000000000000&{wrong}&columns=9");
+        let refused = pages.answer(get(&path, &query), &job);
+        assert!(
+            matches!(refused, Answer::Refused(400, _)),
+            "{wrong}: {refused:?}"
         );
     }
 }

@@ -17,6 +17,7 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.activeElement.closest('.row').dataset.group === '0'")?;
     tab.click("section[data-view=timeline] .fold")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '4'"))?;
+    call_stack(tab)?;
     // Another operation paints the same cell in another colour.
     let choose = "(() => { const s = document.querySelector('.op'); s.value = [...s.options].findIndex((o) => o.text.startsWith('diff'));
         s.dispatchEvent(new Event('change')); return true; })()";
@@ -117,6 +118,22 @@ fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.expect("[...document.querySelector('section[data-view=timeline]').querySelectorAll('.row .busy')].every((e) =>
         e.textContent.endsWith('in all') !== document.querySelector('.view').textContent.startsWith('Shown: all, '))")
+}
+
+/// Opens the call stack of the first rank of a node by a click on its label, and by a key.
+fn call_stack(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.click("section[data-view=timeline] .row[data-group='0'] button.name")?;
+    tab.expect(&format!("{SECTION}.dataset.calls === '4,2'"))?;
+    tab.expect("document.querySelectorAll('.location option').length === 10")?;
+    tab.expect("document.querySelector('.frame').textContent.startsWith('2 depths, ')")?;
+    tab.hover("section[data-view=timeline] .depths", [0.9, 0.3])?;
+    tab.expect("document.querySelector('.frame').textContent.includes(': main, ')")?;
+    tab.click("section[data-view=timeline] .calls .close")?;
+    tab.expect("document.querySelector('.calls').hidden")?;
+    tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
+    tab.key("s")?;
+    tab.expect("!document.querySelector('.calls').hidden")?;
+    tab.click("section[data-view=timeline] .calls .close")
 }
 
 /// Script that records the lines that are drawn from now on.

@@ -61,6 +61,14 @@ const FIRST: f64 = 0.5;
 /// of the calls at the largest one take at least 2.5 times as long as the threshold, a little more
 /// than those of a Pareto tail with exponent 1, the limit of tails with a finite mean.
 const BOUNDS: (f64, f64) = (-3.9, -0.1);
+/// The same bounds as long as there is no call above ties. Tails without a mean are included, because
+/// [`FAR_SHARE`] bounds their far part.
+const FIRST_BOUNDS: (f64, f64) = (-3.9, 0.3);
+/// Number of ticks of a call that is far above ties, if no call above them is known.
+const FAR_TICKS: f64 = 50.0;
+/// Largest assumed fraction of such calls among the calls above ties. Interrupts take a few ticks,
+/// so that the scales that are possible without any call do not describe calls that far out.
+const FAR_SHARE: f64 = 0.0026;
 /// Decrease of the log likelihood at which a scale is negligible.
 const NEGLIGIBLE: f64 = 12.0;
 /// Decrease of the log likelihood at which the weight of a shape and scale is negligible.
@@ -138,6 +146,9 @@ pub(super) struct Extrapolation {
     start: f64,
     /// Fraction of the calls of the mode beyond the threshold.
     share: f64,
+    /// Shifted value from which on a call is far above ties; infinite if there are no ties, or longer
+    /// calls than them.
+    far: f64,
     /// Number of the table.
     table: usize,
     /// Logarithm of the smallest scale.
@@ -235,6 +246,10 @@ impl Extrapolation {
             shift,
             start,
             share,
+            far: match above {
+                Some(_) if kept == 0 => FAR_TICKS * tick,
+                _ => f64::INFINITY,
+            },
             table,
             scale: 0.0,
             step: 0.0,
@@ -271,7 +286,9 @@ impl Extrapolation {
         let logs = intervals.iter().map(|one| one.high);
         let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
         let lowest = logs.fold(f64::INFINITY, f64::min);
-        let (mut from, mut to) = if is_above_ties {
+        let (mut from, mut to) = if is_above_ties && intervals.is_empty() {
+            FIRST_BOUNDS
+        } else if is_above_ties {
             BOUNDS
         } else {
             (lowest - 2.5, highest + 1.0)
@@ -316,7 +333,8 @@ impl Extrapolation {
 
     /// Returns the probability that a call of the mode takes at least as long as `value`.
     pub(super) fn probability(&self, value: f64) -> f64 {
-        let excess = ((value + self.shift) / self.start).ln();
+        let shifted = value + self.shift;
+        let excess = (shifted / self.start).ln();
         if excess <= 0.0 {
             return self.share;
         }
@@ -331,7 +349,8 @@ impl Extrapolation {
                 }
             }
         }
-        self.share * sum
+        let most = if shifted >= self.far { FAR_SHARE } else { 1.0 };
+        self.share * sum.min(most)
     }
 
     /// Returns the value that a call of the mode exceeds with the given probability.

@@ -9,8 +9,9 @@ use perf_core::{EventSource, Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::streams::Streams;
 use perf_testdata::corpus::corpus;
-use perf_testdata::xorshift::Xorshift;
 use std::io::Read;
+
+pub(crate) use perf_testdata::run_times::Random;
 
 /// Returns the text of a compressed file of the corpus.
 pub(crate) fn read(relative: &str) -> Option<String> {
@@ -70,31 +71,6 @@ pub(crate) fn steps(relative: &str) -> Option<Vec<Step>> {
         });
     }
     Some(steps)
-}
-
-/// Random run times.
-#[derive(Debug)]
-pub(crate) struct Random(Xorshift);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Random(Xorshift::new(seed))
-    }
-
-    /// Returns a number above 0 and below 1.
-    pub(crate) fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    pub(crate) fn below(&mut self, most: u64) -> u64 {
-        self.0.below(most)
-    }
-
-    /// Returns a standard normal number, by Box and Muller.
-    pub(crate) fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.unit().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
 }
 
 /// Returns a call of one function, not the first, with a run time in nanoseconds.

@@ -1,9 +1,10 @@
 //! Data of a page for its script, and the texts that explain the page.
 
 use super::View;
+use super::calls::CallsData;
 use super::local::Local;
 use super::overlays::{Links, MOST_LINKS, Mark};
-use super::pyramid::{Level, Node};
+use super::pyramid::{Level, Members, Node};
 use crate::number;
 use crate::timeline::counters::{CounterNames, TracksData};
 use serde::Serialize;
@@ -38,6 +39,10 @@ pub(super) struct Data<'a> {
     pub(super) command: Option<&'a str>,
     pub(super) serve: Option<&'a str>,
     pub(super) markers: Vec<Mark<'a>>,
+    /// Rows after the first ones at their only resolution; `None` if there are none.
+    pub(super) members: Option<Members>,
+    /// Call stacks of a page that is not served.
+    pub(super) calls: Option<CallsData>,
     /// Colours from least to largest, for counters and messages.
     pub(super) heat: Vec<String>,
     /// Counters below the rows.
@@ -60,6 +65,8 @@ pub(super) struct Requests<'a> {
     pub(super) most_columns: usize,
     /// `true` if there are messages.
     pub(super) has_links: bool,
+    /// `true` if there are call stacks.
+    pub(super) has_calls: bool,
 }
 
 #[derive(Serialize)]
@@ -67,12 +74,14 @@ pub(super) struct GroupData<'a> {
     pub(super) label: &'a str,
     pub(super) streams: usize,
     pub(super) parent: Option<usize>,
-    pub(super) children: &'a [usize],
-    pub(super) cut: bool,
+    /// Stream of a group that has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stream: Option<u32>,
     pub(super) busy: f64,
     /// Position when similar rows are neighbours.
     pub(super) similar: usize,
-    /// Shares of the states with the most time.
+    /// Shares of the states with the most time; empty for rows after the first ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) shares: Vec<(&'a str, f64)>,
 }
 
@@ -93,7 +102,7 @@ impl View<'_> {
         };
         vec![
             "Drag moves, drag with Shift or a double-click zooms in. Keys: arrows move and select a row, + and - \
-             zoom, Enter unfolds, Home resets the view."
+             zoom, Enter unfolds, S shows the call stack, Home resets the view."
                 .into(),
             cells,
         ]

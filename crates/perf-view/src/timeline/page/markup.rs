@@ -44,9 +44,19 @@ pub(super) fn body(
         output.status aria-live="polite" {}
         p.view {}
         div.rows {
-            canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
-                aria-label=(words) {}
-            div.labels {}
+            div.content {
+                canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
+                    aria-label=(words) {}
+                div.labels {}
+            }
+        }
+        figure.calls hidden {
+            figcaption {
+                label { "Call stack of " select.location {} }
+                button.close type="button" { "Close" }
+            }
+            canvas.depths role="img" aria-label="Call stack over time, a row for each depth" {}
+            output.frame aria-live="polite" {}
         }
         div.counters hidden {
             label {

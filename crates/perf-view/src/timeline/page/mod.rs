@@ -1,5 +1,6 @@
 //! Section of a page: data, script, and the answers to its requests.
 
+mod calls;
 mod data;
 mod local;
 mod markup;

@@ -67,6 +67,7 @@ impl View<'_> {
         if self.lines.is_empty() {
             return Ok((None, [0; 2]));
         }
+        let is_single = nodes.get(1).is_none_or(|node| node.parent.is_some());
         let deepest = nodes.iter().map(|node| depth(nodes, node)).max();
         let mut depths = (0..=deepest.unwrap_or(0)).rev().peekable();
         while let Some(at) = depths.next() {
@@ -86,8 +87,10 @@ impl View<'_> {
             let is_fine = found
                 .columns
                 .is_none_or(|columns| columns >= FEWEST_COLUMNS);
-            // The search stops before depth 0, because there may be no lines between the top rows.
-            if is_fine || depths.peek().is_none_or(|next| *next == 0) {
+            // The search stops before depth 0 unless the page would be too large, because there may be
+            // no lines between the top rows.
+            let is_small = is_single || found.all.len() <= 2 * MOST_LINKS;
+            if is_fine || depths.peek().is_none_or(|next| *next == 0 && is_small) {
                 let hidden = [found.inside, found.elsewhere];
                 let clock = self.timelines.clock();
                 return Ok((Some(Links::of(&rows, &found, clock, start)), hidden));

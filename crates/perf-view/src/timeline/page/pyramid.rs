@@ -5,7 +5,7 @@ use crate::encoding::{base64, runs};
 use crate::timeline::cell_colour;
 use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Group that a page can show.
 #[derive(Debug)]
@@ -121,6 +121,17 @@ pub(super) struct Level {
     pub(super) cells: Vec<Vec<Option<String>>>,
 }
 
+/// Cells of the nodes after the first [`FINE`], at one resolution.
+#[derive(Debug, serde::Serialize)]
+pub(super) struct Members {
+    /// Number of columns.
+    columns: usize,
+    /// First node.
+    first: usize,
+    /// Encoded rows by operation and node.
+    cells: Vec<BTreeMap<usize, String>>,
+}
+
 /// Input for the cells at all resolutions.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
@@ -144,8 +155,14 @@ pub(super) struct Plan<'a> {
     pub(super) rules: &'a FoldParams,
 }
 
+/// Number of nodes with cells at all resolutions.
+pub(super) const FINE: usize = 400;
+/// Maximum size of the cells of all other nodes in bytes.
+const MEMBERS: usize = 5 << 19;
 /// Number of columns of the coarsest level.
 const COARSEST: usize = 512;
+/// Smallest number of columns of the nodes after the first [`FINE`].
+const FEWEST: usize = 32;
 /// Maximum number of cells that are folded at a time. They take 48 MiB.
 const PIECE: usize = 1 << 20;
 
@@ -187,13 +204,46 @@ impl Plan<'_> {
         Ok(levels)
     }
 
+    /// Returns the cells of the nodes after the first [`FINE`], with as many columns as their budget
+    /// allows, or `None` if there are no such nodes.
+    pub(super) fn members(&self, job: &Job) -> Result<Option<Members>> {
+        if self.nodes.len() <= FINE {
+            return Ok(None);
+        }
+        let mut columns = COARSEST.min(self.finest);
+        loop {
+            let mut cells = Vec::with_capacity(self.ops.len());
+            for (at, op) in self.ops.iter().enumerate() {
+                let wanted: Vec<usize> = (FINE..self.nodes.len())
+                    .filter(|node| at == 0 || !self.is_single(*node))
+                    .collect();
+                let mut rows = vec![None; self.nodes.len()];
+                self.folded(columns, *op, &wanted, &mut rows, job)?;
+                let rows = rows.into_iter().enumerate();
+                let rows: BTreeMap<_, _> = rows.filter_map(|(at, row)| Some((at, row?))).collect();
+                cells.push(rows);
+            }
+            let bytes: usize = cells.iter().flatten().map(|(_, row)| row.len()).sum();
+            if bytes <= MEMBERS || columns <= FEWEST {
+                let first = FINE;
+                return Ok(Some(Members {
+                    columns,
+                    first,
+                    cells,
+                }));
+            }
+            columns /= 2;
+        }
+    }
+
     fn level(&self, columns: usize, job: &Job) -> Result<Level> {
         let mut cells = Vec::with_capacity(self.ops.len());
         for (at, op) in self.ops.iter().enumerate() {
-            let wanted: Vec<usize> = (0..self.nodes.len())
+            let fine = self.nodes.len().min(FINE);
+            let wanted: Vec<usize> = (0..fine)
                 .filter(|node| at == 0 || !self.is_single(*node))
                 .collect();
-            let mut rows = vec![None; self.nodes.len()];
+            let mut rows = vec![None; fine];
             self.folded(columns, *op, &wanted, &mut rows, job)?;
             cells.push(rows);
         }

@@ -2,7 +2,7 @@
 
 use super::data::{Data, GroupData, Requests, hidden_messages, rounded};
 use super::overlays::Leaves;
-use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, nodes};
+use super::pyramid::{Codes, FINE, NUMBER, Node, OTHERS, Plan, nodes};
 use super::{Part, Served, View, markup};
 use crate::timeline::cell_colour::MEASURE;
 use crate::timeline::counters::Tracks;
@@ -14,12 +14,17 @@ use perf_fold::{Folder, GroupId, Line, RowOrder, Usage};
 use std::collections::HashMap;
 
 const SCRIPT: &str = concat!(
-    include_str!("../../../assets/timeline-local.js"),
-    include_str!("../../../assets/timeline.js")
+    include_str!("../../../assets/timeline/local.js"),
+    include_str!("../../../assets/timeline/messages.js"),
+    include_str!("../../../assets/timeline/counters.js"),
+    include_str!("../../../assets/timeline/calls.js"),
+    include_str!("../../../assets/timeline/view.js")
 );
-const STYLE: &str = include_str!("../../../assets/timeline.css");
+const STYLE: &str = include_str!("../../../assets/timeline/view.css");
 /// Number of columns of the picture for readers without scripts.
 const STILL: usize = 800;
+/// Maximum size of the call stacks in bytes. A page with cells holds half of it.
+const CALLS: usize = 1 << 20;
 
 impl View<'_> {
     pub(super) fn build(&self, served: Option<&str>, job: &Job) -> Result<(Section, Served)> {
@@ -60,9 +65,14 @@ impl View<'_> {
                 self.states,
             ),
         };
-        let levels = match (served, &local) {
-            (None, None) => plan.levels(job)?,
-            _ => Vec::new(),
+        let (levels, members) = match (served, &local) {
+            (None, None) => (plan.levels(job)?, plan.members(job)?),
+            _ => (Vec::new(), None),
+        };
+        let calls = match served {
+            Some(_) => None,
+            None if local.is_some() => self.calls_data(&nodes, &palette, CALLS, job)?,
+            None => self.calls_data(&nodes, &palette, CALLS / 2, job)?,
         };
         let clock = self.timelines.clock();
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
@@ -103,6 +113,8 @@ impl View<'_> {
             number: (NUMBER, MEASURE.to_string()),
             ops: ops.iter().map(|op| self.operation(*op)).collect(),
             levels: &levels,
+            members,
+            calls,
             local,
             themed: themed
                 .map(|(colour, name)| (colour.to_string(), name))
@@ -207,6 +219,7 @@ impl View<'_> {
             most_rows: Part::MOST_ROWS,
             most_columns: Part::MOST_COLUMNS,
             has_links: !self.lines.is_empty(),
+            has_calls: self.calls.is_some(),
         }
     }
 
@@ -236,15 +249,14 @@ impl View<'_> {
         similar: &HashMap<GroupId, usize>,
     ) -> Vec<GroupData<'n>> {
         let classes = self.timelines.classes();
-        let value = |(node, usage): (&'n Node, &'n Usage)| {
+        let value = |(at, (node, usage)): (usize, (&'n Node, &'n Usage))| {
             let group = self.groups.get(node.group);
-            let shares = usage.named(classes).take(4);
+            let shares = usage.named(classes).take(if at < FINE { 4 } else { 0 });
             GroupData {
                 label: group.map_or("", |group| &group.label),
                 streams: group.map_or(0, |group| group.streams.len()),
                 parent: node.parent,
-                children: &node.children,
-                cut: node.cut,
+                stream: self.stream(node),
                 busy: rounded(busy_share(
                     usage,
                     group.map_or_else(Default::default, |it| it.kind),
@@ -254,7 +266,7 @@ impl View<'_> {
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }
         };
-        nodes.iter().zip(usage).map(value).collect()
+        nodes.iter().zip(usage).enumerate().map(value).collect()
     }
 
     /// Returns the rows as a picture, for readers without scripts.
@@ -262,7 +274,7 @@ impl View<'_> {
         let rows = self.groups.rows();
         let groups = self
             .groups
-            .with_rows(&rows[..rows.len().min(self.most_rows)])?;
+            .with_rows(&rows[..rows.len().min(self.most_rows).min(FINE)])?;
         let params = self.rules.clone().columns(STILL).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window, job)?;

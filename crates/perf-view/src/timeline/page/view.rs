@@ -1,11 +1,12 @@
 //! [`View`]: section of a page with a timeline that folds, unfolds and zooms.
 
 use super::Served;
+use super::calls::Calls;
 use crate::timeline::Marker;
 use crate::timeline::counters::MOST_COUNTERS;
 use crate::{Result, Section};
-use perf_core::{Job, TimeRange};
-use perf_fold::{Counter, FoldParams, Folder, Groups, Line, Op, Timelines};
+use perf_core::{Job, TimeRange, TraceView};
+use perf_fold::{Counter, FoldParams, Folder, Groups, Line, Op, RegionMap, Timelines};
 
 /// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
 ///
@@ -43,6 +44,7 @@ pub struct View<'a> {
     pub(super) command: Option<String>,
     pub(super) serve: Option<String>,
     pub(super) counters: Vec<Counter>,
+    pub(super) calls: Option<Calls<'a>>,
     pub(super) has_own_spans: bool,
     pub(super) states: usize,
     pub(super) rules: FoldParams,
@@ -62,11 +64,12 @@ impl<'a> View<'a> {
             lines: Vec::new(),
             markers: Vec::new(),
             finest: 8192,
-            most_rows: 400,
+            most_rows: 12_000,
             budget: 3 << 20,
             command: None,
             serve: None,
             counters: Vec::new(),
+            calls: None,
             has_own_spans: false,
             states: 1 << 20,
             rules: Folder::params().instants(true),
@@ -116,6 +119,14 @@ impl<'a> View<'a> {
         self
     }
 
+    /// Sets the trace and the functions from which the page shows the call stack of a location: a row
+    /// for each depth, below the other rows. A page without a server holds the call stacks of as many
+    /// locations as fit in 1 MiB, or in half of it if the page contains cells. Default: no call stacks.
+    pub fn calls(mut self, trace: TraceView<'a>, map: &'a RegionMap) -> Self {
+        self.calls = Some(Calls { trace, map });
+        self
+    }
+
     /// Sets the largest number of columns, default 8192. The finest resolution is the largest power
     /// of two times 512 that does not exceed this number, or the number itself if it is below 512.
     pub fn finest(mut self, columns: usize) -> Self {
@@ -123,8 +134,10 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Sets the maximum number of rows in the page, default 400. Rows whose members would exceed
+    /// Sets the maximum number of rows in the page, default 12,000. Rows whose members would exceed
     /// this number cannot be unfolded.
+    ///
+    /// In a page with cells, rows after the first 400 have one resolution only, which the page names.
     pub fn most_rows(mut self, rows: usize) -> Self {
         self.most_rows = rows;
         self

@@ -135,7 +135,11 @@ pub(in crate::report) fn section(
         rows,
         (timelines.range(), true),
         (&heading, "devices"),
-        pictures::More::command(&command),
+        pictures::More {
+            // The timeline of the processes has them.
+            counters: Some(Vec::new()),
+            ..pictures::More::command(&command)
+        },
     )
 }
 

@@ -2,10 +2,12 @@
 perfkit.view("timeline", (section, data) => {
   const { element, time, percent, count } = perfkit;
   const find = (name) => section.querySelector(name);
-  const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows"), view = find(".view"), closer = find(".closer");
-  const chooser = find(".op"), filter = find(".filter"), messages = find(".messages");
+  const canvas = find(".strips"), labels = find(".labels"), status = find(".status"), box = find(".rows"), content = find(".content"), view = find(".view"), closer = find(".closer");
+  const chooser = find(".op"), filter = find(".filter");
   const IDLE = 0, ABSENT = 1, UNIFORM = 2, FIRST = 3, OTHERS = data.others[2], NUMBER = data.number[0];
   const groups = data.groups, levels = data.levels;
+  for (const group of groups) [group.children, group.shares] = [[], group.shares || []];
+  groups.forEach(({ parent }, at) => { if (parent !== null) groups[parent].children.push(at); });
   const INDENT = 12, AXIS = 26;
 
   const asked = perfkit.linked(section.id);
@@ -64,12 +66,16 @@ perfkit.view("timeline", (section, data) => {
   };
 
   const decoded = new Map();
+  const isMember = (group) => Boolean(data.members) && group >= data.members.first;
   const cells = (level, group) => {
-    const row = levels[level].cells, op = row[state.op][group] === null ? 0 : state.op;
-    const key = level + "," + op + "," + group;
+    const { columns } = levels[level], held = isMember(group) ? data.members : levels[level];
+    const op = held.cells[state.op][group] ? state.op : 0, key = level + "," + op + "," + group;
     if (!decoded.has(key)) {
       if (decoded.size > 4000) decoded.clear();
-      decoded.set(key, perfkit.pairs(row[op][group], levels[level].columns));
+      const found = perfkit.pairs(held.cells[op][group], held.columns);
+      // The columns of members are wider.
+      const widened = (codes) => Uint8Array.from({ length: columns }, (_, at) => codes[Math.floor(((at + 0.5) * held.columns) / columns)]);
+      decoded.set(key, held.columns === columns ? found : found.map(widened));
     }
     return decoded.get(key);
   };
@@ -118,7 +124,14 @@ perfkit.view("timeline", (section, data) => {
     const strip = Math.min(48, Math.max(14, Math.floor((0.55 * innerHeight) / Math.max(1, rows.length)) - 2));
     const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.round(width * 0.24));
     const pitch = strip + head + 2;
-    layout = { width, narrow, rows, strip, head, left, pitch, plot: width - left - 2, height: rows.length * pitch + AXIS };
+    layout = { width, narrow, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
+    // The canvas shows the scrolled part of the rows, because canvases of thousands of rows exceed the limits of browsers.
+    const height = rows.length * pitch + AXIS;
+    layout.view = Math.min(height, Math.max(6 * pitch, Math.floor(0.68 * innerHeight)));
+    content.style.height = height + "px";
+    box.style.maxHeight = layout.view + "px";
+    layout.top = Math.min(box.scrollTop, height - layout.view);
+    layout.bottom = layout.top + layout.view - AXIS;
   };
 
   const place = (at) => layout.left + ((at - state.from) / state.span) * layout.plot;
@@ -134,7 +147,7 @@ perfkit.view("timeline", (section, data) => {
     const brush = line.getContext("2d");
     context.imageSmoothingEnabled = false;
     layout.rows.forEach((group, row) => {
-      const found = shown.cells(group);
+      const found = isSeen(row) && shown.cells(group);
       if (!found) return;
       const [codes, agreement] = found;
       const shaded = data.ops[state.op][2] && groups[group].streams > 1;
@@ -149,13 +162,14 @@ perfkit.view("timeline", (section, data) => {
         image.data[4 * x + 3] = at < shown.from || at > shown.from + shown.span ? 0 : 255;
       }
       brush.putImageData(image, 0, 0);
-      context.drawImage(line, layout.left, row * layout.pitch + layout.head, layout.plot, layout.strip);
+      context.drawImage(line, layout.left, row * layout.pitch + layout.head - layout.top, layout.plot, layout.strip);
     });
     section.dataset.level = shown.columns;
   };
 
   const axis = (context) => {
-    const y = layout.rows.length * layout.pitch + 1;
+    const y = layout.view - AXIS + 1;
+    context.clearRect(0, y - 1, layout.width, AXIS + 1);
     context.strokeStyle = context.fillStyle = perfkit.variable("quiet");
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "top";
@@ -171,165 +185,43 @@ perfkit.view("timeline", (section, data) => {
     }
   };
 
+  // What the messages, counters and call stacks share with the rows.
+  const page = {
+    section, data, state, find, moments, isServed, place, moment,
+    rowOf: (group) => rowOf(group), middle: (row) => middle(row), clipped: (context, draw) => clipped(context, draw), paint: () => paint(),
+    get layout() { return layout; },
+    get part() { return part; },
+  };
+
   // The row that shows a group: itself, or what it is folded into.
-  const shown = (rows, group) => {
+  const rowOf = (group) => {
     for (let at = group; at !== null && at !== undefined; at = groups[at].parent) {
-      const row = rows.indexOf(at);
+      const row = layout.rowOf.has(at) ? layout.rowOf.get(at) : -1;
       if (row >= 0 && !(state.open.has(at) && groups[at].children.length && at !== group)) return row;
     }
     return -1;
   };
+  const isSeen = (row) => (row + 1) * layout.pitch > layout.top && row * layout.pitch < layout.bottom;
   const middle = (row) => row * layout.pitch + layout.head + layout.strip / 2;
 
   const clipped = (context, draw) => {
     context.save();
     context.beginPath();
-    context.rect(layout.left, 0, layout.plot, layout.rows.length * layout.pitch);
+    context.rect(layout.left, 0, layout.plot, layout.view - AXIS);
     context.clip();
+    context.translate(0, -layout.top);
     draw();
     context.restore();
   };
 
-  // Share of the colours for a value between the least and the largest: on a logarithmic scale if they differ much.
-  const scaled = (values) => {
-    const positive = values.filter((value) => value > 0), least = Math.min(...positive), largest = Math.max(...positive), isLog = largest > 100 * least;
-    return { isLog, least, largest, share: (value) => (!(value > 0) ? 0 : isLog ? Math.log(value / least) / Math.log(largest / least) : value / largest) };
-  };
-  const heat = (share) => data.heat[Math.round(Math.min(1, Math.max(0, share)) * (data.heat.length - 1))];
-
-  // The messages as a matrix of the rows that are not unfolded: rows send, columns receive.
-  let cellsOf = null;
-  const matrix = (pairs, mean) => {
-    const box = find(".matrix"), measure = find(".measure").value, rows = layout.rows.map((group, row) => [group, row]).filter(([group]) => !(state.open.has(group) && groups[group].children.length));
-    box.hidden = !pairs.length || rows.length < 2;
-    if (box.hidden) return;
-    const side = Math.min(420, layout.width - 8), cell = side / rows.length, index = new Map(rows.map(([, row], at) => [row, at]));
-    const value = (pair) => (measure === "mean" ? pair.times.filter((time) => time >= 0).reduce((sum, time, _, all) => sum + time / all.length, 0) : pair[measure]);
-    const { share } = scaled(pairs.map(value)), [context] = perfkit.fit(box, side, side);
-    context.fillStyle = perfkit.variable("idle");
-    context.fillRect(0, 0, side, side);
-    cellsOf = { rows, cell, found: new Map() };
-    for (const pair of pairs) {
-      const [x, y] = [index.get(pair.b), index.get(pair.a)], gap = cell > 8 ? 1 : 0;
-      context.fillStyle = heat(share(value(pair)));
-      context.fillRect(x * cell, y * cell, Math.max(1, cell - gap), Math.max(1, cell - gap));
-      cellsOf.found.set(y + "," + x, `${count(pair.number)} messages, ${perfkit.bytesText(pair.bytes)}, mean time ${mean(pair)}`);
-    }
-    section.dataset.matrix = pairs.length;
-  };
-  find(".matrix").addEventListener("pointermove", (event) => {
-    const bounds = event.target.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top].map((at) => Math.floor(at / cellsOf.cell));
-    const [from, to] = [cellsOf.rows[y], cellsOf.rows[x]];
-    if (from && to) find(".pair").textContent = `${groups[from[0]].label} to ${groups[to[0]].label}: ${cellsOf.found.get(y + "," + x) || "no messages"}.`;
-  });
-
-  // Table of the messages between the visible rows. Bundles are counted at the time of the message that stands for them.
-  const between = (pairs, isBundled) => {
-    const box = find(".between"), body = box.querySelector("tbody"), most = 40;
-    box.hidden = false;
-    box.querySelector(".whole").textContent = `${moments(data.start + state.from)} to ${moments(data.start + state.from + state.span)}`;
-    pairs.sort((a, b) => b.bytes - a.bytes || b.number - a.number || a.a - b.a || a.b - b.b);
-    const label = (row) => element("td", {}, groups[layout.rows[row]].label);
-    const figure = (text) => element("td", { class: "n" }, text);
-    const mean = ({ number, times }) => {
-      const forward = times.filter((time) => time >= 0);
-      return times.length < number || !forward.length ? "unknown" : time(forward.reduce((sum, time) => sum + time, 0) / forward.length);
-    };
-    body.replaceChildren(...pairs.slice(0, most).map((pair) =>
-      element("tr", {}, label(pair.a), label(pair.b), figure(count(pair.number)), figure(perfkit.bytesText(pair.bytes)), figure(mean(pair)))));
-    matrix(pairs, mean);
-    const early = pairs.reduce((sum, { times }) => sum + times.filter((time) => time < 0).length, 0);
-    box.querySelector(".note").textContent = [
-      pairs.length ? "" : "None.",
-      pairs.length > most ? `${count(pairs.length - most)} more pairs have fewer bytes.` : "",
-      isBundled ? "Numbers are approximate at the ends of the window: this page holds bundles of messages." : "",
-      early ? `${count(early)} arrive before they are sent and are not in the mean times.` : "",
-    ].filter(Boolean).join(" ");
-  };
-
-  // Each line is a message at its own times. Past the grid of the bundles it stands for itself alone.
-  const lines = (context) => {
-    section.dataset.bundles = section.dataset.hidden = 0;
-    const links = isServed ? part && part.links : data.links, span = isServed && part ? part.span : data.span;
-    if (!links) return "";
-    if (!messages.checked) return " Messages are hidden.";
-    const cache = new Map(), merged = new Map(), pairs = new Map();
-    const row = (group) => {
-      if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
-      return cache.get(group);
-    };
-    const scale = layout.plot / state.span, pitch = links.columns ? (span / links.columns) * scale : 0;
-    const isPast = pitch > 2, reach = isPast ? pitch : 0;
-    let drawn = 0, hidden = 0, inside = isServed ? part.inside : 0, elsewhere = isServed ? part.elsewhere : 0;
-    for (const [from, sent, to, received, number, bytes] of links.bundles) {
-      const [x, y] = [place(sent), place(received)];
-      const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
-      const isSent = sent >= state.from && sent < state.from + state.span;
-      if (!isSent && !isNear(number > 1 ? reach : 0)) continue;
-      const a = row(from), b = row(to);
-      if (isSent && a >= 0 && b >= 0 && a !== b) {
-        const key = a + "," + b, pair = pairs.get(key) || { a, b, number: 0, bytes: 0, times: [] };
-        pair.number += number;
-        pair.bytes += bytes;
-        if (number === 1) pair.times.push(received - sent);
-        pairs.set(key, pair);
-      }
-      if (!isNear(number > 1 ? reach : 0)) continue;
-      if (a < 0 || b < 0) { elsewhere += number; continue; }
-      if (a === b) { inside += number; continue; }
-      const one = isPast ? 1 : number;
-      if (isPast) hidden += number - (isNear(0) ? 1 : 0);
-      if (!isNear(0)) continue;
-      drawn += one;
-      const key = [a, b, Math.round(x / 2), Math.round(y / 2)].join();
-      const bundle = merged.get(key) || { a, b, x, y, number: 0, bytes: 0 };
-      bundle.number += one;
-      bundle.bytes += bytes;
-      merged.set(key, bundle);
-    }
-    const all = [...merged.values()].sort((a, b) => a.number - b.number);
-    const most = all.length ? all[all.length - 1].number : 1;
-    // Where many lines lie close they are fainter: what is below is seen through them.
-    const length = all.reduce((sum, { a, b, x, y }) => sum + Math.hypot(y - x, middle(b) - middle(a)), 0);
-    const covered = length / (layout.plot * layout.rows.length * layout.pitch);
-    const faint = Math.min(0.4, Math.max(0.02, 0.03 / covered));
-    clipped(context, () => all.forEach((bundle, index) => {
-      context.strokeStyle = perfkit.variable("ink");
-      const weight = most > 1 ? bundle.number / most : 0;
-      context.globalAlpha = Math.min(0.7, faint * (1 + 2 * weight * weight));
-      context.lineWidth = 0.8 + 1.4 * weight;
-      context.beginPath();
-      context.moveTo(bundle.x, middle(bundle.a));
-      context.lineTo(bundle.y, middle(bundle.b));
-      context.stroke();
-      if (bundle.number > 1 && index >= all.length - 12) {
-        context.globalAlpha = 1;
-        context.font = "12px system-ui, sans-serif";
-        context.lineWidth = 3;
-        context.strokeStyle = perfkit.variable("paper");
-        context.fillStyle = perfkit.variable("ink");
-        const where = [(bundle.x + bundle.y) / 2 + 4, (middle(bundle.a) + middle(bundle.b)) / 2];
-        context.strokeText(count(bundle.number), ...where);
-        context.fillText(count(bundle.number), ...where);
-      }
-    }));
-    between([...pairs.values()], Boolean(links.columns));
-    section.dataset.bundles = all.length;
-    section.dataset.hidden = hidden;
-    const more = [
-      hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(span / links.columns)}` : "",
-      inside ? `${count(inside)} are within one row` : "",
-      elsewhere ? `${count(elsewhere)} go to rows that are not shown` : "",
-    ].filter(Boolean).map((text) => "; " + text).join("");
-    return ` Messages: ${count(drawn)} in view, lines at their true times${more}.`;
-  };
+  const messages = perfkit.timelineMessages(page), counters = perfkit.timelineCounters(page), calls = perfkit.timelineCalls(page);
 
   const marks = (context) => clipped(context, () => {
     context.fillStyle = perfkit.variable("alarm");
     context.strokeStyle = perfkit.variable("paper");
     context.lineWidth = 1;
     for (const [group, at] of data.markers) {
-      const row = shown(layout.rows, group), x = place(at);
+      const row = rowOf(group), x = place(at);
       if (row < 0 || x < layout.left - 6 || x > layout.left + layout.plot + 6) continue;
       const y = row * layout.pitch + layout.head;
       context.beginPath();
@@ -342,132 +234,17 @@ perfkit.view("timeline", (section, data) => {
     }
   });
 
-  // Counters below the rows: a line for all locations, and a heat map with a row for each, or for blocks of neighbours.
-  const LINE = 52, across = find(".across"), reading = find(".reading"), tracksCanvas = find(".tracks");
-  const floats = (text) => new Float32Array(perfkit.bytes(text).buffer);
-  const opened = new WeakMap();
-  const unpacked = (track) => {
-    if (!opened.has(track)) opened.set(track, { lines: track.lines.map(floats), band: track.band.map(floats), rows: track.rows.map(perfkit.bytes) });
-    return opened.get(track);
-  };
-  const tracksOf = () => (isServed ? (part ? part.tracks : []) : data.tracks);
-  const rowHeight = (rows) => Math.floor(Math.min(14, Math.max(4, 128 / Math.max(1, rows))));
-  let places = [];
-  const counters = () => {
-    find(".counters").hidden = !data.counters.length;
-    if (!data.counters.length) return;
-    find(".across").parentElement.hidden = data.counters.every(({ locations }) => locations < 2);
-    const found = tracksOf(), which = Number(across.value), head = layout.narrow ? 36 : 0, gap = 10, width = Math.floor(layout.plot);
-    const height = ({ rows }) => gap + head + LINE + rows.length * rowHeight(rows.length);
-    const [context, scale] = perfkit.fit(tracksCanvas, layout.width, data.counters.reduce((sum, of) => sum + height(of), 0));
-    context.clearRect(0, 0, layout.width, 1e5);
-    context.textBaseline = "middle";
-    let top = 0;
-    places = [];
-    data.counters.forEach((of, number) => {
-      const track = found[number], line = top + gap + head, bottom = line + LINE, high = rowHeight(of.rows.length);
-      places.push({ number, line, bottom, end: bottom + of.rows.length * high, high });
-      top += height(of);
-      if (!track) return;
-      const { lines, band, rows } = unpacked(track), of_line = lines[which], hasBand = which !== 1;
-      const column = (x) => Math.floor(((moment(layout.left + x) - track.from) / track.span) * track.columns);
-      // Mean and range of each pixel: of the columns that begin in it, or of the one around it.
-      const pixels = [];
-      let least = 0, largest = 0;
-      for (let x = 0; x < width; x++) {
-        const from = column(x + 1e-6), to = Math.max(from + 1, column(x + 1));
-        let sum = 0, size = 0, low = Infinity, top = -Infinity;
-        for (let at = Math.max(0, from); at < Math.min(to, track.columns); at++) {
-          if (Number.isNaN(of_line[at])) continue;
-          sum += of_line[at];
-          size++;
-          low = Math.min(low, hasBand ? band[0][at] : of_line[at]);
-          top = Math.max(top, hasBand ? band[1][at] : of_line[at]);
-        }
-        pixels.push(size ? [sum / size, low, top] : null);
-        if (size) [least, largest] = [Math.min(least, low), Math.max(largest, top)];
-      }
-      const size = largest > least ? largest - least : 1;
-      const y = (value) => bottom - 1 - ((value - least) / size) * (LINE - 4);
-      // Half ink, so that the line is clear on both papers.
-      const [full, ink] = [data.number[1], perfkit.variable("ink")].map(perfkit.rgb);
-      const mark = `rgb(${full.map((channel, at) => Math.round((channel + ink[at]) / 2)).join()})`;
-      context.fillStyle = perfkit.variable("grid");
-      context.fillRect(layout.left, line, width, 1);
-      context.fillRect(layout.left, bottom - 1, width, 1);
-      context.strokeStyle = context.fillStyle = mark;
-      context.lineWidth = 1.3;
-      context.globalAlpha = 0.25;
-      pixels.forEach((pixel, x) => pixel && context.fillRect(layout.left + x, y(pixel[2]), 1, Math.max(0.5, y(pixel[1]) - y(pixel[2]))));
-      context.globalAlpha = 1;
-      context.beginPath();
-      pixels.forEach((pixel, x) => {
-        if (!pixel) return;
-        const at = layout.left + x;
-        if (pixels[x - 1]) context.lineTo(at, y(pixel[0]));
-        else context.moveTo(at, y(pixel[0]));
-        context.lineTo(at + 1, y(pixel[0]));
-      });
-      context.stroke();
-      // Rows of the heat map, with the colours of the whole range of the counter.
-      const strip = document.createElement("canvas"), wide = Math.max(1, Math.round(width * scale));
-      [strip.width, strip.height] = [wide, 1];
-      const brush = strip.getContext("2d"), absent = perfkit.rgb(perfkit.variable("absent"));
-      const shades = data.heat.map(perfkit.rgb);
-      rows.forEach((codes, row) => {
-        const image = brush.createImageData(wide, 1);
-        for (let x = 0; x < wide; x++) {
-          const at = column((x + 0.5) / scale), code = at >= 0 && at < track.columns ? codes[at] : 0;
-          image.data.set(code ? shades[Math.round(((code - 1) / 254) * (shades.length - 1))] : absent, 4 * x);
-          image.data[4 * x + 3] = 255;
-        }
-        brush.putImageData(image, 0, 0);
-        context.imageSmoothingEnabled = false;
-        context.drawImage(strip, layout.left, bottom + row * high, width, high - (high > 6 ? 1 : 0));
-      });
-      const write = perfkit.writer(of.unit), isWindow = Math.abs(track.span - state.span) <= 2;
-      const seen = pixels.filter(Boolean).map(([mean]) => mean), about = seen.length ? seen.reduce((sum, value) => sum + value, 0) / seen.length : NaN;
-      const over = isWindow ? track.over[which] : about;
-      const letters = Math.floor((layout.narrow ? layout.width : layout.left - 12) / 6.9), middle = layout.narrow ? top - height(of) + gap + 8 : (line + bottom) / 2 - 16;
-      const name = of.locations > 1 ? `${across.selectedOptions[0].text} ${of.name}` : of.name;
-      context.textAlign = "left";
-      context.fillStyle = perfkit.variable("ink");
-      context.font = "12px system-ui, sans-serif";
-      context.fillText(perfkit.shortened(name, Math.max(12, letters)), 4, middle);
-      context.fillStyle = perfkit.variable("quiet");
-      const texts = seen.length ? [`mean ${write(over)}`, `${write(least)} to ${write(largest)}`] : ["no samples here"];
-      if (layout.narrow) context.fillText(texts.join(", "), 4, middle + 16);
-      else texts.forEach((text, at) => context.fillText(text, 4, middle + 16 * (at + 1)));
-      if (high >= 12 && !layout.narrow) of.rows.forEach((label, row) => context.fillText(perfkit.shortened(label, Math.max(12, letters)), 4, bottom + (row + 0.5) * high));
-    });
-    section.dataset.counters = places.length;
-    const coarse = isServed ? 0 : Math.max(0, ...found.map(({ span, columns }) => (span / columns) * layout.plot > state.span ? span / columns : 0));
-    reading.textContent = coarse ? `This page holds counters in columns of ${time(coarse)}; a page of perfkit serve computes them for each window.` : "";
-  };
-  tracksCanvas.addEventListener("pointermove", (event) => {
-    const bounds = tracksCanvas.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top];
-    const place = places.find(({ line, end }) => y >= line && y < end), track = place && tracksOf()[place.number];
-    if (!track || x < layout.left) return;
-    const of = data.counters[place.number], write = perfkit.writer(of.unit), at = moment(x), { lines, rows } = unpacked(track);
-    const column = Math.floor(((at - track.from) / track.span) * track.columns), row = y < place.bottom ? -1 : Math.floor((y - place.bottom) / place.high);
-    const code = row < 0 ? 0 : rows[row][column], [low, high] = track.range || [0, 0];
-    const value = row < 0 ? lines[Number(across.value)][column] : code ? low + ((code - 1) / 254) * (high - low) : NaN;
-    const where = row < 0 ? (of.locations > 1 ? across.selectedOptions[0].text + " of " + count(of.locations) + " locations" : "") : of.rows[row];
-    reading.textContent = `${of.name} at ${moments(data.start + at)}${where ? ", " + where : ""}: ${Number.isFinite(value) ? (row < 0 ? "" : "about ") + write(value) : "no value"}.`;
-  });
-  across.addEventListener("change", () => counters());
-
   const toggle = (group) => {
     if (!groups[group].children.length) return;
     if (!state.open.delete(group)) state.open.add(group);
     paint();
-    const button = labels.querySelector(`[data-group="${group}"] button`);
+    const button = labels.querySelector(`[data-group="${group}"] [aria-expanded]`);
     if (button) button.focus();
   };
 
   const names = () => {
     const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - 130) / 6.6);
-    const made = layout.rows.map((group, row) => {
+    const made = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isSeen(row)).map(([group, row]) => {
       const found = groups[group], open = state.open.has(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
       line.style.top = row * layout.pitch + "px";
@@ -477,7 +254,9 @@ perfkit.view("timeline", (section, data) => {
       if (found.children.length)
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
-      line.append(element("span", { class: "name", title: found.label }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
+      const openStack = () => { state.row = row; calls.open(group); paint(); };
+      const name = calls.exist ? { type: "button", title: `${found.label}: click for the call stack`, "aria-label": "Call stack of " + found.label, on: { click: openStack } } : {};
+      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
         element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
       return line;
     });
@@ -498,7 +277,9 @@ perfkit.view("timeline", (section, data) => {
     const window = isZoomed() ? `Shown: ${moments(from)} to ${moments(to)}.` : `Shown: all, ${moments(from)} to ${moments(to)}.`;
     const whole = isZoomed() && !isExact ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
     const limit = isLimit && !isExact ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
-    view.textContent = window + limit + remark + whole + uniform();
+    const isWide = data.members && (state.span / data.span) * data.members.columns < layout.plot && layout.rows.some((group, row) => isSeen(row) && isMember(group));
+    const wide = isWide ? ` Unfolded rows of this page have ${count(data.members.columns)} columns of ${time(data.span / data.members.columns)}${data.serve ? "; " + data.serve + " shows them exactly" : ""}.` : "";
+    view.textContent = window + limit + wide + remark + whole + uniform();
     closer.hidden = !isLimit || isExact || !data.command;
     if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
       ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
@@ -533,15 +314,16 @@ perfkit.view("timeline", (section, data) => {
       state.row = candidates.find(([busy]) => busy < least + 0.01)?.[1] ?? 0;
     }
     state.row = Math.min(state.row, Math.max(0, layout.rows.length - 1));
-    const [context, scale] = perfkit.fit(canvas, layout.width, layout.height);
-    context.clearRect(0, 0, layout.width, layout.height);
+    const [context, scale] = perfkit.fit(canvas, layout.width, layout.view);
+    context.clearRect(0, 0, layout.width, layout.view);
     if (local) compute(scale);
     strips(context, scale);
     axis(context);
-    const remark = lines(context);
+    const remark = messages.lines(context);
     marks(context);
     names();
-    counters();
+    counters.paint();
+    calls.paint();
     if (isExact) legend();
     section.dataset.rows = layout.rows.length;
     section.dataset.from = Math.round(state.from);
@@ -651,7 +433,7 @@ perfkit.view("timeline", (section, data) => {
     if (state.at === null) {
       const shares = states.map(([name, share]) => name + " " + percent(share)).join(", ");
       const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
-      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${busy}; ${shares}.`;
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${[busy, shares].filter(Boolean).join("; ")}.`;
       return;
     }
     const visibleGrid = grid(), column = columnAt(visibleGrid, state.at), cell = visibleGrid.cells(group);
@@ -660,7 +442,7 @@ perfkit.view("timeline", (section, data) => {
     const at = data.start + visibleGrid.from + ((column + 0.5) / visibleGrid.columns) * visibleGrid.span;
     const about = found.streams > 255 ? "about " : "";
     const members = found.streams > 1 ? `: ${about}${count(agreed * found.streams)} of ${count(found.streams)} streams (${percent(agreed)})` : "";
-    const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && shown(layout.rows, row) === state.row);
+    const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && rowOf(row) === state.row);
     const [most, unit] = data.ops[state.op][3] || [0, ""], value = most || found.streams;
     const what = codes[column] === NUMBER ? `${unit === "streams" ? about + count(agreed * value) + " of " + count(value) + " streams" : "entropy " + (agreed * value).toFixed(2) + " " + unit + " of at most " + value.toFixed(2)}` : name(codes[column]) + members;
     status.textContent = `${found.label} at ${moments(at)}: ${what}.${near ? " Abnormal: " + near[2] : ""}`;
@@ -692,19 +474,18 @@ perfkit.view("timeline", (section, data) => {
   chooser.addEventListener("change", () => { state.op = Number(chooser.value); paint(); });
   filter.addEventListener("input", paint);
   on(".order", "change", paint);
-  messages.addEventListener("change", paint);
+  on(".messages", "change", paint);
   on(".measure", "change", paint);
-  if (data.links || (isServed && data.served.hasLinks)) find(".links").hidden = false;
-  if (local) box.addEventListener("scroll", () => { first = true; paint(); });
+  find(".links").hidden = !messages.exist;
+  box.addEventListener("scroll", () => { first = true; paint(); });
   if (isServed) {
-    box.addEventListener("scroll", ask);
     // The server ends once this stream is closed.
     if (!perfkit.open) perfkit.open = new EventSource("open");
   }
 
   const pointer = (event) => {
     const bounds = canvas.getBoundingClientRect();
-    return [event.clientX - bounds.left, event.clientY - bounds.top];
+    return [event.clientX - bounds.left, event.clientY - bounds.top + layout.top];
   };
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
@@ -720,7 +501,7 @@ perfkit.view("timeline", (section, data) => {
       return;
     }
     const row = Math.floor(y / layout.pitch);
-    if (row < 0 || row >= layout.rows.length || x < layout.left) return;
+    if (row < 0 || row >= layout.rows.length || x < layout.left || y > layout.bottom) return;
     state.at = Math.min(state.from + state.span, Math.max(state.from, moment(x)));
     if (row !== state.row) {
       state.row = row;
@@ -749,13 +530,16 @@ perfkit.view("timeline", (section, data) => {
   canvas.addEventListener("keydown", (event) => {
     const step = (by) => {
       state.row = Math.min(layout.rows.length - 1, Math.max(0, state.row + by));
+      const top = state.row * layout.pitch, bottom = top + layout.pitch;
+      if (top < layout.top) box.scrollTop = top;
+      else if (bottom > layout.bottom) box.scrollTop += bottom - layout.bottom;
       names();
       tell();
     };
     const keys = {
       ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), ArrowUp: () => step(-1), ArrowDown: () => step(1),
       "+": () => zoom(0.5, centre()), "=": () => zoom(0.5, centre()), "-": () => zoom(2, centre()), Home: all,
-      Enter: () => { toggle(layout.rows[state.row]); canvas.focus(); },
+      Enter: () => { toggle(layout.rows[state.row]); canvas.focus(); }, s: () => calls.open(layout.rows[state.row]),
     };
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
