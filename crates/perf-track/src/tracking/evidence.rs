@@ -270,7 +270,7 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         let is_changed = calls.iter().any(|value| *value < CONTRADICTION)
             && calls.iter().any(|value| *value > BETTER);
         if is_changed && !is_coarse {
-            // A call appeared or vanished beside the phase, so that only its metrics identify it.
+            // A call appeared or vanished next to the phase, so that only its metrics identify it.
             // Bursts of another program position at the same place take over nearest neighbours, but
             // move no centroid.
             let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));

@@ -236,7 +236,7 @@ fn number(encoder: &mut Encoder, value: f64, average: &mut f64) {
     *average = 0.75 * *average + 0.25 * size;
 }
 
-/// Numbers beside the coded ones.
+/// Numbers that are stored without coding.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 enum Head {
@@ -248,7 +248,7 @@ enum Head {
 
 /// Coded view.
 struct CodedView {
-    /// Numbers beside the coded ones.
+    /// Numbers that are stored without coding.
     head: Head,
     /// Coded numbers.
     ranges: Vec<u8>,

@@ -1,4 +1,4 @@
-//! [`Trees`]: metrics, call paths and system of a profile, with the sums of the views beside the grids of a page.
+//! [`Trees`]: metrics, call paths and system of a profile with their sums, shown next to the grids of a page.
 
 use super::page_data::unit_text;
 use crate::encoding::front_coded;
