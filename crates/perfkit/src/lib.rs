@@ -99,7 +99,6 @@ use std::path::Path;
 ///
 /// Returns the errors of [`formats::open`], which also accepts options: strict reading, a time
 /// window, selected locations, limits, progress.
-/// locations, limits, progress.
 pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
     formats::open(path, &formats::OpenOptions::new(), &core::Job::default())
 }
