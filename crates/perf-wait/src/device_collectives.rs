@@ -289,7 +289,10 @@ fn reason(activities: &Activities, call: CallId) -> LateReason {
         return LateReason::Unknown;
     };
     let regions = &activities.definitions().regions;
-    let role = regions.get(work.region.index()).map(|it| it.role);
+    let role = activities
+        .region(work)
+        .and_then(|it| regions.get(it.index()));
+    let role = role.map(|it| it.role);
     match (work.kind, role) {
         (CallKind::DeviceCollective, _) => LateReason::Collective,
         (_, Some(RegionRole::DataTransfer)) => LateReason::Copy,

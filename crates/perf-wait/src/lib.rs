@@ -111,12 +111,14 @@
 //!
 //! | analysis | CPU time | peak memory |
 //! |---|---|---|
-//! | activities | 2.7 s | 2.2 |
-//! | wait states | 1.0 s | 2.1 |
-//! | delay costs | 3.2 s | 2.4 |
-//! | critical path | 0.5 s | 2.2 |
-//! | efficiencies | 0.8 s | 2.1 |
-//! | findings | 4.8 s | 2.2 |
+//! | activities | 2.7 s | 1.85 |
+//! | wait states | 1.0 s | 1.79 |
+//! | delay costs | 3.2 s | 1.98 |
+//! | critical path | 0.5 s | 1.63 |
+//! | efficiencies | 0.8 s | 1.88 |
+//! | findings | 4.8 s | 1.98 |
+//!
+//! `cargo test --release -p perf-wait --test memory -- --nocapture --include-ignored` prints time and memory.
 //!
 //! # Features
 //!
@@ -139,6 +141,7 @@ pub mod findings;
 pub mod graph;
 pub mod imbalance;
 mod search;
+mod slots;
 pub mod stragglers;
 mod timeline;
 pub mod training;

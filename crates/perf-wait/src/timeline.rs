@@ -3,6 +3,7 @@
 use crate::activity::{Activities, work};
 use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
+use crate::slots::Slots;
 use crate::waits::WaitState;
 use crate::{Error, Result};
 use perf_core::{
@@ -16,7 +17,7 @@ pub(crate) struct Timeline {
     /// Begins of the intervals, ascending; each ends where the next one begins.
     starts: Vec<Ticks>,
     /// Slot of each interval.
-    slots: Vec<u32>,
+    slots: Slots,
     /// Sums of all slots before every block of intervals, one block after the other.
     sums: Vec<u64>,
     /// Intervals of a block.
@@ -115,9 +116,7 @@ impl Intervals<'_> {
     fn change(&mut self, at: Ticks) {
         let slot = self.stack.last().copied().unwrap_or(self.outside);
         if self.timeline.starts.last() == Some(&at) {
-            if let Some(last) = self.timeline.slots.last_mut() {
-                *last = slot;
-            }
+            self.timeline.slots.set_last(slot);
         } else {
             self.timeline.starts.push(at);
             self.timeline.slots.push(slot);
@@ -193,10 +192,11 @@ impl<'a> TimelineReader<'a> {
         let outside = self.paths() as u32;
         let mut timeline = Timeline {
             starts: vec![Ticks(0)],
-            slots: vec![outside],
+            slots: Slots::below(self.width()),
             sums: Vec::new(),
             block: (4 * self.width()).max(1024),
         };
+        timeline.slots.push(outside);
         let own = self.activities.locations().get(id.index());
         let Some(location) = self
             .view
@@ -217,7 +217,7 @@ impl<'a> TimelineReader<'a> {
         let from = waits.partition_point(|wait| wait.call.location < id);
         let to = waits.partition_point(|wait| wait.call.location <= id);
         let waits = waits.get(from..to).unwrap_or_default();
-        timeline = intervals.timeline.with_waits(waits, outside + 1, job)?;
+        timeline = intervals.timeline.with_waits(waits, self.width(), job)?;
         timeline.sum(self.width(), job)?;
         Ok(timeline)
     }
@@ -274,14 +274,18 @@ impl Timelines {
 
 impl Timeline {
     /// Returns the intervals with those of waiting laid over them.
-    fn with_waits(self, waits: &[&WaitState], waiting: u32, job: &Job) -> Result<Self> {
+    ///
+    /// The last one of `width` slots is that of waiting.
+    fn with_waits(self, waits: &[&WaitState], width: usize, job: &Job) -> Result<Self> {
         if waits.is_empty() {
             return Ok(self);
         }
         let mut laid = Timeline {
             block: self.block,
+            slots: Slots::below(width),
             ..Timeline::default()
         };
+        let waiting = width as u32 - 1;
         let mut push = |at: Ticks, slot: u32| {
             laid.starts.push(at);
             laid.slots.push(slot);
@@ -292,12 +296,14 @@ impl Timeline {
         let mut next = waits.next();
         let mut checks = job.checks();
         let ends = self.starts.iter().skip(1).copied().chain([Ticks(u64::MAX)]);
-        for ((start, end), slot) in self.starts.iter().copied().zip(ends).zip(&self.slots) {
+        let starts = self.starts.iter().copied().zip(ends);
+        for (place, (start, end)) in starts.enumerate() {
             checks.next(1)?;
+            let slot = self.slots.get(place).unwrap_or_default() as u32;
             let mut at = start;
             while let Some((from, to)) = next.filter(|(from, _)| *from < end) {
                 if from > at {
-                    push(at, *slot);
+                    push(at, slot);
                 }
                 push(from.max(at), waiting);
                 at = to.min(end).max(at);
@@ -307,7 +313,7 @@ impl Timeline {
                 next = waits.next();
             }
             if at < end {
-                push(at, *slot);
+                push(at, slot);
             }
         }
         Ok(laid)
@@ -317,14 +323,15 @@ impl Timeline {
     fn sum(&mut self, width: usize, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         let mut sums = vec![0_u64; width];
-        for (place, slot) in self.slots.iter().enumerate() {
+        for place in 0..self.slots.len() {
             checks.next(1)?;
             if place % self.block == 0 {
                 self.sums.extend_from_slice(&sums);
             }
             let start = self.starts[place];
             let end = self.starts.get(place + 1).copied().unwrap_or(start);
-            if let Some(sum) = sums.get_mut(*slot as usize) {
+            let slot = self.slots.get(place).and_then(|slot| sums.get_mut(slot));
+            if let Some(sum) = slot {
                 *sum += end.saturating_since(start);
             }
         }
@@ -399,7 +406,7 @@ impl Timeline {
             let (mut place, mut start) = (first, from.max(begin));
             while start < to {
                 let next = self.starts.get(place + 1).copied().unwrap_or(to).min(to);
-                let slot = self.slots.get(place).map(|slot| *slot as usize);
+                let slot = self.slots.get(place);
                 if slot.and_then(|slot| inside.get(slot)) == Some(&true) {
                     sum += next.saturating_since(start);
                 }
@@ -415,7 +422,7 @@ impl Timeline {
                 continue;
             };
             let end = self.starts.get(place + 1).copied().unwrap_or(to);
-            if let Some(sum) = sums.get_mut(*slot as usize) {
+            if let Some(sum) = sums.get_mut(slot) {
                 *sum += end.min(to).saturating_since((*start).max(from));
             }
         }

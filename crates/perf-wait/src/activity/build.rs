@@ -2,11 +2,12 @@
 
 use super::device_collectives;
 use super::devices::{Stream, Streams};
+use super::epochs;
 use super::regions::Regions;
 use super::scan::{Scanned, scan};
 use super::threads;
 use super::windows;
-use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
+use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls, UNKNOWN};
 use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind,
@@ -76,7 +77,7 @@ impl Read {
             numbers.push(all.child(parent, path.region)?);
         }
         for call in &mut self.scanned.calls {
-            call.path = call.path.and_then(|it| numbers.get(it.index()).copied());
+            call.set_path(call.path().and_then(|it| numbers.get(it.index()).copied()));
         }
         Ok(())
     }
@@ -149,7 +150,8 @@ impl Activities {
         }
         let mut links = threads::idle(definitions, &mut found.scanned);
         links.extend(threads::locks(definitions, &found.scanned));
-        links.extend(streams.links(view, &found.scanned));
+        links.extend(epochs::links(definitions, &found.scanned));
+        links.extend(streams.links(view, &found.scanned, &paths));
         let mut messages = Vec::with_capacity(matched.messages.len());
         for batch in matched.messages.chunks(BATCH) {
             let parts = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
@@ -167,8 +169,7 @@ impl Activities {
             checks.next(instance.members.len())?;
             collectives.push(found.collective(instance));
         }
-        let function = |region| regions.function(region);
-        let mut teams = threads::barriers(definitions, function, &found.scanned);
+        let mut teams = threads::barriers(definitions, &paths, &found.scanned);
         links.extend(threads::idle_in_barriers(
             definitions,
             &found.scanned,
@@ -243,13 +244,15 @@ impl Found<'_> {
         } else {
             completed.or_else(|| self.next_wait(send))
         };
+        // The calls of an end are all on its location.
         Some(CallMessage {
-            send,
-            sent,
-            post,
-            receive,
+            sender: send.location,
+            receiver: post.location,
+            send: send.index,
+            sent: sent.map_or(UNKNOWN, |sent| sent.index),
+            post: post.index,
+            receive: receive.index,
             send_time: sender.time,
-            receive_time: receiver.time,
             comm: message.comm,
             tag: message.tag,
             bytes: message.bytes,

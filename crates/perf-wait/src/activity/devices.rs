@@ -111,8 +111,7 @@ impl Streams {
             // There are no more calls than events, which are numbered by 32 bits.
             gaps.push(found.calls.len() as u32);
             let gap = Call {
-                region: it.region,
-                path: Some(path),
+                path,
                 kind: CallKind::DeviceGap,
                 enter: end.min(it.start),
                 leave: it.start,
@@ -141,18 +140,28 @@ impl Streams {
     }
 
     /// Returns the launches and the work of other streams that work waited for, and the work that hosts waited for.
-    pub(super) fn links(&self, view: TraceView<'_>, scanned: &[Scanned]) -> Vec<CallLink> {
-        let mut links = self.launches(view, scanned);
+    pub(super) fn links(
+        &self,
+        view: TraceView<'_>,
+        scanned: &[Scanned],
+        paths: &CallTree,
+    ) -> Vec<CallLink> {
+        let mut links = self.launches(view, scanned, paths);
         links.extend(self.synchronisations(view.definitions(), scanned));
         links.extend(self.other_streams(view.definitions(), scanned, &links));
         links
     }
 
-    fn launches(&self, view: TraceView<'_>, scanned: &[Scanned]) -> Vec<CallLink> {
+    fn launches(
+        &self,
+        view: TraceView<'_>,
+        scanned: &[Scanned],
+        paths: &CallTree,
+    ) -> Vec<CallLink> {
         let idle = self.idle_since(view.definitions());
         let is_launch = |link: &perf_core::Link| link.kind == LinkKind::Launch;
         if !view.trace().links().iter().any(is_launch) {
-            return self.likely_launches(view.definitions(), scanned, &idle);
+            return self.likely_launches(view.definitions(), (scanned, paths), &idle);
         }
         let mut links = Vec::new();
         for link in view.trace().links() {
@@ -183,7 +192,7 @@ impl Streams {
     fn likely_launches(
         &self,
         definitions: &Definitions,
-        scanned: &[Scanned],
+        (scanned, paths): (&[Scanned], &CallTree),
         idle: &BTreeMap<CallId, Ticks>,
     ) -> Vec<CallLink> {
         let system = &definitions.system;
@@ -192,8 +201,11 @@ impl Streams {
             let of = launches.entry(system.process(location)).or_default();
             let calls = (0..).zip(&own.calls);
             let calls = calls.filter(|(_, it)| it.kind == CallKind::Launch);
-            let calls =
-                calls.filter(|(_, it)| definitions.region_name(it.region).contains("Launch"));
+            let name = |it: &Call| {
+                let path = paths.get(it.path()?)?;
+                Some(definitions.region_name(path.region))
+            };
+            let calls = calls.filter(|(_, it)| name(it).is_some_and(|it| it.contains("Launch")));
             of.extend(calls.map(|(index, it)| (it.enter, CallId { location, index })));
         }
         launches.values_mut().for_each(|of| of.sort_unstable());

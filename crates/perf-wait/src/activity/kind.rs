@@ -43,6 +43,20 @@ pub enum CallKind {
     Test,
     /// Fence of a window of one-sided communication.
     Fence,
+    /// Access to a window of one-sided communication.
+    WindowAccess,
+    /// `MPI_Win_post`: exposes a window to other ranks.
+    WindowPost,
+    /// `MPI_Win_start`: begins accesses to the windows of other ranks.
+    WindowStart,
+    /// `MPI_Win_complete`: ends the accesses.
+    WindowComplete,
+    /// `MPI_Win_wait`: waits for the accesses of other ranks.
+    WindowWait,
+    /// `MPI_Win_lock`.
+    WindowLock,
+    /// `MPI_Win_unlock`.
+    WindowUnlock,
     /// Barrier of a team of threads.
     TeamBarrier,
     /// Fork of a team of threads, of no length.
@@ -94,6 +108,14 @@ impl CallKind {
             "waitany" | "waitsome" => CallKind::WaitAny,
             "test" | "testall" | "testany" | "testsome" => CallKind::Test,
             "win_fence" => CallKind::Fence,
+            "win_post" => CallKind::WindowPost,
+            "win_start" => CallKind::WindowStart,
+            "win_complete" => CallKind::WindowComplete,
+            "win_wait" => CallKind::WindowWait,
+            "win_lock" => CallKind::WindowLock,
+            "win_unlock" => CallKind::WindowUnlock,
+            "put" | "get" | "rput" | "rget" | "accumulate" | "raccumulate" | "get_accumulate"
+            | "rget_accumulate" | "fetch_and_op" | "compare_and_swap" => CallKind::WindowAccess,
             _ => CallKind::Other,
         }
     }

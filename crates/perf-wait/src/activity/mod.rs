@@ -10,6 +10,8 @@
 //! | record outside of MPI calls | call of no length, in the innermost open frame |
 //! | call path | regions of one name, file and line are one function ([`Unify::Location`](perf_core::Unify::Location)). Without accelerators the call tree is that of [`Profile::from_trace`](perf_core::Profile::from_trace) |
 //! | barrier of a team | frame of a barrier of OpenMP. Frames of one function and process that all overlap are one barrier. A thread arrives at its enter, or at the end of the last task that it executes within |
+//! | access epoch of a window | from `MPI_Win_start` to `MPI_Win_complete`. Its targets are those of its accesses. Epochs belong to the exposures (`MPI_Win_post` to `MPI_Win_wait`) of a target by their order if there are as many, otherwise to the last one posted before the epoch ends |
+//! | lock of a window | records of the acquisition and release, in order of releases. Shared locks do not exclude each other |
 //! | fence of a window | collective operation on the window that synchronises processes. The n-th of all processes belong together |
 //! | fork | record of a fork, or the enter of a parallel region in recordings without these |
 //! | idle thread | time outside of parallel regions and implicit tasks, up to the next one, if another thread forks within it |
@@ -23,6 +25,7 @@
 mod build;
 mod device_collectives;
 mod devices;
+mod epochs;
 mod kind;
 mod regions;
 mod requests;
@@ -38,20 +41,36 @@ use perf_core::{
     CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, Nanos, RegionId,
     ReplayCounts, SystemTree, Ticks, Unmatched,
 };
+use std::borrow::Cow;
 
 /// A call of a location: of MPI, of a team of threads or of an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Region, as the events name it.
-    pub region: RegionId,
-    /// Call path; `None` for a record outside of any frame.
-    pub path: Option<CallPathId>,
+    /// Call path, or [`NO_PATH`].
+    path: CallPathId,
     /// Role of the call.
     pub kind: CallKind,
     /// Time at which the call was entered.
     pub enter: Ticks,
     /// Time at which the call was left.
     pub leave: Ticks,
+}
+
+/// Number that no call path has, in place of an option: there are as many calls as there is memory.
+const NO_PATH: CallPathId = CallPathId(u32::MAX);
+
+const _: () = assert!(size_of::<Call>() == 24 && size_of::<CallMessage>() == 48);
+
+impl Call {
+    /// Returns the call path; `None` for a record outside of any frame.
+    pub fn path(&self) -> Option<CallPathId> {
+        Some(self.path).filter(|path| *path != NO_PATH)
+    }
+
+    /// Replaces the call path.
+    fn set_path(&mut self, path: Option<CallPathId>) {
+        self.path = path.unwrap_or(NO_PATH);
+    }
 }
 
 /// A call by its location and number.
@@ -67,24 +86,51 @@ pub struct CallId {
 /// A message with the calls that took part in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallMessage {
-    /// Call that contains the record of the send.
-    pub send: CallId,
-    /// Call that completed the send: `send` itself for a blocking send, `None` if it is unknown.
-    pub sent: Option<CallId>,
-    /// Call that posted the receive.
-    pub post: CallId,
-    /// Call that completed the receive.
-    pub receive: CallId,
+    sender: LocationId,
+    receiver: LocationId,
+    send: u32,
+    /// Call that completed the send, or [`UNKNOWN`].
+    sent: u32,
+    post: u32,
+    receive: u32,
     /// Time of the record of the send.
     pub send_time: Ticks,
-    /// Time of the record of the completed receive.
-    pub receive_time: Ticks,
     /// Communicator.
     pub comm: CommId,
     /// Tag.
     pub tag: u32,
     /// Length in bytes.
     pub bytes: u64,
+}
+
+/// Number that no call has, in place of an option.
+const UNKNOWN: u32 = u32::MAX;
+
+impl CallMessage {
+    /// Returns the call that contains the record of the send.
+    pub fn send(&self) -> CallId {
+        let (location, index) = (self.sender, self.send);
+        CallId { location, index }
+    }
+
+    /// Returns the call that completed the send: that of the [`send`](Self::send) itself if it is blocking, `None` if it is
+    /// unknown.
+    pub fn sent(&self) -> Option<CallId> {
+        let (location, index) = (self.sender, self.sent);
+        (index != UNKNOWN).then_some(CallId { location, index })
+    }
+
+    /// Returns the call that posted the receive.
+    pub fn post(&self) -> CallId {
+        let (location, index) = (self.receiver, self.post);
+        CallId { location, index }
+    }
+
+    /// Returns the call that completed the receive.
+    pub fn receive(&self) -> CallId {
+        let (location, index) = (self.receiver, self.receive);
+        CallId { location, index }
+    }
 }
 
 /// Part of one member in a [`CallCollective`].
@@ -166,7 +212,7 @@ pub struct LocationCalls {
 ///
 /// let found = Activities::of(trace.view(), &Job::default())?;
 /// let message = found.messages()[0];
-/// let (send, receive) = (found.call(message.send), found.call(message.receive));
+/// let (send, receive) = (found.call(message.send()), found.call(message.receive()));
 /// // The receiver entered its call 40 ticks before the sender entered the one that sends.
 /// assert_eq!((send.unwrap().enter, receive.unwrap().enter), (Ticks(50), Ticks(10)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -256,6 +302,17 @@ impl Activities {
         location.calls.get(id.index as usize)
     }
 
+    /// Returns the region of a call, which is the first one of its function; `None` for a record outside of any frame.
+    pub fn region(&self, call: &Call) -> Option<RegionId> {
+        Some(self.paths.get(call.path()?)?.region)
+    }
+
+    /// Returns the name of the region of a call, empty for a record outside of any frame.
+    pub fn call_name(&self, call: &Call) -> Cow<'_, str> {
+        let region = self.region(call);
+        region.map_or(Cow::Borrowed(""), |it| self.definitions.region_name(it))
+    }
+
     /// Returns the time at which a call was entered, 0 if it does not exist.
     pub(crate) fn enter(&self, id: CallId) -> Ticks {
         self.call(id).map_or(Ticks(0), |call| call.enter)
@@ -315,7 +372,7 @@ impl Activities {
     pub fn place(&self, id: CallId) -> Option<CallPlace> {
         let call = self.call(id)?;
         Some(CallPlace {
-            region: self.definitions.region_name(call.region).into_owned(),
+            region: self.call_name(call).into_owned(),
             location: id.location,
             enter: call.enter,
             time: self.clock().nanos(call.enter),

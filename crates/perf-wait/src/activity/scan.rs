@@ -1,8 +1,9 @@
 //! Conversion of the stack frames of a location to calls.
 
+use super::epochs::{EpochRecords, LockRecord};
 use super::regions::{LockEvent, Regions, is_fork, is_parallel};
 use super::requests::Requests;
-use super::{Call, CallKind};
+use super::{Call, CallKind, NO_PATH};
 use crate::Result;
 use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
@@ -26,6 +27,8 @@ pub(super) struct Scanned {
     pub(super) arrivals: Vec<(u32, Ticks)>,
     /// Operations that synchronise all ranks of a window.
     pub(super) fences: Vec<Fence>,
+    /// Epochs and locks of windows.
+    pub(super) epochs: EpochRecords,
     /// Records that belong together by their request.
     pub(super) requests: Requests,
     /// Repairs of the frames.
@@ -47,6 +50,7 @@ impl Scanned {
         self.waits.iter_mut().for_each(number);
         self.arrivals.iter_mut().for_each(|it| number(&mut it.0));
         self.fences.iter_mut().for_each(|it| number(&mut it.call));
+        self.epochs.renumber(number);
         self.calls.retain(is_kept);
     }
 
@@ -80,11 +84,12 @@ pub(super) struct Fence {
 
 /// Bit of the levels of synchronisation in OTF2 that means processes, not memory alone.
 const SYNCHRONISES_PROCESSES: u64 = 2;
+/// Number of exclusive locks in OTF2.
+const EXCLUSIVE: u64 = 0;
 
 /// An open frame.
 #[derive(Clone, Copy)]
 struct Frame {
-    region: RegionId,
     path: CallPathId,
     enter: Ticks,
 }
@@ -104,6 +109,8 @@ struct Scan<'a> {
     team: Option<usize>,
     /// Begin of the open collective operation on a window.
     fence_since: Option<Ticks>,
+    /// `true` between the start and the completion of accesses to a window.
+    is_accessing: bool,
     /// End of the last activity outside of teams.
     idle_since: Ticks,
     /// `true` if a team was forked since then.
@@ -117,8 +124,7 @@ impl Scan<'_> {
         let frame = self.stack.last();
         let last = self.found.calls.last().map_or(Ticks(0), |call| call.leave);
         self.found.calls.push(Call {
-            region: frame.map_or(RegionId(u32::MAX), |frame| frame.region),
-            path: frame.map(|frame| frame.path),
+            path: frame.map_or(NO_PATH, |frame| frame.path),
             kind,
             enter: enter.max(last).min(leave),
             leave,
@@ -157,19 +163,45 @@ impl Scan<'_> {
         }
     }
 
-    /// Processes a record of the begin or end of a collective operation on a window.
+    /// Processes a record of the synchronisation of a window.
     fn window(&mut self, at: Ticks, name: &str, args: &[u64]) {
+        // There are no more calls than events, and no more windows than 2^32.
+        let call = self.found.calls.len().saturating_sub(1) as u32;
+        let window = |window: u64| WindowId(window as u32);
         match (name, args) {
+            ("RmaGroupSync", [_, of, ..]) => {
+                let kind = self.found.calls.last().map(|call| call.kind);
+                self.is_accessing = match kind {
+                    Some(CallKind::WindowStart) => true,
+                    Some(CallKind::WindowComplete) => false,
+                    _ => self.is_accessing,
+                };
+                self.found.epochs.synchronisations.push((window(*of), call));
+            }
+            ("RmaAcquireLock", [of, rank, lock, kind, ..]) => {
+                self.found.epochs.locks.push(LockRecord {
+                    lock: (window(*of), *rank, *lock),
+                    acquired: Some(*kind == EXCLUSIVE),
+                    at,
+                    call,
+                });
+            }
+            ("RmaReleaseLock", [of, rank, lock, ..]) => {
+                self.found.epochs.locks.push(LockRecord {
+                    lock: (window(*of), *rank, *lock),
+                    acquired: None,
+                    at,
+                    call,
+                });
+            }
             ("RmaCollectiveBegin", _) => self.fence_since = Some(at),
-            ("RmaCollectiveEnd", [_, level, window, ..]) => {
+            ("RmaCollectiveEnd", [_, level, of, ..]) => {
                 let since = self.fence_since.take();
-                let call = self.found.calls.len().checked_sub(1);
                 let is_synchronising = level & SYNCHRONISES_PROCESSES != 0;
-                if let (Some(begin), Some(call), true) = (since, call, is_synchronising) {
-                    // There are no more calls than events, and no more windows than 2^32.
+                if let (Some(begin), true) = (since, is_synchronising) {
                     self.found.fences.push(Fence {
-                        window: WindowId(*window as u32),
-                        call: call as u32,
+                        window: window(*of),
+                        call,
                         begin,
                         end: at,
                     });
@@ -216,18 +248,13 @@ impl Visitor for Scan<'_> {
             })
         });
         let enter = at;
-        self.stack.push(Frame {
-            region,
-            path,
-            enter,
-        });
+        self.stack.push(Frame { path, enter });
         if self.open.is_none()
             && let Some(kind) = self.regions.kind(region)
         {
             self.open = Some(depth);
             self.found.calls.push(Call {
-                region,
-                path: self.stack.last().map(|frame| frame.path),
+                path,
                 kind,
                 enter: at,
                 leave: at,
@@ -267,6 +294,10 @@ impl Visitor for Scan<'_> {
         };
         if let Event::Other { kind, args } = event {
             return self.other(at, kind.index(), args);
+        }
+        if let (Event::Rma { window, remote, .. }, true) = (event, self.is_accessing) {
+            let call = self.found.calls.len().saturating_sub(1) as u32;
+            self.found.epochs.accesses.push((window, remote, call));
         }
         self.found.requests.event(event, index as usize);
         if !is_communication(event) {
@@ -320,6 +351,7 @@ pub(super) fn scan(
         open: None,
         team: None,
         fence_since: None,
+        is_accessing: false,
         idle_since: begin,
         has_forked: false,
         failed: None,

@@ -3,7 +3,9 @@
 use super::regions::LockEvent;
 use super::scan::Scanned;
 use super::{CallCollective, CallId, CallKind, CallLink, CallMember};
-use perf_core::{CollectiveOp, CommId, Definitions, LocationGroupId, LocationId, RegionId, Ticks};
+use perf_core::{
+    CallTree, CollectiveOp, CommId, Definitions, LocationGroupId, LocationId, RegionId, Ticks,
+};
 use std::collections::BTreeMap;
 
 /// Locations of each process.
@@ -98,8 +100,8 @@ pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<Ca
         };
         let own = scanned.get_mut(link.call.location.index());
         let own = own.and_then(|own| own.calls.get_mut(link.call.index as usize));
-        if let Some(own) = own.filter(|own| own.path.is_none()) {
-            (own.path, own.region) = (fork.path, fork.region);
+        if let Some(own) = own.filter(|own| own.path().is_none()) {
+            own.set_path(fork.path());
         }
     }
     links
@@ -111,7 +113,7 @@ pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<Ca
 /// A thread that executes tasks within its call arrives when it has completed the last of them.
 pub(super) fn barriers(
     definitions: &Definitions,
-    functions: impl Fn(RegionId) -> RegionId,
+    paths: &CallTree,
     scanned: &[Scanned],
 ) -> Vec<CallCollective> {
     let mut found = Vec::new();
@@ -121,12 +123,14 @@ pub(super) fn barriers(
             let own = scanned.get(id.location.index());
             if let Some(call) = own.and_then(|own| own.calls.get(id.index as usize)) {
                 let arrival = own.map_or(enter, |own| own.arrival(id.index, enter));
-                all.push((functions(call.region), enter, call.leave, id, arrival));
+                let function = call.path().and_then(|path| paths.get(path));
+                let function = function.map(|path| path.region);
+                all.push((function, enter, call.leave, id, arrival));
             }
         }
         all.sort_unstable();
         let mut members: Vec<CallMember> = Vec::new();
-        let mut current: Option<(RegionId, Ticks)> = None;
+        let mut current: Option<(Option<RegionId>, Ticks)> = None;
         for (function, enter, leave, call, arrival) in all {
             let is_same = current.is_some_and(|(of, first)| of == function && enter <= first)
                 && members.iter().all(|it| it.call.location != call.location);

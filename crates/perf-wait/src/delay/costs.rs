@@ -2,7 +2,7 @@
 
 use super::DelayCost;
 use super::synchronisation::{Searched, Synchronisations, cause_time};
-use crate::activity::Activities;
+use crate::activity::{Activities, Call};
 use crate::search::up_to;
 use crate::timeline::Timelines;
 use crate::waits::{Pattern, WaitState};
@@ -177,10 +177,12 @@ impl Sums {
 /// Largest cost in ticks that is treated as a rounding error.
 const ROUNDING: f64 = 1e-6;
 
-/// Number of wait states whose excesses are found at once.
-const BATCH: usize = 1 << 17;
+/// Largest number of wait states whose excesses are found at once.
+const MAX_BATCH: usize = 1 << 15;
+/// Number of batches below the largest ones. Excesses take more memory than their wait states.
+const BATCHES: usize = 32;
 /// Number of wait states of a task.
-const TASK: usize = 1 << 12;
+const TASK: usize = 1 << 11;
 
 /// Wait states in order of location and time, and the locations that they wait for.
 struct Waits<'a> {
@@ -212,7 +214,7 @@ impl<'a> Waits<'a> {
         let call = wait.cause?;
         Some(Cause {
             location: call.location,
-            path: self.activities.call(call).and_then(|call| call.path),
+            path: self.activities.call(call).and_then(Call::path),
             since: self.since[place],
             until: cause_time(self.activities, wait),
         })
@@ -380,7 +382,8 @@ pub(super) fn costs(
         })
     };
     // The excesses of the next batch are found while the costs of one are added.
-    let mut batches = order.chunks(BATCH);
+    let batch = (order.len() / BATCHES).clamp(2 * TASK, MAX_BATCH);
+    let mut batches = order.chunks(batch);
     let mut batch = batches.next().unwrap_or_default();
     let mut found = find(batch);
     while !batch.is_empty() {

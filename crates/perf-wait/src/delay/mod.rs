@@ -19,7 +19,7 @@
 //!
 //! | synchronisation of two locations | time |
 //! |---|---|
-//! | late sender or receiver between them | enter of the late call |
+//! | late sender or receiver between them, late post, early wait or lock of a window | enter of the late call |
 //! | barrier or N-to-N operation with both as members | latest begin |
 //! | 1-to-N operation, one of them is the root and the other one waited for it | begin of the root |
 //! | N-to-1 operation, one of them is the root and waited for the other one | begin of that one |

@@ -1,7 +1,7 @@
 //! [`Synchronisations`]: the last time before a wait state at which two locations synchronised.
 
 use crate::activity::{Activities, CallKind};
-use crate::waits::{Flow, WaitState};
+use crate::waits::{Flow, Pattern, WaitState};
 use crate::{Error, Result};
 use perf_core::{Job, LocationId, Ticks, parallel};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ fn pair(a: LocationId, b: LocationId) -> (LocationId, LocationId) {
 /// Returns `true` if a wait state synchronises its two locations, but not all members of a collective.
 fn is_pair(activities: &Activities, wait: &WaitState) -> bool {
     match wait.collective {
-        None => wait.message.is_some() || wait.pattern.is_local(),
+        None => wait.pattern != Pattern::FinalizeWait,
         Some(number) => {
             let of = activities.collectives().get(number as usize);
             let flow = of.map_or(Flow::Unknown, |it| Flow::of(it.op));

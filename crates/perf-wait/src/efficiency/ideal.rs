@@ -68,15 +68,22 @@ impl IdealNetwork {
         let activities = program.activities;
         // A receive waits for its send, and a rendezvous for its receive (rules 3 and 4).
         program.wait_for_entries(activities.messages(), job, |message| {
-            let rendezvous = message.sent.filter(|_| message.bytes >= self.eager_limit);
+            let rendezvous = message.sent().filter(|_| message.bytes >= self.eager_limit);
             [
-                Some((message.receive, message.send)),
-                rendezvous.map(|sent| (sent, message.post)),
+                Some((message.receive(), message.send())),
+                rendezvous.map(|sent| (sent, message.post())),
             ]
         })?;
         for collective in activities.collectives() {
             checks.next(collective.members.len())?;
             self.collective(program, collective)?;
+        }
+        // Calls on windows wait for those of other ranks.
+        for link in activities.links() {
+            checks.next(1)?;
+            if !activities.kind(link.call).is_local() {
+                program.wait_for_entry(link.call, link.on)?;
+            }
         }
         let everywhere = [
             (CallKind::Init, self.init_is_barrier),

@@ -50,11 +50,6 @@ impl Durations {
         }
     }
 
-    /// Returns the number of activities.
-    pub(crate) fn len(&self) -> usize {
-        self.short.len()
-    }
-
     /// Returns a duration; 0 for an activity that does not exist.
     pub(crate) fn get(&self, id: ActivityId) -> Nanos {
         match self.short.get(id.index()) {

@@ -24,6 +24,7 @@
 //! [`PeerSums::forget_before`] bounds its memory on a stream.
 
 mod polish;
+mod row;
 mod sums;
 
 pub use sums::{PeerSums, PeerSumsParams};

@@ -1,6 +1,7 @@
 //! Median polish of the times of functions.
 
-use super::sums::{Cell, PeerSums, Row};
+use super::row::{Cell, Row};
+use super::sums::PeerSums;
 use super::{Effect, FunctionKey, FunctionTimes, Straggler, StragglerKind, Stragglers};
 use crate::{Error, Result};
 use perf_core::{Job, Nanos, parallel};
@@ -86,11 +87,11 @@ impl<'a> PeerTable<'a> {
         }
         // Most ranks have the same steps.
         let longest = rows.iter().map(|it| it.1).max_by_key(|row| row.len());
-        let longest = longest.into_iter().flatten();
+        let longest = longest.into_iter().flat_map(Row::iter);
         let mut steps: Vec<u64> = longest.map(|it| it.0).collect();
-        let is_known = |it: &&(u64, Cell)| steps.binary_search(&it.0).is_ok();
-        let all = rows.iter().flat_map(|it| it.1);
-        let others: BTreeSet<u64> = all.filter(|it| !is_known(it)).map(|it| it.0).collect();
+        let all = rows.iter().flat_map(|it| it.1.iter()).map(|it| it.0);
+        let others = all.filter(|step| steps.binary_search(step).is_err());
+        let others: BTreeSet<u64> = others.collect();
         steps.extend(others);
         steps.sort_unstable();
         if rows.len() < 2 || (rows.len() == 2 && steps.len() < 2) {
@@ -103,7 +104,7 @@ impl<'a> PeerTable<'a> {
             let mut column = 0;
             for (step, cell) in row.iter() {
                 // Both are in ascending order, and each step of the row is among the steps.
-                while steps.get(column).is_some_and(|it| it < step) {
+                while steps.get(column).is_some_and(|it| *it < step) {
                     column += 1;
                 }
                 columns.push(column as u32);

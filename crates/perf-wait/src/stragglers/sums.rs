@@ -1,6 +1,7 @@
 //! [`PeerSums`]: times of functions by rank and step.
 
 use super::FunctionKey;
+use super::row::{Cell, Row};
 use crate::{Error, Result};
 use perf_core::{
     Close, Job, LocationId, Merge, Nanos, RegionId, Ticks, TraceView, Unify, Visitor, parallel,
@@ -57,13 +58,6 @@ impl PeerSumsParams {
     }
 }
 
-/// Times of one function on one rank in one step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cell {
-    pub(super) calls: u64,
-    pub(super) time: u64,
-}
-
 /// Times of functions by rank and step.
 ///
 /// ```
@@ -92,24 +86,6 @@ pub struct PeerSums {
     pub(super) rows: BTreeMap<(FunctionKey, u32), Row>,
 }
 
-/// Cells of one function on one rank in order of step.
-pub(super) type Row = Vec<(u64, Cell)>;
-
-/// Adds a cell to those of a function and rank. Steps mostly rise.
-fn add(row: &mut Row, step: u64, cell: Cell) {
-    let at = match row.last() {
-        Some((last, _)) if *last >= step => row.partition_point(|it| it.0 < step),
-        _ => row.len(),
-    };
-    match row.get_mut(at).filter(|it| it.0 == step) {
-        Some((_, own)) => {
-            own.calls += cell.calls;
-            own.time = own.time.saturating_add(cell.time);
-        }
-        None => row.insert(at, (step, cell)),
-    }
-}
-
 impl Default for PeerSums {
     fn default() -> Self {
         PeerSums {
@@ -125,8 +101,8 @@ impl Merge for PeerSums {
     fn merge(&mut self, other: &Self) {
         for (key, row) in &other.rows {
             let own = self.rows.entry(*key).or_default();
-            for (step, cell) in row {
-                add(own, *step, *cell);
+            for (step, cell) in row.iter() {
+                own.add(step, cell);
             }
         }
     }
@@ -150,7 +126,7 @@ impl PeerSums {
     pub fn add(&mut self, function: FunctionKey, rank: u32, step: u64, time: Nanos) {
         let time = u64::try_from(time.0).unwrap_or_default();
         let row = self.rows.entry((function, rank)).or_default();
-        add(row, step, Cell { calls: 1, time });
+        row.add(step, Cell { calls: 1, time });
     }
 
     /// Adds the calls of a trace: functions are regions, ranks are locations, and the step of a call is its number
@@ -182,7 +158,7 @@ impl PeerSums {
             {
                 replay(location, &mut calls, job)?;
             }
-            calls.rows.values_mut().for_each(Vec::shrink_to_fit);
+            calls.rows.values_mut().for_each(Row::shrink_to_fit);
             Ok::<_, Error>(calls.rows)
         })?;
         for (id, rows) in ids.iter().zip(found) {
@@ -192,8 +168,8 @@ impl PeerSums {
                     *own = row;
                     continue;
                 }
-                for (step, cell) in row {
-                    add(own, step, cell);
+                for (step, cell) in row.iter() {
+                    own.add(step, cell);
                 }
             }
         }
@@ -203,15 +179,15 @@ impl PeerSums {
     /// Drops the calls of earlier steps.
     pub fn forget_before(&mut self, step: u64) {
         self.rows.retain(|_, row| {
-            let first = row.partition_point(|it| it.0 < step);
-            row.drain(..first);
+            row.forget_before(step);
             !row.is_empty()
         });
     }
 
-    /// Number of cells of function, rank and step. A cell takes 24 bytes.
+    /// Number of cells of function, rank and step. A cell takes 8 bytes if it is one call and
+    /// follows the step before, otherwise 24.
     pub fn len(&self) -> usize {
-        self.rows.values().map(Vec::len).sum()
+        self.rows.values().map(Row::len).sum()
     }
 
     /// Returns `true` without calls.
@@ -256,6 +232,6 @@ impl Visitor for Calls<'_> {
         let clock = self.view.definitions().clock;
         let own = clock.total(u128::from(time.saturating_sub(below)));
         let time = u64::try_from(own.0).unwrap_or_default();
-        row.push((row.len() as u64, Cell { calls: 1, time }));
+        row.add(row.len() as u64, Cell { calls: 1, time });
     }
 }

@@ -1,4 +1,4 @@
-//! Wait states of threads and accelerators.
+//! Wait states of threads, accelerators and windows.
 
 use super::{Pattern, WaitState};
 use crate::Result;
@@ -15,6 +15,12 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
             continue;
         };
         let pattern = match call.kind {
+            CallKind::WindowStart | CallKind::WindowComplete => Pattern::LatePost,
+            CallKind::WindowLock | CallKind::WindowUnlock => Pattern::WindowLock,
+            CallKind::WindowWait => {
+                states.extend(late_complete(activities, link, call));
+                Pattern::EarlyWait
+            }
             CallKind::Idle | CallKind::TeamBarrier => Pattern::IdleThread,
             CallKind::Acquire => Pattern::LockContention,
             CallKind::Synchronise => Pattern::HostWait,
@@ -38,6 +44,26 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
         }));
     }
     Ok(states)
+}
+
+/// Returns the part of an early wait after the last access of the rank that completes late.
+fn late_complete(activities: &Activities, link: &CallLink, wait: &Call) -> Option<WaitState> {
+    let own = activities.locations().get(link.on.location.index())?;
+    let before = own.calls.get(..link.on.index as usize)?.iter().rev();
+    let mut epoch = before.take_while(|call| call.kind != CallKind::WindowStart);
+    let last = epoch.find(|call| call.kind == CallKind::WindowAccess)?;
+    let start = link.since.max(last.leave);
+    let end = activities.enter(link.on).min(wait.leave);
+    let ticks = end.since(start).filter(|ticks| *ticks > 0)?;
+    Some(WaitState {
+        call: link.call,
+        pattern: Pattern::LateComplete,
+        start,
+        ticks,
+        cause: Some(link.on),
+        message: None,
+        collective: None,
+    })
 }
 
 /// Returns the time between a launch and the end of the work before it.

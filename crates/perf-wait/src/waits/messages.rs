@@ -42,18 +42,18 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
 }
 
 fn late_sender(activities: &Activities, message: &CallMessage, number: u32) -> Option<WaitState> {
-    if activities.kind(message.receive) == CallKind::Test {
+    if activities.kind(message.receive()) == CallKind::Test {
         return None;
     }
-    let receive = activities.call(message.receive)?;
-    let until = activities.enter(message.send).min(receive.leave);
+    let receive = activities.call(message.receive())?;
+    let until = activities.enter(message.send()).min(receive.leave);
     let ticks = until.since(receive.enter).filter(|ticks| *ticks > 0)?;
     Some(WaitState {
-        call: message.receive,
+        call: message.receive(),
         pattern: Pattern::LateSender,
         start: receive.enter,
         ticks,
-        cause: Some(message.send),
+        cause: Some(message.send()),
         message: Some(number),
         collective: None,
     })
@@ -61,19 +61,19 @@ fn late_sender(activities: &Activities, message: &CallMessage, number: u32) -> O
 
 fn late_receiver(activities: &Activities, message: &CallMessage, number: u32) -> Option<WaitState> {
     use CallKind::{Send, SynchronousSend, Wait, WaitAll, WaitAny};
-    let sent = message.sent?;
+    let sent = message.sent()?;
     let send = activities.call(sent)?;
     if !matches!(send.kind, Send | SynchronousSend | Wait | WaitAll | WaitAny) {
         return None;
     }
-    let post = activities.enter(message.post);
+    let post = activities.enter(message.post());
     let ticks = post.since(send.enter).filter(|ticks| *ticks > 0)?;
     (send.leave > post).then_some(WaitState {
         call: sent,
         pattern: Pattern::LateReceiver,
         start: send.enter,
         ticks,
-        cause: Some(message.post),
+        cause: Some(message.post()),
         message: Some(number),
         collective: None,
     })
@@ -95,23 +95,23 @@ fn wrong_orders(
     job: &Job,
 ) -> Result<Vec<WaitState>> {
     let messages = activities.messages();
-    // Receives of each location in order of completion.
-    let mut order: Vec<(CallId, Ticks, u32)> = messages
+    // Messages in order of the calls that received them.
+    let mut order: Vec<(CallId, u32)> = messages
         .iter()
         .zip(0..)
-        .map(|(it, number)| (it.receive, it.receive_time, number))
+        .map(|(it, number)| (it.receive(), number))
         .collect();
     parallel::sort(&mut order, job)?;
     let mut is_wrong = vec![false; messages.len()];
     // Location, and the earliest send among the messages of later calls of that location.
     let mut earliest: Option<(LocationId, Ticks)> = None;
     for together in order.chunk_by(|a, b| a.0 == b.0).rev() {
-        let Some((receive, ..)) = together.first() else {
+        let Some((receive, _)) = together.first().copied() else {
             continue;
         };
         let later = earliest.filter(|(location, _)| *location == receive.location);
         let mut first = later.map_or(Ticks(u64::MAX), |(_, time)| time);
-        for number in together.iter().map(|it| it.2 as usize) {
+        for number in together.iter().map(|it| it.1 as usize) {
             let time = messages.get(number).map_or(first, |it| it.send_time);
             if later.is_some_and(|(_, later)| later < time) {
                 is_wrong[number] = true;

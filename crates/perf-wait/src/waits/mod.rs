@@ -15,6 +15,10 @@
 //! | early scan | likewise, for the members of lower rank |
 //! | completion | `own end - max(earliest end, latest begin)` |
 //! | wait at fence | as a barrier, by the records of a collective operation on a window in `MPI_Win_fence` |
+//! | late post | `enter of the post - enter of the start`, for the last one of all targets with accesses; `- enter of the complete` if the start returned before |
+//! | early wait | `enter of the complete - enter of the wait`, for the last one of all ranks with accesses |
+//! | late complete | the part of an early wait after the last access of that rank |
+//! | lock of window | `enter of the unlock of the rank before - enter of the lock`, or of the unlock if the lock returned before. That rank still holds the lock within its unlock: the time is a lower bound |
 //! | wait at team barrier | as a barrier, by arrival and leave of the threads of a team. A thread arrives at its enter, or at the end of the last task that it executes in the barrier |
 //! | idle thread | `enter of the fork - end of the last parallel region of the thread`; where threads stay in a barrier up to the fork, from its latest enter |
 //! | lock contention | `release by the thread that held the lock before - enter of the frame that acquires it`, if above 0 |
@@ -100,6 +104,7 @@ impl WaitStates {
         let key = |state: &WaitState| (state.call, state.pattern, state.start, number(state));
         parallel::sort_by(&mut states, |a, b| key(a).cmp(&key(b)), job)?;
         separate(&mut states);
+        states.shrink_to_fit();
         let profile = profile::profile(activities, &states, job)?;
         Ok(WaitStates { states, profile })
     }

@@ -33,6 +33,14 @@ pub enum Pattern {
     FinalizeWait,
     /// Ranks wait at a fence of a window for the last one.
     FenceWait,
+    /// Accesses to a window wait until it is posted.
+    LatePost,
+    /// A rank waits for accesses to its window that complete later.
+    EarlyWait,
+    /// A rank completes its accesses to a window long after the last one. Part of [`Pattern::EarlyWait`].
+    LateComplete,
+    /// A rank waits for a lock of a window that another one holds.
+    WindowLock,
     /// Threads of a team wait in a barrier for the last one.
     TeamBarrierWait,
     /// Threads wait for the next parallel region.
@@ -51,7 +59,7 @@ pub enum Pattern {
 
 impl Pattern {
     /// All kinds.
-    pub const ALL: [Pattern; 20] = [
+    pub const ALL: [Pattern; 24] = [
         Pattern::LateSender,
         Pattern::WrongOrder,
         Pattern::LateReceiver,
@@ -65,6 +73,10 @@ impl Pattern {
         Pattern::InitCompletion,
         Pattern::FinalizeWait,
         Pattern::FenceWait,
+        Pattern::LatePost,
+        Pattern::EarlyWait,
+        Pattern::LateComplete,
+        Pattern::WindowLock,
         Pattern::TeamBarrierWait,
         Pattern::IdleThread,
         Pattern::LockContention,
@@ -90,6 +102,10 @@ impl Pattern {
             Pattern::InitCompletion => "init completion",
             Pattern::FinalizeWait => "wait at finalize",
             Pattern::FenceWait => "wait at fence",
+            Pattern::LatePost => "late post",
+            Pattern::EarlyWait => "early wait",
+            Pattern::LateComplete => "late complete",
+            Pattern::WindowLock => "lock of window",
             Pattern::TeamBarrierWait => "wait at team barrier",
             Pattern::IdleThread => "idle thread",
             Pattern::LockContention => "lock contention",
@@ -116,6 +132,10 @@ impl Pattern {
             Pattern::InitCompletion => "mpi_init_completion",
             Pattern::FinalizeWait => "mpi_finalize_wait",
             Pattern::FenceWait => "mpi_rma_wait_at_fence",
+            Pattern::LatePost => "mpi_rma_sync_late_post",
+            Pattern::EarlyWait => "mpi_rma_early_wait",
+            Pattern::LateComplete => "mpi_rma_late_complete",
+            Pattern::WindowLock => "mpi_rma_sync_lock_competition",
             Pattern::TeamBarrierWait
             | Pattern::IdleThread
             | Pattern::LockContention
@@ -147,6 +167,16 @@ impl Pattern {
             Pattern::InitCompletion => "time in MPI_Init after the first process has left",
             Pattern::FinalizeWait => "time in MPI_Finalize before the last process enters",
             Pattern::FenceWait => "time in fences of windows before the last rank begins",
+            Pattern::LatePost => "time in accesses to windows before the last of them is posted",
+            Pattern::EarlyWait => {
+                "time in waits for accesses to a window before the last one completes"
+            }
+            Pattern::LateComplete => {
+                "early wait after the last access of the rank that completes late"
+            }
+            Pattern::WindowLock => {
+                "time before the rank that holds the lock of a window releases it"
+            }
             Pattern::TeamBarrierWait => {
                 "time in barriers before the last thread of the team enters"
             }
@@ -180,6 +210,7 @@ impl Pattern {
         !matches!(
             self,
             Pattern::WrongOrder
+                | Pattern::LateComplete
                 | Pattern::BarrierCompletion
                 | Pattern::NxNCompletion
                 | Pattern::InitCompletion

@@ -1,7 +1,7 @@
 //! Wait states as a [`Profile`].
 
 use super::{Pattern, WaitState};
-use crate::activity::Activities;
+use crate::activity::{Activities, Call};
 use crate::{Error, Result};
 use perf_core::{
     CallPathId, Job, Metric, MetricId, Profile, ProfileMetric, Scope, SparseRows, Value, ValueType,
@@ -43,6 +43,7 @@ pub(super) fn profile(activities: &Activities, states: &[WaitState], job: &Job) 
     for pattern in Pattern::ALL {
         let parent = match pattern {
             Pattern::WrongOrder => metric_of(Pattern::LateSender),
+            Pattern::LateComplete => metric_of(Pattern::EarlyWait),
             other => other.is_waiting().then_some(WAITING),
         };
         let mut metric = metric(pattern.name(), pattern.description(), parent);
@@ -59,7 +60,7 @@ pub(super) fn profile(activities: &Activities, states: &[WaitState], job: &Job) 
         let mut checks = job.checks();
         for state in locations[number] {
             checks.next(1)?;
-            let path = activities.call(state.call).and_then(|call| call.path);
+            let path = activities.call(state.call).and_then(Call::path);
             let (Some(path), Some(own)) = (path, metric_of(state.pattern)) else {
                 continue;
             };

@@ -25,14 +25,14 @@ pub(super) fn build(
     let mut meetings = Vec::new();
     let mut checks = job.checks();
     program.wait_for_entries(activities.messages(), job, |message| {
-        let receive = activities.kind(message.receive) != CallKind::Test;
-        let waited = message.sent.filter(|sent| {
-            let (post, sent) = (activities.enter(message.post), activities.call(*sent));
+        let receive = activities.kind(message.receive()) != CallKind::Test;
+        let waited = message.sent().filter(|sent| {
+            let (post, sent) = (activities.enter(message.post()), activities.call(*sent));
             sent.is_some_and(|sent| sent.enter < post && post < sent.leave)
         });
         [
-            receive.then_some((message.receive, message.send)),
-            waited.map(|sent| (sent, message.post)),
+            receive.then_some((message.receive(), message.send())),
+            waited.map(|sent| (sent, message.post())),
         ]
     })?;
     for collective in activities.collectives() {

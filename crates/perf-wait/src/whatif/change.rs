@@ -12,6 +12,9 @@ const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
 /// Share of the computation of a location by which medians of bursts and of call paths may differ.
 const MAX_CONTRADICTION: f64 = 0.05;
 
+/// Locations whose times in call paths are in memory at once.
+const LOCATIONS: usize = 64;
+
 /// A change of the durations of a program.
 ///
 /// ```
@@ -182,17 +185,17 @@ impl WhatIf<'_> {
         }
         match change {
             Change::Function { pattern, factor } => {
-                let times = self.times_inside(&self.matching(pattern), job)?;
-                for (id, _) in self.bursts() {
-                    let saved = scaled(times.get(id), 1.0 - factor);
-                    durations.set(id, durations.get(id).saturating_sub(saved));
-                }
+                let inside = self.matching(pattern);
+                self.change_inside(&inside, durations, job, |own, time| {
+                    own.saturating_sub(scaled(time, 1.0 - factor))
+                })?;
             }
-            Change::Balance { pattern } => self.balance(&self.matching(pattern), durations, job)?,
+            Change::Balance { pattern } => {
+                *durations = self.balance(&self.matching(pattern), durations, job)?;
+            }
             Change::Calls { pattern, factor } => {
-                let definitions = self.activities.definitions();
                 for (id, _, call) in self.calls() {
-                    if fits(pattern, &definitions.region_name(call.region)) {
+                    if fits(pattern, &self.activities.call_name(call)) {
                         durations.set(id, scaled(durations.get(id), *factor));
                     }
                 }
@@ -299,40 +302,52 @@ impl WhatIf<'_> {
         inside
     }
 
-    /// Returns the time of each burst in some call paths, by activity.
-    fn times_inside(&self, inside: &[bool], job: &Job) -> Result<Durations> {
-        let count = self.activities.locations().len();
-        let found = parallel::try_map(count, |number| {
-            job.check()?;
-            let location = LocationId::from_index(number);
-            let times = location.map(|location| self.burst_times(location, inside, job));
-            times.transpose()
-        })?;
-        let mut times = Durations::zero(self.durations.len());
-        // Bursts come location by location.
-        let found = found.into_iter().flatten().flatten();
-        for ((id, _), time) in self.bursts().zip(found) {
-            times.set(id, time);
-        }
-        Ok(times)
-    }
-
-    /// Replaces the time of each burst in some call paths by the mean of its peers.
-    pub(super) fn balance(
+    /// Replaces the duration of each burst by a function of it and of the time of the burst in some call paths.
+    fn change_inside(
         &self,
         inside: &[bool],
         durations: &mut Durations,
         job: &Job,
+        change: impl Fn(Nanos, Nanos) -> Nanos + Sync,
     ) -> Result<()> {
-        let times = self.times_inside(inside, job)?;
-        for group in self.peers().groups() {
-            let sum: i128 = group.iter().map(|id| i128::from(times.get(*id).0)).sum();
-            let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
-            for id in group {
-                let others = durations.get(*id).saturating_sub(times.get(*id));
-                durations.set(*id, others.saturating_add(mean).max(Nanos(0)));
+        let locations = self.activities.locations().len();
+        for start in (0..locations).step_by(LOCATIONS) {
+            let count = LOCATIONS.min(locations - start);
+            let found = parallel::try_map(count, |number| {
+                job.check()?;
+                let location = LocationId::from_index(start + number);
+                let times = location.map(|it| self.burst_times(it, inside, job));
+                Ok::<_, Error>(location.zip(times.transpose()?))
+            })?;
+            for (location, times) in found.into_iter().flatten() {
+                let bursts = self.places.bursts_of(self.activities, location);
+                for ((id, _), time) in bursts.zip(times) {
+                    durations.set(id, change(durations.get(id), time));
+                }
             }
         }
         Ok(())
+    }
+
+    /// Returns durations with the mean of its peers for the time of each burst in some call paths.
+    pub(super) fn balance(
+        &self,
+        inside: &[bool],
+        durations: &Durations,
+        job: &Job,
+    ) -> Result<Durations> {
+        // First the time of each burst in other call paths.
+        let mut balanced = durations.clone();
+        self.change_inside(inside, &mut balanced, job, Nanos::saturating_sub)?;
+        for group in self.peers().groups() {
+            let time = |id: &ActivityId| durations.get(*id).saturating_sub(balanced.get(*id)).0;
+            let sum: i128 = group.iter().map(|id| i128::from(time(id))).sum();
+            let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
+            for id in group {
+                let others = balanced.get(*id);
+                balanced.set(*id, others.saturating_add(mean).max(Nanos(0)));
+            }
+        }
+        Ok(balanced)
     }
 }

@@ -329,9 +329,8 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the time that balancing the exclusive time of a call path over all locations saves.
     pub(crate) fn saved_by_balancing(&self, path: CallPathId, job: &Job) -> Result<Nanos> {
-        let mut durations = self.durations.clone();
-        self.balance(&self.only(path), &mut durations, job)?;
-        self.saved(&durations, job)
+        let balanced = self.balance(&self.only(path), &self.durations, job)?;
+        self.saved(&balanced, job)
     }
 
     /// Returns the exclusive time of locations in each call path, in ticks.
@@ -354,7 +353,7 @@ impl<'a> WhatIf<'a> {
     fn path(&self, burst: &Burst) -> Option<CallPathId> {
         burst
             .before
-            .and_then(|call| self.activities.call(call)?.path)
+            .and_then(|call| self.activities.call(call)?.path())
     }
 
     fn is_team_barrier(&self, burst: &Burst) -> bool {
@@ -478,7 +477,7 @@ impl<'a> WhatIf<'a> {
         }
         let mut transfers: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
         for (id, _, call) in self.calls() {
-            transfers.entry(call.path).or_default().push(id);
+            transfers.entry(call.path()).or_default().push(id);
         }
         for group in transfers.values() {
             let times = group.iter().map(|id| self.durations.get(*id));

@@ -29,8 +29,8 @@ fn non_blocking_messages_know_their_four_calls() {
         .wait_receive("MPI_Waitall", 3, 9, 0, 8, 5);
     let found = activities(&[sender, receiver]);
     let message = found.messages()[0];
-    assert_eq!((message.send, message.sent), (id(0, 0), Some(id(0, 2))));
-    assert_eq!((message.post, message.receive), (id(1, 0), id(1, 1)));
+    assert_eq!((message.send(), message.sent()), (id(0, 0), Some(id(0, 2))));
+    assert_eq!((message.post(), message.receive()), (id(1, 0), id(1, 1)));
     assert_eq!(found.call(id(1, 1)).map(|call| call.leave), Some(Ticks(9)));
 }
 
@@ -43,7 +43,7 @@ fn sends_without_completion_complete_in_the_next_wait() {
         .call("MPI_Wait", 9, 10);
     let receiver = Rank::default().recv(1, 20, 0, 8);
     let found = activities(&[sender, receiver]);
-    assert_eq!(found.messages()[0].sent, Some(id(0, 1)));
+    assert_eq!(found.messages()[0].sent(), Some(id(0, 1)));
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn records_outside_of_calls_are_calls_of_no_length() {
     let sender = Rank::default().user("work", 0, 9).bare_send(10, 1, 8);
     let receiver = Rank::default().recv(1, 20, 0, 8);
     let found = activities(&[sender, receiver]);
-    let send = found.call(found.messages()[0].send).expect("it exists");
+    let send = found.call(found.messages()[0].send()).expect("it exists");
     assert_eq!(
-        (send.enter, send.leave, send.path),
+        (send.enter, send.leave, send.path()),
         (Ticks(10), Ticks(10), None)
     );
 }
@@ -73,7 +73,7 @@ fn call_paths_are_those_of_the_profile() {
         assert_eq!(found.paths().paths(), profile.calls().paths(), "{name}");
         let inside = found
             .calls()
-            .filter(|(_, call)| call.path.is_none())
+            .filter(|(_, call)| call.path().is_none())
             .count();
         assert_eq!(inside, 0, "{name}");
     }

@@ -242,20 +242,18 @@ impl Analysis {
     /// Returns the name of the function of a call.
     fn call_name(&self, location: LocationId, index: u32) -> String {
         let call = perfkit::wait::activity::CallId { location, index };
-        let region = self.activities.call(call).map(|call| call.region);
-        let definitions = self.activities.definitions();
-        region.map_or_else(String::new, |region| {
-            definitions.region_name(region).into_owned()
+        let call = self.activities.call(call);
+        call.map_or_else(String::new, |call| {
+            self.activities.call_name(call).into_owned()
         })
     }
 
     /// Describes the MPI functions with the most time without waiting.
     fn transfers(&self) -> String {
         let mut times: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        let definitions = self.activities.definitions();
         let calls = self.activities.calls();
         for (_, call) in calls.filter(|(_, call)| !call.kind.is_local()) {
-            let name = definitions.region_name(call.region).into_owned();
+            let name = self.activities.call_name(call).into_owned();
             let (time, count) = times.entry(name).or_default();
             *time = time.saturating_add(call.leave.saturating_since(call.enter));
             *count += 1;

@@ -147,7 +147,7 @@ pub(super) fn events(analysis: &Analysis) -> Table {
     let states = || analysis.waits.states().iter();
     let clock = analysis.activities.clock();
     let call = |id: CallId| analysis.activities.call(id);
-    let path = |id: CallId| Some(analysis.path_name(call(id)?.path?));
+    let path = |id: CallId| Some(analysis.path_name(call(id)?.path()?));
     let cause = |state: &WaitState| state.cause.map(|cause| analysis.label(cause.location));
     let at = |time: Ticks| clock.nanos(time);
     let entered = |state: &WaitState| -> Option<Nanos> { at(call(state.cause?)?.enter) };

@@ -58,7 +58,7 @@ fn change(text: &str, found: &Analysis) -> Result<Change, Failure> {
         }
         Change::Calls { pattern, .. } => {
             let calls = found.activities.calls();
-            let names = calls.map(|(_, call)| definitions.region_name(call.region).into_owned());
+            let names = calls.map(|(_, call)| found.activities.call_name(call).into_owned());
             (pattern, names.collect())
         }
         _ => return Ok(change),
