@@ -171,6 +171,7 @@ perfkit.local = (data) => {
     const whole = times.reduce((sum, time) => sum + time, 0);
     return found.map((code) => [code, times[code] / whole]);
   };
+  const mpi = ({ times }) => times.reduce((sum, time, code) => sum + (code >= FIRST && classes[code - FIRST][5] ? time : 0), 0) / times.reduce((sum, time) => sum + time, 0);
   const rounded = (share) => Math.round(share * 10000) / 10000;
 
   const legend = (found) => {
@@ -204,7 +205,7 @@ perfkit.local = (data) => {
     for (const group of new Set([...Array(roots).keys(), ...wanted])) {
       const used = usage(group, first, end);
       if (group < roots) found.push(used);
-      shares[group] = [rounded(used.busy), named(used).slice(0, 4).map(([code, share]) => [names[code] || classes[code - FIRST][0], rounded(share)])];
+      shares[group] = [rounded(used.busy), named(used).slice(0, 4).map(([code, share]) => [names[code] || classes[code - FIRST][0], rounded(share)]), rounded(mpi(used))];
     }
     return { from: Number(nanos(first) - start), span: lasting(span), columns: width, op, rows, shares, legend: legend(found) };
   };

@@ -76,7 +76,8 @@ perfkit.timelineMessages = (page) => {
     };
     const scale = layout.plot / state.span, pitch = links.columns ? (span / links.columns) * scale : 0;
     const isPast = pitch > 2, reach = isPast ? pitch : 0;
-    let drawn = 0, hidden = 0, inside = isServed ? part.inside : 0, elsewhere = isServed ? part.elsewhere : 0;
+    const isUnfolded = (group) => state.open.has(group) && groups[group].children.length > 0;
+    let drawn = 0, hidden = 0, blocks = 0, inside = isServed ? part.inside : 0, elsewhere = isServed ? part.elsewhere : 0;
     for (const [from, sent, to, received, number, bytes] of links.bundles) {
       const [x, y] = [place(sent), place(received)];
       const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
@@ -91,6 +92,8 @@ perfkit.timelineMessages = (page) => {
         pairs.set(key, pair);
       }
       if (!isNear(number > 1 ? reach : 0)) continue;
+      // Of the members of an unfolded row only the row is known.
+      if (isUnfolded(from) || isUnfolded(to)) { blocks += number; continue; }
       if (a < 0 || b < 0) { elsewhere += number; continue; }
       if (a === b) { inside += number; continue; }
       const one = isPast ? 1 : number;
@@ -135,6 +138,7 @@ perfkit.timelineMessages = (page) => {
     const more = [
       hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(span / links.columns)}` : "",
       inside ? `${count(inside)} are within one row` : "",
+      blocks ? `${count(blocks)} are known between folded rows only` : "",
       elsewhere ? `${count(elsewhere)} go to rows that are not shown` : "",
     ].filter(Boolean).map((text) => "; " + text).join("");
     return ` Messages: ${count(drawn)} in view, lines at their true times${more}.`;

@@ -46,6 +46,11 @@ perfkit.view("timeline", (section, data) => {
   chooser.value = state.op;
 
   const depth = (group) => (groups[group].parent === null ? 0 : 1 + depth(groups[group].parent));
+  // Label of a row: without the part that it shares with the row that unfolds into it.
+  const label = (group) => {
+    const { parent, label } = groups[group], shared = parent === null ? "" : groups[parent].label.replace(/, (threads|streams)$/, "") + ", ";
+    return shared && label.startsWith(shared) ? label.slice(shared.length) : label;
+  };
   // The rows that are seen, from the top.
   const visible = () => {
     const wanted = filter.value.trim().toLowerCase(), out = [], order = find(".order").value;
@@ -53,6 +58,7 @@ perfkit.view("timeline", (section, data) => {
       name: (a, b) => groups[a].label.localeCompare(groups[b].label, "en", { numeric: true }) || a - b,
       similar: (a, b) => groups[a].similar - groups[b].similar || a - b,
       busy: (a, b) => numbers(b).busy - numbers(a).busy || a - b,
+      mpi: (a, b) => numbers(b).mpi - numbers(a).mpi || a - b,
       idle: (a, b) => numbers(a).busy - numbers(b).busy || a - b,
     }[order];
     const sorted = (all) => (before ? [...all].sort(before) : all);
@@ -94,7 +100,7 @@ perfkit.view("timeline", (section, data) => {
   // Numbers of a row: those of the window, where they are known.
   const numbers = (group) => {
     const found = part && part.shares[group];
-    return found ? { busy: found[0], shares: found[1] } : groups[group];
+    return found ? { busy: found[0], shares: found[1], mpi: found[2] } : groups[group];
   };
   // The coarsest level whose columns are no wider than a pixel, or the finest.
   const levelFor = (pixels) => {
@@ -122,11 +128,12 @@ perfkit.view("timeline", (section, data) => {
   const measure = () => {
     const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
     const strip = Math.min(48, Math.max(14, Math.floor((0.55 * innerHeight) / Math.max(1, rows.length)) - 2));
-    const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.round(width * 0.24));
+    const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.max(220, Math.round(width * 0.24)));
     const pitch = strip + head + 2;
     layout = { width, narrow, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
     // The canvas shows the scrolled part of the rows, because canvases of thousands of rows exceed the limits of browsers.
     const height = rows.length * pitch + AXIS;
+    layout.hasMpi = !narrow && rows.some((group) => groups[group].mpi > 0);
     layout.view = Math.min(height, Math.max(6 * pitch, Math.floor(0.68 * innerHeight)));
     content.style.height = height + "px";
     box.style.maxHeight = layout.view + "px";
@@ -243,7 +250,7 @@ perfkit.view("timeline", (section, data) => {
   };
 
   const names = () => {
-    const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - 130) / 6.6);
+    const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - 130 - (layout.hasMpi ? 66 : 0)) / 6.6);
     const made = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isSeen(row)).map(([group, row]) => {
       const found = groups[group], open = state.open.has(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
@@ -256,8 +263,8 @@ perfkit.view("timeline", (section, data) => {
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       const openStack = () => { state.row = row; calls.open(group); paint(); };
       const name = calls.exist ? { type: "button", title: `${found.label}: click for the call stack`, "aria-label": "Call stack of " + found.label, on: { click: openStack } } : {};
-      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
-        element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
+      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(label(group), Math.max(12, letters - 2 * depth(group)))),
+        element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (numbers(group).mpi && !layout.narrow ? `, ${percent(numbers(group).mpi)} MPI` : "") + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
       return line;
     });
     labels.replaceChildren(...made);

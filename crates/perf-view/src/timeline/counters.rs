@@ -57,7 +57,11 @@ impl Tracks {
         });
         Tracks {
             name: counter.name.clone(),
-            unit: counter.unit.clone(),
+            // A prefix before such a unit would read as `mcount`.
+            unit: match counter.unit.as_str() {
+                "count" | "counts" | "#" => String::new(),
+                unit => unit.to_owned(),
+            },
             locations: cells.len(),
             lines: ACROSS.map(line).to_vec(),
             over: ACROSS.map(|across| across.of(&over)).to_vec(),

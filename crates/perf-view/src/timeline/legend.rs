@@ -1,6 +1,7 @@
 //! Legend of a timeline: the states with their colours, sorted by time.
 
 use crate::{Colour, Kind, Palette, Theme, number, shortened};
+use perf_core::Paradigm;
 use perf_fold::{ClassId, Classes, State, Usage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -65,6 +66,18 @@ pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
         let name = classes.name(class);
         (name, Kind::of(name, paradigm, role))
     }))
+}
+
+/// Returns `true` for functions of MPI.
+pub(super) fn is_mpi(classes: &Classes, class: ClassId) -> bool {
+    classes.origin(class).0 == Paradigm::Mpi || classes.name(class).starts_with("MPI")
+}
+
+/// Returns the share of the time of all streams of a row that is in MPI.
+pub(super) fn mpi_share(usage: &Usage, classes: &Classes) -> f64 {
+    let is_mpi = |state: State| state.class().is_some_and(|class| is_mpi(classes, class));
+    let shares = usage.shares().filter(|(state, _)| is_mpi(*state));
+    shares.map(|(_, share)| share).sum()
 }
 
 /// Returns the hues of all states that have time, each with its kind.

@@ -78,6 +78,8 @@ pub(super) struct GroupData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream: Option<u32>,
     pub(super) busy: f64,
+    /// Share of the time in MPI.
+    pub(super) mpi: f64,
     /// Position when similar rows are neighbours.
     pub(super) similar: usize,
     /// Shares of the states with the most time; empty for rows after the first ones.

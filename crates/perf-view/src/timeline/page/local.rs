@@ -3,7 +3,7 @@
 use super::View;
 use super::pyramid::{Codes, Node, OTHERS};
 use crate::encoding::{base64, varint};
-use crate::timeline::legend::Totals;
+use crate::timeline::legend::{self, Totals};
 use crate::{Colour, Palette};
 use perf_core::{LocationKind, Ticks, TimeRange};
 use perf_fold::{ClassId, Op, State};
@@ -11,8 +11,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 /// Name of a class, its colour, its code in the cells of the page, the name of the states with
-/// which it shares the colour, and its number.
-type Class<'a> = (&'a str, String, u8, Option<String>, u32);
+/// which it shares the colour, its number, and `true` for MPI.
+type Class<'a> = (&'a str, String, u8, Option<String>, u32, bool);
 
 /// Data from which the script computes what a server would send.
 #[derive(Debug, Serialize)]
@@ -117,7 +117,8 @@ impl View<'_> {
             let colour: Colour = palette.of(name);
             let page = codes.of(class).unwrap_or(OTHERS);
             let others = palette.others(name);
-            (name, colour.to_string(), page, others, class.0)
+            let is_mpi = legend::is_mpi(names, *class);
+            (name, colour.to_string(), page, others, class.0, is_mpi)
         };
         let groups = nodes.iter().map(|node| self.groups.get(node.group));
         let accelerators = groups.enumerate().filter_map(|(at, group)| {

@@ -35,6 +35,7 @@ pub(super) fn body(
                     option value="similar" { "similar together" }
                     option value="busy" { "busiest first" }
                     option value="idle" { "least busy first" }
+                    option value="mpi" { "most MPI first" }
                 }
             }
             label { "Filter rows " input.filter type="search" size="12"; }

@@ -121,7 +121,7 @@ pub(super) struct Level {
     pub(super) cells: Vec<Vec<Option<String>>>,
 }
 
-/// Cells of the nodes after the first [`FINE`], at one resolution.
+/// Cells of the nodes without cells at all resolutions.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct Members {
     /// Number of columns.
@@ -130,6 +130,12 @@ pub(super) struct Members {
     first: usize,
     /// Encoded rows by operation and node.
     cells: Vec<BTreeMap<usize, String>>,
+}
+
+impl Members {
+    fn bytes(&self) -> usize {
+        self.cells.iter().flatten().map(|(_, row)| row.len()).sum()
+    }
 }
 
 /// Input for the cells at all resolutions.
@@ -155,13 +161,16 @@ pub(super) struct Plan<'a> {
     pub(super) rules: &'a FoldParams,
 }
 
-/// Number of nodes with cells at all resolutions.
+/// Largest number of nodes that all have cells at all resolutions.
 pub(super) const FINE: usize = 400;
+/// Number of nodes with cells at all resolutions in a larger page, or the number of its rows if that
+/// is larger.
+const FEW: usize = 128;
 /// Maximum size of the cells of all other nodes in bytes.
 const MEMBERS: usize = 5 << 19;
 /// Number of columns of the coarsest level.
 const COARSEST: usize = 512;
-/// Smallest number of columns of the nodes after the first [`FINE`].
+/// Smallest number of columns of the other nodes.
 const FEWEST: usize = 32;
 /// Maximum number of cells that are folded at a time. They take 48 MiB.
 const PIECE: usize = 1 << 20;
@@ -204,42 +213,61 @@ impl Plan<'_> {
         Ok(levels)
     }
 
-    /// Returns the cells of the nodes after the first [`FINE`], with as many columns as their budget
-    /// allows, or `None` if there are no such nodes.
+    /// Returns the number of nodes with cells at all resolutions.
+    fn fine(&self) -> usize {
+        let roots = self.nodes.iter().take_while(|node| node.parent.is_none());
+        match self.nodes.len() {
+            ..=FINE => self.nodes.len(),
+            _ => roots.count().max(FEW),
+        }
+    }
+
+    /// Returns the cells of the other nodes, with as many columns as their budget allows, or `None`
+    /// if there are no such nodes.
     pub(super) fn members(&self, job: &Job) -> Result<Option<Members>> {
-        if self.nodes.len() <= FINE {
+        if self.fine() >= self.nodes.len() {
             return Ok(None);
         }
-        let mut columns = COARSEST.min(self.finest);
-        loop {
-            let mut cells = Vec::with_capacity(self.ops.len());
-            for (at, op) in self.ops.iter().enumerate() {
-                let wanted: Vec<usize> = (FINE..self.nodes.len())
-                    .filter(|node| at == 0 || !self.is_single(*node))
-                    .collect();
-                let mut rows = vec![None; self.nodes.len()];
-                self.folded(columns, *op, &wanted, &mut rows, job)?;
-                let rows = rows.into_iter().enumerate();
-                let rows: BTreeMap<_, _> = rows.filter_map(|(at, row)| Some((at, row?))).collect();
-                cells.push(rows);
-            }
-            let bytes: usize = cells.iter().flatten().map(|(_, row)| row.len()).sum();
-            if bytes <= MEMBERS || columns <= FEWEST {
-                let first = FINE;
-                return Ok(Some(Members {
-                    columns,
-                    first,
-                    cells,
-                }));
-            }
+        let mut found = self.members_at(COARSEST.min(self.finest), job)?;
+        let mut columns = found.columns;
+        while found.bytes() > MEMBERS && columns / 2 >= FEWEST {
             columns /= 2;
+            found = self.members_at(columns, job)?;
         }
+        // Twice as many columns take at most twice as many bytes.
+        let mut bytes = found.bytes();
+        while 2 * bytes <= MEMBERS && 2 * columns <= self.finest {
+            (bytes, columns) = (2 * bytes, 2 * columns);
+        }
+        if columns > found.columns {
+            found = self.members_at(columns, job)?;
+        }
+        Ok(Some(found))
+    }
+
+    fn members_at(&self, columns: usize, job: &Job) -> Result<Members> {
+        let first = self.fine();
+        let mut cells = Vec::with_capacity(self.ops.len());
+        for (at, op) in self.ops.iter().enumerate() {
+            let wanted: Vec<usize> = (first..self.nodes.len())
+                .filter(|node| at == 0 || !self.is_single(*node))
+                .collect();
+            let mut rows = vec![None; self.nodes.len()];
+            self.folded(columns, *op, &wanted, &mut rows, job)?;
+            let rows = rows.into_iter().enumerate();
+            cells.push(rows.filter_map(|(at, row)| Some((at, row?))).collect());
+        }
+        Ok(Members {
+            columns,
+            first,
+            cells,
+        })
     }
 
     fn level(&self, columns: usize, job: &Job) -> Result<Level> {
         let mut cells = Vec::with_capacity(self.ops.len());
         for (at, op) in self.ops.iter().enumerate() {
-            let fine = self.nodes.len().min(FINE);
+            let fine = self.fine();
             let wanted: Vec<usize> = (0..fine)
                 .filter(|node| at == 0 || !self.is_single(*node))
                 .collect();

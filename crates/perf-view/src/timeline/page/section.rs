@@ -262,6 +262,7 @@ impl View<'_> {
                     group.map_or_else(Default::default, |it| it.kind),
                     self.has_own_spans,
                 )),
+                mpi: rounded(legend::mpi_share(usage, classes)),
                 similar: similar.get(&node.group).copied().unwrap_or(0),
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }

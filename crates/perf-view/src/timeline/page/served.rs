@@ -70,8 +70,8 @@ impl Part {
 /// Largest number of columns of a counter.
 const MOST_TRACK_COLUMNS: usize = 2048;
 
-/// Busy share of a row, and the states with the most time with their shares.
-type Shares = (f64, Vec<(String, f64)>);
+/// Busy share of a row, the states with the most time with their shares, and the share of MPI.
+type Shares = (f64, Vec<(String, f64)>, f64);
 
 /// Name, colour, and share of the time of all streams with the time in nanoseconds.
 type Entry = (String, Option<String>, Option<(f64, f64)>);
@@ -231,7 +231,8 @@ impl Served {
                 .and_then(|node| self.groups.get(node.group));
             let kind = group.map_or_else(Default::default, |it| it.kind);
             let busy = rounded(busy_share(usage, kind, self.has_own_spans));
-            (busy, named.collect::<Vec<_>>())
+            let mpi = rounded(legend::mpi_share(usage, classes));
+            (busy, named.collect::<Vec<_>>(), mpi)
         };
         let shares = all
             .iter()

@@ -137,7 +137,8 @@ impl<'a> View<'a> {
     /// Sets the maximum number of rows in the page, default 12,000. Rows whose members would exceed
     /// this number cannot be unfolded.
     ///
-    /// In a page with cells, rows after the first 400 have one resolution only, which the page names.
+    /// In a page with cells and more than 400 rows, all but the first rows have one resolution only,
+    /// which the page names.
     pub fn most_rows(mut self, rows: usize) -> Self {
         self.most_rows = rows;
         self
