@@ -121,6 +121,7 @@ mod error;
 mod experiment;
 mod labels;
 mod mode;
+mod monotone;
 mod points;
 mod scale;
 pub mod scaling;

@@ -6,7 +6,7 @@ use super::params::TrackChecked;
 use super::prepared::Side;
 use super::result::{Evaluator, Pair, Vote};
 use crate::cluster::KdTree;
-use crate::tracking::program_position::call_sites::monotone;
+use crate::monotone::monotone;
 use crate::tracking::program_position::callers::{contained, overlap};
 use crate::{Points, Result};
 use perf_core::Job;

@@ -35,6 +35,8 @@ use perf_core::Job;
 ///    estimated from the ratios of the distances to the first and the last neighbour (Levina and
 ///    Bickel 2004). If there is no such gap, the points have one mode, and eps is the smallest radius
 ///    above which they are one cluster, at least the knee; step 3 then only reports the sweep.
+///    If `n k` exceeds 2^26, every `s`-th point represents all, with `k / s` points in a neighbourhood, for
+///    the smallest sufficient `s`.
 /// 3. *Sweep*: DBSCAN runs with eps from a few octaves below the knee to a few above, in two steps per
 ///    octave. Neighbouring steps that agree (adjusted Rand index of at least 0.9) and separate two
 ///    modes or more form a stable run. The run with the largest (length in octaves) - (distance
@@ -256,6 +258,12 @@ impl EpsSearch {
             self.decide(&sweep, knee, &modes)
         };
         let mut found = self.tried((points, weights), eps, job)?;
+        // The radius of a part of the points is not exact.
+        let mut steps = 0;
+        while why == EpsWhy::Single && found.labels.clusters() > 1 && steps < 16 {
+            found = self.tried((points, weights), found.eps * 2.0_f64.powf(1.0 / 16.0), job)?;
+            steps += 1;
+        }
         if is_weighted && let Some(more) = self.take_in((points, weights), &found, &sweep, job)? {
             let noise = found.noise;
             why = EpsWhy::Noise { from: eps, noise };

@@ -10,6 +10,9 @@ use perf_core::Job;
 /// Natural logarithm of the odds against a gap by chance: one in 20 recordings with a single mode.
 const ODDS: f64 = 3.0;
 
+/// Number of distances, points times neighbours, above which a part of the points represents all.
+const MOST_DISTANCES: usize = 1 << 26;
+
 /// Pair of modes that DBSCAN separates for radii between two bounds.
 #[derive(Clone, Copy, Debug)]
 struct Split {
@@ -90,66 +93,91 @@ impl EpsSearch {
     /// Finds the modes of the points, which must be at least as many as a neighbourhood needs. `least`
     /// is the smallest radius that is tried. Half of it is one tick of the clock, and shorter distances
     /// count as one tick.
+    ///
+    /// If `n` points with `k` neighbours have more than 2^26 distances, every `s`-th point in the order of the
+    /// search tree is used, with `k / s` neighbours, so that the radius of a neighbourhood remains the same;
+    /// `s` is the smallest number for which the distances are few enough.
     pub(super) fn modes(&self, points: Points<'_>, least: f64, job: &Job) -> Result<Modes> {
         let least = (least / 2.0).max(f64::MIN_POSITIVE);
         let tree = KdTree::new(points, job)?;
-        let others = self.0.min_points() - 1;
-        let core = squared(&tree, others, job)?;
-        let nearest = squared(&tree, 1, job)?;
-        let edges = spanning::edges(&tree, &core, job)?;
-        let dimension = dimension(&core, &nearest, others, least).min(points.dimensions() as f64);
-        let k = self.0.min_points() as f64;
-        let enough = (points.len() as f64).ln() + ODDS;
-        let is_mode = |part: Part, high: f64| {
-            let Part { points: m, .. } = part;
-            let thinner = (high / part.radius()).powf(dimension).max(1.0);
-            (m + k) * ((m + k * thinner) / (m + k)).ln() - k * thinner.ln() > enough
-        };
-        let mut parts: Vec<Part> = core
-            .iter()
-            .map(|squared| Part {
-                points: 1.0,
-                logs: squared.sqrt().max(least).ln(),
-            })
-            .collect();
-        let mut parent: Vec<u32> = (0..points.len() as u32).collect();
-        let find = |parent: &mut Vec<u32>, mut at: u32| {
-            while parent[at as usize] != at {
-                parent[at as usize] = parent[parent[at as usize] as usize];
-                at = parent[at as usize];
-            }
-            at
-        };
-        let mut modes = Modes {
-            splits: Vec::new(),
-            single: least,
-        };
-        for (squared, a, b) in edges {
-            let (a, b) = (find(&mut parent, a), find(&mut parent, b));
-            let [one, other] = [a, b].map(|at| parts[at as usize]);
-            let high = squared.sqrt().max(least);
-            // A point that becomes core at this very radius was not a cluster.
-            let was_core = |part: Part| part.points > 1.0 || part.radius() < high * (1.0 - 1e-12);
-            if was_core(one) && was_core(other) {
-                modes.single = high;
-            }
-            if is_mode(one, high) && is_mode(other, high) {
-                let low = one.radius().max(other.radius());
-                modes.splits.push(Split { low, high });
-            }
-            let (small, large) = if one.points < other.points {
-                (a, b)
-            } else {
-                (b, a)
-            };
-            parent[small as usize] = large;
-            parts[large as usize] = Part {
-                points: one.points + other.points,
-                logs: one.logs + other.logs,
-            };
+        let distances = points.len().saturating_mul(self.0.min_points()) as f64;
+        let step = (distances / MOST_DISTANCES as f64).sqrt().ceil() as usize;
+        if step > 1 {
+            let some = tree.indices().iter().step_by(step);
+            let some = some.filter_map(|&at| points.get(at as usize)).flatten();
+            let some: Vec<f64> = some.copied().collect();
+            let some = Points::new(&some, points.dimensions())?;
+            let min_points = (self.0.min_points() / step).max(2);
+            return modes(some, &KdTree::new(some, job)?, min_points, least, job);
         }
-        Ok(modes)
+        modes(points, &tree, self.0.min_points(), least, job)
     }
+}
+
+/// Finds the modes of all points with neighbourhoods of `min_points`, at least 2.
+fn modes(
+    points: Points<'_>,
+    tree: &KdTree,
+    min_points: usize,
+    least: f64,
+    job: &Job,
+) -> Result<Modes> {
+    let others = min_points - 1;
+    let core = squared(tree, others, job)?;
+    let nearest = squared(tree, 1, job)?;
+    let edges = spanning::edges(tree, &core, job)?;
+    let dimension = dimension(&core, &nearest, others, least).min(points.dimensions() as f64);
+    let k = min_points as f64;
+    let enough = (points.len() as f64).ln() + ODDS;
+    let is_mode = |part: Part, high: f64| {
+        let Part { points: m, .. } = part;
+        let thinner = (high / part.radius()).powf(dimension).max(1.0);
+        (m + k) * ((m + k * thinner) / (m + k)).ln() - k * thinner.ln() > enough
+    };
+    let mut parts: Vec<Part> = core
+        .iter()
+        .map(|squared| Part {
+            points: 1.0,
+            logs: squared.sqrt().max(least).ln(),
+        })
+        .collect();
+    let mut parent: Vec<u32> = (0..points.len() as u32).collect();
+    let find = |parent: &mut Vec<u32>, mut at: u32| {
+        while parent[at as usize] != at {
+            parent[at as usize] = parent[parent[at as usize] as usize];
+            at = parent[at as usize];
+        }
+        at
+    };
+    let mut modes = Modes {
+        splits: Vec::new(),
+        single: least,
+    };
+    for (squared, a, b) in edges {
+        let (a, b) = (find(&mut parent, a), find(&mut parent, b));
+        let [one, other] = [a, b].map(|at| parts[at as usize]);
+        let high = squared.sqrt().max(least);
+        // A point that becomes core at this very radius was not a cluster.
+        let was_core = |part: Part| part.points > 1.0 || part.radius() < high * (1.0 - 1e-12);
+        if was_core(one) && was_core(other) {
+            modes.single = high;
+        }
+        if is_mode(one, high) && is_mode(other, high) {
+            let low = one.radius().max(other.radius());
+            modes.splits.push(Split { low, high });
+        }
+        let (small, large) = if one.points < other.points {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        parent[small as usize] = large;
+        parts[large as usize] = Part {
+            points: one.points + other.points,
+            logs: one.logs + other.logs,
+        };
+    }
+    Ok(modes)
 }
 
 /// Estimates the dimension `d` of the points, at least 1, from the distances to the nearest (`r_1`) and

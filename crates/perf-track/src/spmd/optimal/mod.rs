@@ -18,7 +18,11 @@
 //! be worth more; otherwise its result determines the required width. A wide band is replaced by the
 //! whole table in [`striped_table`]. Third, if either would take too much memory, the problem is halved
 //! with Hirschberg's method.
+//!
+//! Sequences for which that would take more than [`MOST_CELLS`] cells are first divided at the
+//! [`anchors`] of a coarse alignment. The parts are aligned optimally, the whole only nearly.
 
+mod anchors;
 pub(super) mod consensus;
 mod striped_table;
 
@@ -38,6 +42,8 @@ pub(super) const MOST: i32 = 512;
 pub(super) const LONGEST: usize = 1 << 20;
 
 const NEVER: i32 = i32::MIN / 2;
+/// Number of cells above which sequences that differ much are divided.
+const MOST_CELLS: usize = 1 << 28;
 /// Half the width of the first band.
 const FIRST_BAND: usize = 32;
 /// Time for a cell of a band divided by the time for a cell of the whole table, measured as about 3.
@@ -173,7 +179,9 @@ impl Problem<'_> {
             }
             return Ok(());
         }
-        if self.banded(rows.clone(), columns.clone())? {
+        if self.banded(rows.clone(), columns.clone())?
+            || self.divided(rows.clone(), columns.clone())?
+        {
             return Ok(());
         }
         let middle = rows.start + rows.len() / 2;

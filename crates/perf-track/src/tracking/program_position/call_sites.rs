@@ -13,6 +13,7 @@
 //! Each call site then takes the name of its partner in the first experiment that has it, so that
 //! equal names mean equal call sites in all experiments.
 
+use crate::monotone::monotone;
 use crate::tracking::observation::Observation;
 use crate::tracking::optimal::assignment::{Edge, best};
 use crate::tracking::program_position::callers::Callers;
@@ -321,40 +322,6 @@ fn score(a: &Site, b: &Site, shifts: &Shifts, reach: f64) -> f64 {
         count => sum / f64::from(count),
     };
     functions(a, b) + LINES * line + METRICS * metrics(a, b, reach)
-}
-
-/// Returns the best monotone alignment of `rows` with `columns`, as pairs in ascending order. Only pairs
-/// with a gain above 0 are aligned.
-pub(in crate::tracking) fn monotone(
-    rows: usize,
-    columns: usize,
-    gain: impl Fn(usize, usize) -> f64,
-) -> Vec<(usize, usize)> {
-    let width = columns + 1;
-    let mut best = vec![0.0_f64; (rows + 1) * width];
-    for row in (0..rows).rev() {
-        for column in (0..columns).rev() {
-            let gain = gain(row, column);
-            let skip = best[(row + 1) * width + column].max(best[row * width + column + 1]);
-            let both = best[(row + 1) * width + column + 1] + gain.max(0.0);
-            best[row * width + column] = skip.max(both);
-        }
-    }
-    let (mut row, mut column) = (0, 0);
-    let mut pairs = Vec::new();
-    while row < rows && column < columns {
-        let here = best[row * width + column];
-        let value = gain(row, column);
-        if value > 0.0 && here <= best[(row + 1) * width + column + 1] + value {
-            pairs.push((row, column));
-            (row, column) = (row + 1, column + 1);
-        } else if here <= best[(row + 1) * width + column] {
-            row += 1;
-        } else {
-            column += 1;
-        }
-    }
-    pairs
 }
 
 /// Returns the pairs of equal call sites if most call sites of the smaller experiment have one, as in two
