@@ -10,12 +10,15 @@ pub(crate) type Reader<'a> = perf_core::codec::Reader<'a, Format>;
 pub(crate) struct Format {
     /// `true` if losses contain the number of calls beyond experience, which earlier versions lack.
     pub(crate) has_beyond_experience: bool,
+    /// `true` if messages contain run times by step, function and rank, which earlier versions lack.
+    pub(crate) has_times: bool,
 }
 
 impl Default for Format {
     fn default() -> Self {
         Format {
             has_beyond_experience: true,
+            has_times: true,
         }
     }
 }

@@ -14,16 +14,20 @@
 //! part of the means of ranks and steps, and a rank is compared with the median rank of the same
 //! step, whether or not the step is slow.
 
+mod encoding;
 mod modes;
 mod peers;
 mod spells;
+mod step_times;
 mod table;
 
 pub use modes::{Accepted, NewMode, NewModes};
 pub use peers::{Peers, SlowPhase, SlowRank, SlowStep};
+pub(crate) use step_times::Compared;
+pub use step_times::StepTimes;
 
 use crate::calls::Calls;
-use crate::{FunctionId, Judgement, Losses};
+use crate::{Judgement, Losses};
 use perf_core::{Nanos, fits};
 use std::ops::Range;
 
@@ -66,8 +70,8 @@ pub struct Lasting {
     peers: Peers,
     /// Exclusive time of all calls, in nanoseconds.
     time: i64,
-    /// `true` for the functions that are compared; they are those known so far.
-    compared: Vec<bool>,
+    /// Functions that are compared.
+    compared: Compared,
     /// Patterns of functions whose new modes are normal, with reasons.
     rules: Vec<(String, String)>,
     /// Number of modes to which the rules were applied.
@@ -124,16 +128,10 @@ impl Lasting {
         for call in batch.calls().get(rows).unwrap_or_default() {
             self.time = self.time.saturating_add(call.exclusive.0.max(0));
         }
-        for at in self.compared.len()..calls.function_count() {
-            let region = calls.function_region(FunctionId(at as u32));
-            let name = region.and_then(|region| calls.region_name(region));
-            self.compared
-                .push(name.is_some_and(|(_, name)| !waits(name)));
-        }
+        self.compared.update(calls);
         let in_modes = self.modes.add(rank, step, samples, judgements);
         let compared = &self.compared;
-        let takes_part =
-            |function: FunctionId| compared.get(function.0 as usize).copied() == Some(true);
+        let takes_part = |function| compared.contains(function);
         self.peers
             .add(rank, step, (samples, judgements), &in_modes, takes_part);
     }

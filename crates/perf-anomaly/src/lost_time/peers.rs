@@ -1,8 +1,8 @@
 //! [`Peers`]: ranks and phases that are slower than their peers.
 
 use super::spells::{Bounds, Entry, Series, deviation, median, spells};
-use crate::detect::Functions;
-use crate::{FunctionId, Judgement, Label, Sample};
+use super::step_times::{Step, StepTimes, cells};
+use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,49 +88,6 @@ pub struct SlowPhase {
     pub score: f64,
 }
 
-/// Calls of a function on a rank in a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Cell {
-    /// Number of calls.
-    calls: u64,
-    /// Sum of run times in nanoseconds.
-    time: u64,
-    /// Sum of squares.
-    squares: u128,
-}
-
-impl Cell {
-    #[inline]
-    fn add(&mut self, time: u64) {
-        self.calls += 1;
-        self.time = self.time.saturating_add(time);
-        let square = u128::from(time) * u128::from(time);
-        self.squares = self.squares.saturating_add(square);
-    }
-
-    fn mean(&self) -> f64 {
-        self.time as f64 / self.calls.max(1) as f64
-    }
-
-    /// Returns the variance of the sum of run times.
-    fn variance(&self) -> f64 {
-        let calls = self.calls.max(1) as f64;
-        let about = self.squares as f64 - self.time as f64 * self.mean();
-        about.max(0.0) * calls / (calls - 1.0).max(1.0)
-    }
-}
-
-impl Merge for Cell {
-    fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.time = self.time.saturating_add(other.time);
-        self.squares = self.squares.saturating_add(other.squares);
-    }
-}
-
-/// Cells of a step by function and rank.
-type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
-
 /// Decomposition of the time of functions by rank and step.
 ///
 /// The mean run time of a function on a rank in a step is compared with its peers: the median of the
@@ -178,35 +135,35 @@ type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
 #[derive(Clone, Debug, Default)]
 pub struct Peers {
     /// Steps whose calls may still arrive.
-    open: BTreeMap<u64, Step>,
+    pub(super) open: StepTimes,
     /// Step before which all steps are closed.
-    closed: u64,
+    pub(super) closed: u64,
     /// Times compared with the median rank, by program and rank.
-    ranks: BTreeMap<(u32, u32), RankTimes>,
+    pub(super) ranks: BTreeMap<(u32, u32), RankTimes>,
     /// Median times by function.
-    functions: BTreeMap<FunctionId, FunctionTimes>,
+    pub(super) functions: BTreeMap<FunctionId, FunctionTimes>,
     /// Number of steps that are compared as one; 0 is 1.
-    group: u64,
+    pub(super) group: u64,
     /// Number of calls that arrived after their step was closed.
-    late: u64,
+    pub(super) late: u64,
 }
 
 /// Times of a rank.
 #[derive(Clone, Debug, Default)]
-struct RankTimes {
+pub(super) struct RankTimes {
     /// Times by step.
-    series: Series,
+    pub(super) series: Series,
     /// Time lost by function, in nanoseconds.
-    functions: BTreeMap<FunctionId, f64>,
+    pub(super) functions: BTreeMap<FunctionId, f64>,
 }
 
 /// Times of a function.
 #[derive(Clone, Debug, Default)]
-struct FunctionTimes {
+pub(super) struct FunctionTimes {
     /// Times by step.
-    series: Series,
+    pub(super) series: Series,
     /// Ranks that called it, by program and number.
-    ranks: BTreeSet<(u32, u32)>,
+    pub(super) ranks: BTreeSet<(u32, u32)>,
 }
 
 impl Peers {
@@ -224,24 +181,12 @@ impl Peers {
         &mut self,
         rank: (u32, u32),
         step: u64,
-        (samples, judgements): (&[Sample], &[Judgement]),
+        judged: (&[Sample], &[Judgement]),
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
         let step = step / self.group.max(1);
-        let mut skipped = skipped.iter().peekable();
-        let mut cells: Functions<Cell> = Functions::default();
-        for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
-            if skipped.next_if(|skip| **skip == at).is_some()
-                || sample.first
-                || judgement.label == Label::Ignored
-                || judgement.label.is_anomaly()
-            {
-                continue;
-            }
-            let time = u64::try_from(sample.runtime.0).unwrap_or_default();
-            cells.entry(sample.function, Cell::default).add(time);
-        }
+        let cells = cells(judged, skipped);
         let cells = cells
             .unordered()
             .filter(|(function, _)| takes_part(*function));
@@ -249,7 +194,7 @@ impl Peers {
             self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
             return;
         }
-        let open = self.open.entry(step).or_default();
+        let open = self.open.0.entry(step).or_default();
         for (function, cell) in cells {
             open.entry((function, rank)).or_default().merge(cell);
         }
@@ -258,13 +203,44 @@ impl Peers {
     /// Ends a step. Calls of steps that are eight steps older are closed.
     pub fn end_step(&mut self, step: u64) {
         let step = step / self.group.max(1);
-        while let Some(first) = self.open.first_entry() {
-            if first.key().saturating_add(OPEN) > step {
-                break;
-            }
-            let (number, cells) = first.remove_entry();
+        while self
+            .first_open()
+            .is_some_and(|first| first.saturating_add(OPEN) <= step)
+        {
+            self.close_first();
+        }
+    }
+
+    /// Returns the number of the first group of steps whose calls may still arrive.
+    pub(crate) fn first_open(&self) -> Option<u64> {
+        self.open.0.keys().next().copied()
+    }
+
+    /// Returns the number of sums of open steps.
+    pub(crate) fn open_sums(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Closes the first open step.
+    pub(crate) fn close_first(&mut self) {
+        if let Some((number, cells)) = self.open.0.pop_first() {
             self.close(number, &cells);
             self.closed = number.saturating_add(1);
+        }
+    }
+
+    /// Adds sums of single steps from other ranks.
+    pub(crate) fn add_times(&mut self, times: &StepTimes) {
+        for (step, cells) in &times.0 {
+            if *step < self.closed {
+                let late = cells.values().map(|cell| cell.calls);
+                self.late = late.fold(self.late, u64::saturating_add);
+                continue;
+            }
+            let open = self.open.0.entry(*step).or_default();
+            for (key, cell) in cells {
+                open.entry(*key).or_default().merge(cell);
+            }
         }
     }
 
@@ -329,7 +305,7 @@ impl Peers {
             group: self.group,
             ..Peers::default()
         };
-        for (step, cells) in &self.open {
+        for (step, cells) in &self.open.0 {
             open.close(*step, cells);
         }
         open
@@ -533,16 +509,7 @@ fn phases(function: FunctionId, entries: &[Entry], found: &mut Vec<SlowPhase>) {
 /// ranks of the other.
 impl Merge for Peers {
     fn merge(&mut self, other: &Self) {
-        self.late += other.late;
-        for (step, cells) in &other.open {
-            if *step < self.closed {
-                self.late += cells.values().map(|cell| cell.calls).sum::<u64>();
-                continue;
-            }
-            let open = self.open.entry(*step).or_default();
-            for (key, cell) in cells {
-                open.entry(*key).or_default().merge(cell);
-            }
-        }
+        self.late = self.late.saturating_add(other.late);
+        self.add_times(&other.open);
     }
 }

@@ -46,9 +46,9 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     /// Entries.
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// Number of steps of an entry as a power of two.
-    level: u32,
+    pub(super) level: u32,
 }
 
 impl Series {

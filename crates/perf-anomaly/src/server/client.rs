@@ -5,6 +5,7 @@ use super::statistics::{FunctionStats, StepStats};
 use super::{Delta, Exchange, FunctionName, Position, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
+use crate::lost_time::{Compared, StepTimes};
 use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
 use std::collections::{HashMap, VecDeque};
@@ -74,6 +75,10 @@ pub struct Client<E> {
     functions: Functions<FunctionStats>,
     /// Statistics of steps that were not sent yet.
     steps: Vec<StepStats>,
+    /// Run times of steps that were not sent yet, with the function numbers of the detector.
+    times: StepTimes,
+    /// Functions that are compared between ranks.
+    compared: Compared,
     /// Deltas in flight with the function numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
     /// State after a restart.
@@ -108,11 +113,15 @@ struct Flying {
     functions: Functions<FunctionStats>,
     /// Statistics of its steps.
     steps: Vec<StepStats>,
+    /// Run times of its steps.
+    times: StepTimes,
 }
 
 /// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
 /// sums of functions.
 const STEPS: usize = 65_536;
+/// Largest number of sums of run times that wait to be sent; those of earlier steps are dropped.
+const TIMES: usize = 1 << 17;
 
 impl<E: Exchange> Client<E> {
     /// Creates a client of a server. Clients of a server must have different numbers; the ranks of
@@ -131,6 +140,8 @@ impl<E: Exchange> Client<E> {
             numbers: Numbers::default(),
             functions: Functions::default(),
             steps: Vec::new(),
+            times: StepTimes::default(),
+            compared: Compared::default(),
             flying: VecDeque::new(),
             resumed: Resumed::default(),
         }
@@ -299,6 +310,7 @@ impl<E: Exchange> Client<E> {
                 model,
                 functions: std::mem::take(&mut self.functions),
                 steps: std::mem::take(&mut self.steps),
+                times: std::mem::take(&mut self.times),
             });
         } else if let Some(latest) = self.flying.back_mut() {
             // Repeating a delta requests a view that contains it.
@@ -346,6 +358,7 @@ impl<E: Exchange> Client<E> {
         let mut new = NameTable::default();
         let mut used = flying.model.functions();
         used.extend(flying.functions.iter().map(|(function, _)| function));
+        used.extend(flying.times.functions());
         let mut numbers = Functions::<Option<FunctionId>>::default();
         for function in used {
             numbers.entry(function, || {
@@ -378,6 +391,7 @@ impl<E: Exchange> Client<E> {
             model: flying.model.renumbered(number),
             functions,
             steps: flying.steps.clone(),
+            times: flying.times.renumbered(number),
         }
     }
 
@@ -470,6 +484,18 @@ impl<E: Exchange> Client<E> {
         let old = self.steps.len().saturating_sub(STEPS);
         self.steps.drain(..old);
         let batch = calls.batch();
+        self.compared.update(calls);
+        for (stream, rows) in batch.streams() {
+            let key = calls.stream_key(*stream).unwrap_or_default();
+            let rank = (key.program, key.rank);
+            if !self.resumed.ranks.contains(&rank)
+                && let Some(judgements) = judgements.get(rows.clone())
+            {
+                let judged = (&batch.samples()[rows.clone()], judgements);
+                self.times.add(rank, batch.step(), judged, &self.compared);
+            }
+        }
+        self.times.limit(TIMES);
         let all = batch.calls().iter().zip(batch.samples()).zip(judgements);
         let rows = &self.resumed.rows;
         let is_merged = |row: usize| rows.iter().any(|merged| merged.contains(&row));

@@ -184,7 +184,7 @@ impl Rank {
 
 /// Returns the size in bytes of a tree with the given number and size of entries: its nodes have 11
 /// places, of which 6 to 11 are used.
-pub(super) fn tree(count: usize, size: usize) -> usize {
+pub(crate) fn tree(count: usize, size: usize) -> usize {
     count * (size + 2) * 3 / 2
 }
 

@@ -3,11 +3,13 @@
 use super::message::Shared;
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
+use super::programs::Programs;
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
-use crate::encode::{Reader, Writer};
+use crate::encode::{Format, Reader, Writer};
+use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
@@ -15,7 +17,9 @@ use std::sync::Arc;
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
+/// Earlier version without run times by step.
+const WITHOUT_TIMES: u16 = 4;
 /// Earlier version, in which losses had no count of calls beyond experience, and clients no
 /// positions.
 const WITHOUT_BEYOND: u16 = 3;
@@ -81,6 +85,8 @@ pub struct Server {
     functions: Functions<FunctionStats>,
     /// Statistics of ranks.
     ranks: Ranks,
+    /// Comparison of ranks and steps.
+    programs: Programs,
     /// For each client, the number of its last merged delta, and of its last delta in the current
     /// view.
     clients: BTreeMap<u64, (u64, u64)>,
@@ -120,6 +126,7 @@ impl Server {
             changed: Functions::default(),
             functions: Functions::default(),
             ranks: Ranks::default(),
+            programs: Programs::default(),
             clients: BTreeMap::new(),
             positions: BTreeMap::new(),
             taken: 0,
@@ -149,7 +156,7 @@ impl Server {
                 (delta.known, &delta.names),
                 Some(&delta.model),
                 &delta.functions,
-                &delta.steps,
+                (&delta.steps, &delta.times),
             )?;
             if !delta.steps.is_empty() {
                 let positions = self.positions.entry(delta.client).or_default();
@@ -183,7 +190,8 @@ impl Server {
             return wrong;
         }
         let end = u64::from(delta.known) + delta.names.len() as u64;
-        if !delta.functions.is_below(end) || !delta.model.is_below(end) {
+        let is_named = delta.functions.is_below(end) && delta.model.is_below(end);
+        if !is_named || !delta.times.is_below(end) {
             return wrong;
         }
         self.check_model(Some(&delta.model))
@@ -229,7 +237,7 @@ impl Server {
         (known, names): (u32, &[FunctionName]),
         model: Option<&Model>,
         functions: &Functions<FunctionStats>,
-        steps: &[StepStats],
+        (steps, times): (&[StepStats], &StepTimes),
     ) -> Result<()> {
         let limit = self.params.names;
         let new: Vec<Option<FunctionId>> = names
@@ -273,6 +281,7 @@ impl Server {
             let taken = self.ranks.add(step, self.params.history, self.params.ranks);
             self.refused += u64::from(!taken);
         }
+        self.programs.add(steps, times, number);
         Ok(())
     }
 
@@ -424,6 +433,21 @@ impl Server {
         self.ranks.ranked(by)
     }
 
+    /// Returns the ranks that are slower than those of the same program, the one with the most time lost
+    /// first. Their functions have the numbers of the server.
+    ///
+    /// The calls of a step are compared until all ranks have reported it and the next two steps have
+    /// begun, at most for eight steps.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.programs.slow_ranks()
+    }
+
+    /// Returns the slow phases of functions, the one with the most time lost first. Their functions have
+    /// the numbers of the server.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        self.programs.slow_phases()
+    }
+
     /// Returns the last steps of a rank, at most [`ServerParams::history`], oldest first.
     pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
         self.ranks.steps(program, rank)
@@ -471,6 +495,7 @@ impl Server {
             + self.changed.memory(|_| 0)
             + self.functions.memory(|_| 0)
             + self.ranks.memory()
+            + self.programs.memory()
             + tree(self.clients.len(), size_of::<(u64, (u64, u64))>())
             + tree(self.positions.len(), size_of::<(u64, Vec<Position>)>())
             + self
@@ -499,6 +524,7 @@ impl Server {
         }
         self.functions.write(&mut to, FunctionStats::write);
         self.ranks.write(&mut to);
+        self.programs.write(&mut to);
         to.u32(self.clients.len() as u32);
         for (client, (merged, _)) in &self.clients {
             to.u64(*client);
@@ -522,10 +548,13 @@ impl Server {
         if from.u32("the signature of a server state")? != MAGIC {
             return Err(from.error(4, "the signature of a server state").into());
         }
-        from.context.has_beyond_experience = match from.u16("a version")? {
-            VERSION => true,
-            WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 3 or 4 of a server").into()),
+        let version = from.u16("a version")?;
+        if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
+            return Err(from.error(2, "version 3 to 5 of a server").into());
+        }
+        from.context = Format {
+            has_beyond_experience: version >= WITHOUT_TIMES,
+            has_times: version >= VERSION,
         };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
@@ -542,6 +571,9 @@ impl Server {
         }
         server.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         server.ranks = Ranks::read(&mut from, server.params.history)?;
+        if from.context.has_times {
+            server.programs = Programs::read(&mut from)?;
+        }
         for _ in 0..from.count(16, "a number of clients that fits the remaining bytes")? {
             let client = from.u64("a client")?;
             server

@@ -3,14 +3,17 @@
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
 use crate::detect::Functions;
-use crate::encode::{Reader, Writer};
+use crate::encode::{Format, Reader, Writer};
+use crate::lost_time::StepTimes;
 use crate::{Error, FunctionId, Model, Result};
 use perf_core::Merge;
 use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
+/// Earlier version without run times by step.
+const WITHOUT_TIMES: u16 = 2;
 /// Earlier version, in which losses had no count of calls beyond experience.
 const WITHOUT_BEYOND: u16 = 1;
 
@@ -81,6 +84,8 @@ pub struct Sum {
     functions: Functions<FunctionStats>,
     /// Statistics of steps.
     steps: Vec<StepStats>,
+    /// Run times of steps.
+    times: StepTimes,
     /// Clients, each with the number of its last delta in the sum.
     clients: Vec<(u64, u64)>,
 }
@@ -96,10 +101,20 @@ impl Sum {
         &self.names
     }
 
-    /// Removes and returns the data of single ranks, which are statistics of steps and numbers of
-    /// clients. The remaining data are by function only.
+    /// Removes and returns the data of single ranks, which are statistics and run times of steps, and
+    /// numbers of clients. The remaining data are by function only, and must be added to a server
+    /// before those of ranks.
     pub fn take_ranks(&mut self) -> Sum {
+        let times = std::mem::take(&mut self.times);
+        let names = if times.is_empty() {
+            Vec::new()
+        } else {
+            self.names.clone()
+        };
         Sum {
+            known: self.known,
+            names,
+            times,
             steps: std::mem::take(&mut self.steps),
             clients: std::mem::take(&mut self.clients),
             ..Sum::default()
@@ -110,13 +125,18 @@ impl Sum {
         self.deltas == 0 && self.model.is_none() && self.functions.is_empty()
     }
 
+    /// Returns `true` if the sum contains numbers of functions.
+    fn has_functions(&self) -> bool {
+        !self.is_of_ranks() || !self.times.is_empty()
+    }
+
     /// Adds another sum. Its steps and clients are appended.
     ///
     /// # Errors
     /// Returns [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] unless both sums
     /// are for servers that know the same number of names. The sum is then unchanged.
     pub fn merge(&mut self, other: &Sum) -> Result<()> {
-        if !other.is_of_ranks() {
+        if other.has_functions() {
             self.merge_functions(other)?;
         }
         self.deltas = self.deltas.saturating_add(other.deltas);
@@ -126,8 +146,9 @@ impl Sum {
     }
 
     fn merge_functions(&mut self, other: &Sum) -> Result<()> {
-        if self.is_of_ranks() {
+        if !self.has_functions() {
             self.known = other.known;
+            self.times.clone_from(&other.times);
             self.names.clone_from(&other.names);
             self.model.clone_from(&other.model);
             self.functions.clone_from(&other.functions);
@@ -158,6 +179,7 @@ impl Sum {
                 mine.merge(stats);
             }
         }
+        self.times.merge(&other.times.renumbered(number));
         Ok(())
     }
 
@@ -194,6 +216,7 @@ impl Sum {
         }
         self.functions.write(&mut to, FunctionStats::write);
         StepStats::write(&self.steps, &mut to);
+        self.times.write(&mut to);
         to.u32(self.clients.len() as u32);
         for (client, sequence) in &self.clients {
             to.varint(*client);
@@ -212,10 +235,13 @@ impl Sum {
         if from.u32("the signature of a sum")? != MAGIC {
             return Err(from.error(4, "the signature of a sum").into());
         }
-        from.context.has_beyond_experience = match from.u16("a version")? {
-            VERSION => true,
-            WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 1 or 2 of a sum").into()),
+        let version = from.u16("a version")?;
+        if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
+            return Err(from.error(2, "version 1 to 3 of a sum").into());
+        }
+        from.context = Format {
+            has_beyond_experience: version >= WITHOUT_TIMES,
+            has_times: version >= VERSION,
         };
         let mut sum = Sum {
             deltas: from.varint("the number of deltas")?,
@@ -228,6 +254,7 @@ impl Sum {
         }
         sum.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         sum.steps = StepStats::read(&mut from)?;
+        sum.times = StepTimes::read_if_present(&mut from)?;
         for _ in 0..from.count(2, "a number of clients that fits the remaining bytes")? {
             let client = from.varint("a client")?;
             sum.clients.push((client, from.varint("its last delta")?));
@@ -287,6 +314,7 @@ impl Server {
             }),
             functions,
             steps: delta.steps.clone(),
+            times: delta.times.renumbered(number),
             clients: vec![(delta.client, delta.sequence)],
         })
     }
@@ -298,9 +326,12 @@ impl Server {
     /// Returns [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] if the sum is
     /// for a server with another number of names. No part of such a sum is merged.
     pub fn add(&mut self, sum: &Sum) -> Result<()> {
+        let known = self.names().len();
+        let end = u64::from(sum.known) + sum.names.len() as u64;
+        if sum.known as usize > known || !sum.times.is_below(end) {
+            return Err(unknown());
+        }
         if !sum.is_of_ranks() {
-            let known = self.names().len();
-            let end = known as u64 + sum.names.len() as u64;
             let is_named = |model: &Model| model.is_below(end);
             let mut functions = sum.functions.unordered();
             let is_sound = sum.known as usize == known
@@ -315,7 +346,7 @@ impl Server {
             (sum.known, &sum.names),
             sum.model.as_ref(),
             &sum.functions,
-            &sum.steps,
+            (&sum.steps, &sum.times),
         )?;
         for (client, sequence) in &sum.clients {
             self.hear(*client, *sequence, false);

@@ -68,6 +68,8 @@ pub(super) struct Rounds {
     flying: Vec<Delta>,
     /// Current round, if there is one.
     round: Option<Round<Parcel>>,
+    /// Data of single ranks of the round, which are added after its functions.
+    of_ranks: Option<Sum>,
     /// Totals so far.
     figures: Figures,
 }
@@ -90,6 +92,7 @@ impl Rounds {
             held: Vec::new(),
             flying: Vec::new(),
             round: None,
+            of_ranks: None,
             figures: Figures::default(),
         })
     }
@@ -164,12 +167,11 @@ impl Rounds {
         let begin = Instant::now();
         let round = self.round.as_mut()?;
         let before = round.progress();
-        let mut of_ranks = None;
-        // Only rank 0 keeps the statistics of single ranks.
-        let mut at_top = |parcel: &mut Parcel| of_ranks = Some(parcel.sum.take_ranks());
+        // Only rank 0 keeps the statistics of single ranks. The rest goes down the tree, and is added
+        // when it has reached all ranks.
+        let of_ranks = &mut self.of_ranks;
+        let mut at_top = |parcel: &mut Parcel| *of_ranks = Some(parcel.sum.take_ranks());
         let outcome = round.poll(comm, &self.clients.plan, &mut at_top);
-        // The rest goes down the tree, and is added when it has reached all ranks.
-        let added = of_ranks.map_or(Ok(()), |of_ranks| self.server.add(&of_ranks));
         let is_in_vain = round.progress() == before;
         let Some(outcome) = outcome else {
             if !is_in_vain {
@@ -178,8 +180,7 @@ impl Rounds {
             return None;
         };
         self.round = None;
-        let ended = added.map_err(Error::from).and(outcome);
-        let ended = ended.and_then(|outcome| self.take(outcome));
+        let ended = outcome.and_then(|outcome| self.take(outcome));
         self.figures.merging += begin.elapsed();
         Some(ended)
     }
@@ -188,6 +189,10 @@ impl Rounds {
     fn take(&mut self, outcome: Outcome<Parcel>) -> Result<Ended> {
         let whole = outcome.whole.unwrap_or_default();
         self.server.add(&whole.sum)?;
+        // Run times of ranks use the names of functions in the whole sum.
+        if let Some(of_ranks) = self.of_ranks.take() {
+            self.server.add(&of_ranks)?;
+        }
         let deltas = whole.sum.deltas();
         if deltas > 0 {
             self.server.publish();

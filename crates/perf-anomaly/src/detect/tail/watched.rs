@@ -60,6 +60,8 @@ pub(super) const MIXED_VIEWS: u32 = 16;
 const MODES_SEEN: u64 = 3;
 /// Share of the calls that may be a mode if they take about the same time.
 const KNOWN_SHARE: f64 = 0.01;
+/// Number of deviations by which the number of seen calls may be below that share by chance.
+const KNOWN_SPARE: f64 = 1.0;
 /// Number of calls with which an abnormal call is compared.
 const RECENT: usize = 64;
 /// Number of the last of them that show a change.
@@ -217,15 +219,16 @@ impl Watched {
         own - quartile(2) < bound * least * deviation
     }
 
-    /// Returns `true` if 1 % of all calls are abnormal in the same way and took about the same time, so
-    /// that they may be a mode of the function that has not enough calls yet.
+    /// Returns `true` if so many calls are abnormal in the same way and took about the same time that
+    /// they may be 1 % of all calls, and a mode of the function that has not enough calls yet.
     fn is_known(&self, value: u64, label: Label) -> bool {
         let at = self.modes.partition_point(|mode| mode.until < value);
         let Some(mode) = self.modes.get(at) else {
             return false;
         };
         let value = value as f64;
-        let least = KNOWN_SHARE * self.sketch.count() as f64;
+        let share = KNOWN_SHARE * self.sketch.count() as f64;
+        let least = share - KNOWN_SPARE * share.sqrt();
         let are_enough = |from: f64, until: f64| {
             let near = self.sketch.filled();
             let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));

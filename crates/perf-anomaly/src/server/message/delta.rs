@@ -1,13 +1,16 @@
 //! [`Delta`]: message from a client to the server with new knowledge and statistics.
 
 use crate::detect::Functions;
-use crate::encode::{Reader, Writer};
+use crate::encode::{Format, Reader, Writer};
+use crate::lost_time::StepTimes;
 use crate::server::{FunctionName, FunctionStats, StepStats};
 use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
+/// Earlier version without run times by step.
+const WITHOUT_TIMES: u16 = 4;
 /// Earlier version, in which losses had no count of calls beyond experience.
 const WITHOUT_BEYOND: u16 = 3;
 
@@ -37,6 +40,8 @@ pub struct Delta {
     pub functions: Functions<FunctionStats>,
     /// Statistics of the steps.
     pub steps: Vec<StepStats>,
+    /// Run times of the steps, for the comparison of ranks.
+    pub times: StepTimes,
 }
 
 impl Delta {
@@ -54,6 +59,7 @@ impl Delta {
         self.model.write(&mut to);
         self.functions.write(&mut to, FunctionStats::write);
         StepStats::write(&self.steps, &mut to);
+        self.times.write(&mut to);
         to.0
     }
 
@@ -67,10 +73,13 @@ impl Delta {
         if from.u32("the signature of a delta")? != MAGIC {
             return Err(from.error(4, "the signature of a delta").into());
         }
-        from.context.has_beyond_experience = match from.u16("a version")? {
-            VERSION => true,
-            WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 3 or 4 of a delta").into()),
+        let version = from.u16("a version")?;
+        if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
+            return Err(from.error(2, "version 3 to 5 of a delta").into());
+        }
+        from.context = Format {
+            has_beyond_experience: version >= WITHOUT_TIMES,
+            has_times: version >= VERSION,
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
         let known = from.u32("the number of known names")?;
@@ -78,6 +87,7 @@ impl Delta {
         let model = Model::read(&mut from)?;
         let functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         let steps = StepStats::read(&mut from)?;
+        let times = StepTimes::read_if_present(&mut from)?;
         from.end()?;
         Ok(Delta {
             session: session?,
@@ -89,6 +99,7 @@ impl Delta {
             model,
             functions,
             steps,
+            times,
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::common;
 use common::call;
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sstd, Tail};
 use perf_core::Job;
-use perf_testdata::run_times::{Planted, SHAPES, Shape, Source};
+use perf_testdata::run_times::{Planted, Random, SHAPES, Shape, Source};
 
 /// Numbers of calls before the planted one.
 const CALLS: [usize; 3] = [200, 2_000, 20_000];
@@ -160,5 +160,43 @@ fn the_rate_of_false_alarms_is_used() {
         let alarms = alarms(&mut tail, 77, CALLS, shape);
         println!("{}: {alarms} of 100 allowed", shape.name);
         assert!((24..=140).contains(&alarms), "{}: {alarms}", shape.name);
+    }
+}
+
+/// False alarms in a million calls of functions that have a second mode from the beginning.
+#[test]
+fn second_modes_are_few_alarms() {
+    const CALLS: [usize; 3] = [200, 2_000, 20_000];
+    const RUNS: u64 = 50;
+    for (one_in, times) in [(4, 4.0), (20, 8.0), (50, 8.0), (100, 8.0), (50, 20.0)] {
+        let mut line = format!("one in {one_in} calls takes {times} times as long:");
+        let (mut all, mut alarms) = (0, 0);
+        for calls in CALLS {
+            let mut slow = 0;
+            for seed in 0..RUNS {
+                let mut random = Random::new(1 + seed + 1000 * calls as u64);
+                let runtimes = (0..calls).map(|_| {
+                    let usual = if random.below(one_in) == 0 {
+                        times
+                    } else {
+                        1.0
+                    };
+                    call(0, 1e6 * usual * (1.0 + 0.02 * random.normal()))
+                });
+                let runtimes: Vec<_> = runtimes.collect();
+                let mut judgements = Vec::new();
+                Tail::default()
+                    .detect(&runtimes, &mut judgements, &Job::default())
+                    .expect("not cancelled");
+                slow += count(&judgements);
+            }
+            line += &format!(" {slow} in {calls} calls;");
+            all += RUNS as usize * calls;
+            alarms += slow;
+        }
+        println!(
+            "{line} {:.0} in a million",
+            1e6 * alarms as f64 / all as f64
+        );
     }
 }

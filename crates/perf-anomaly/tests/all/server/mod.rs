@@ -5,6 +5,7 @@ use crate::common;
 mod encoding;
 mod many;
 mod resume;
+mod slow;
 mod sums;
 
 use common::Random;

@@ -1,0 +1,137 @@
+//! Encoding of [`Peers`] for a server that continues after a restart, and its memory.
+
+use super::Peers;
+use super::peers::{FunctionTimes, RankTimes};
+use super::spells::{Entry, Series};
+use super::step_times::{Cell, StepTimes};
+use crate::encode::{Reader, Writer};
+use crate::server::tree;
+use crate::{FunctionId, Result};
+
+impl Series {
+    fn write(&self, to: &mut Writer) {
+        to.u8(self.level as u8);
+        to.u32(self.entries.len() as u32);
+        for entry in &self.entries {
+            to.varint(entry.first);
+            to.varint(entry.last);
+            for value in [entry.expected, entry.lost, entry.variance] {
+                to.f64(value);
+            }
+        }
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let level = from.u8("the level of a series")?;
+        if level > 63 {
+            return Err(from.error(1, "the level of a series, at most 63").into());
+        }
+        let count = from.count(26, "a number of steps that fits the remaining bytes")?;
+        let mut series = Series {
+            entries: Vec::new(),
+            level: level.into(),
+        };
+        for _ in 0..count {
+            let (first, last) = (from.varint("a step")?, from.varint("a step")?);
+            let [expected, lost, variance] = [0; 3].map(|_| from.f64("a sum of run times"));
+            series.push(Entry {
+                first,
+                last,
+                expected: expected?,
+                lost: lost?,
+                variance: variance?,
+            });
+        }
+        Ok(series)
+    }
+
+    fn memory(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+}
+
+impl Peers {
+    pub(crate) fn write(&self, to: &mut Writer) {
+        self.open.write(to);
+        to.varint(self.closed);
+        to.varint(self.group);
+        to.varint(self.late);
+        to.u32(self.ranks.len() as u32);
+        for ((program, rank), times) in &self.ranks {
+            to.varint((*program).into());
+            to.varint((*rank).into());
+            times.series.write(to);
+            to.u32(times.functions.len() as u32);
+            for (function, lost) in &times.functions {
+                to.varint(function.0.into());
+                to.f64(*lost);
+            }
+        }
+        to.u32(self.functions.len() as u32);
+        for (function, times) in &self.functions {
+            to.varint(function.0.into());
+            times.series.write(to);
+            to.u32(times.ranks.len() as u32);
+            for (program, rank) in &times.ranks {
+                to.varint((*program).into());
+                to.varint((*rank).into());
+            }
+        }
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let mut peers = Peers {
+            open: StepTimes::read(from)?,
+            closed: from.varint("a step")?,
+            group: from.varint("a number of steps")?,
+            late: from.varint("a number of calls")?,
+            ..Peers::default()
+        };
+        for _ in 0..from.count(11, "a number of ranks that fits the remaining bytes")? {
+            let rank = (from.varint32("a program")?, from.varint32("a rank")?);
+            let mut times = RankTimes {
+                series: Series::read(from)?,
+                ..RankTimes::default()
+            };
+            for _ in 0..from.count(9, "a number of functions that fits the remaining bytes")? {
+                let function = FunctionId(from.varint32("a function")?);
+                let lost = from.f64("a time lost")?;
+                times.functions.insert(function, lost);
+            }
+            peers.ranks.insert(rank, times);
+        }
+        for _ in 0..from.count(10, "a number of functions that fits the remaining bytes")? {
+            let function = FunctionId(from.varint32("a function")?);
+            let mut times = FunctionTimes {
+                series: Series::read(from)?,
+                ..FunctionTimes::default()
+            };
+            for _ in 0..from.count(2, "a number of ranks that fits the remaining bytes")? {
+                let rank = (from.varint32("a program")?, from.varint32("a rank")?);
+                times.ranks.insert(rank);
+            }
+            peers.functions.insert(function, times);
+        }
+        Ok(peers)
+    }
+
+    /// Returns the memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let cell = size_of::<((FunctionId, (u32, u32)), Cell)>();
+        let ranks = self.ranks.values().map(|one| {
+            one.series.memory() + tree(one.functions.len(), size_of::<(FunctionId, f64)>())
+        });
+        let functions = self
+            .functions
+            .values()
+            .map(|one| one.series.memory() + tree(one.ranks.len(), size_of::<(u32, u32)>()));
+        tree(self.open.len(), cell)
+            + tree(self.ranks.len(), size_of::<((u32, u32), RankTimes)>())
+            + ranks.sum::<usize>()
+            + tree(
+                self.functions.len(),
+                size_of::<(FunctionId, FunctionTimes)>(),
+            )
+            + functions.sum::<usize>()
+    }
+}

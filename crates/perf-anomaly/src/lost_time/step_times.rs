@@ -1,0 +1,245 @@
+//! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
+//! compares, and which ranks send to a server.
+
+use super::waits;
+use crate::calls::Calls;
+use crate::detect::Functions;
+use crate::encode::{Reader, Writer};
+use crate::{FunctionId, Judgement, Label, Result, Sample};
+use perf_core::Merge;
+use std::collections::BTreeMap;
+
+/// Calls of a function on a rank in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Cell {
+    /// Number of calls.
+    pub(super) calls: u64,
+    /// Sum of run times in nanoseconds.
+    pub(super) time: u64,
+    /// Sum of squares.
+    squares: u128,
+}
+
+impl Cell {
+    #[inline]
+    fn add(&mut self, time: u64) {
+        self.calls += 1;
+        self.time = self.time.saturating_add(time);
+        let square = u128::from(time) * u128::from(time);
+        self.squares = self.squares.saturating_add(square);
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.time as f64 / self.calls.max(1) as f64
+    }
+
+    /// Returns the variance of the sum of run times.
+    pub(super) fn variance(&self) -> f64 {
+        let calls = self.calls.max(1) as f64;
+        let about = self.squares as f64 - self.time as f64 * self.mean();
+        about.max(0.0) * calls / (calls - 1.0).max(1.0)
+    }
+}
+
+impl Merge for Cell {
+    fn merge(&mut self, other: &Self) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.time = self.time.saturating_add(other.time);
+        self.squares = self.squares.saturating_add(other.squares);
+    }
+}
+
+/// Cells of a step by function and rank, which is given by program and number.
+pub(super) type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
+
+/// Returns the cells of calls of a rank in a step: those that are not abnormal, first or ignored
+/// calls, without those at the indices `skipped`, which are in ascending order.
+pub(super) fn cells(
+    (samples, judgements): (&[Sample], &[Judgement]),
+    skipped: &[usize],
+) -> Functions<Cell> {
+    let mut skipped = skipped.iter().peekable();
+    let mut cells: Functions<Cell> = Functions::default();
+    for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
+        if skipped.next_if(|skip| **skip == at).is_some()
+            || sample.first
+            || judgement.label == Label::Ignored
+            || judgement.label.is_anomaly()
+        {
+            continue;
+        }
+        let time = u64::try_from(sample.runtime.0).unwrap_or_default();
+        cells.entry(sample.function, Cell::default).add(time);
+    }
+    cells
+}
+
+/// Functions that are compared between ranks: those in which no rank waits for others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Compared(Vec<bool>);
+
+impl Compared {
+    /// Adds the functions that are new in `calls`.
+    pub(crate) fn update(&mut self, calls: &Calls) {
+        for at in self.0.len()..calls.function_count() {
+            let region = calls.function_region(FunctionId(at as u32));
+            let name = region.and_then(|region| calls.region_name(region));
+            self.0.push(name.is_some_and(|(_, name)| !waits(name)));
+        }
+    }
+
+    pub(crate) fn contains(&self, function: FunctionId) -> bool {
+        self.0.get(function.0 as usize).copied() == Some(true)
+    }
+}
+
+/// Sums of the run times of normal calls by step, function and rank. Sums of several ranks are merged
+/// in any order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepTimes(pub(super) BTreeMap<u64, Step>);
+
+impl StepTimes {
+    /// Smallest encoded size of a cell in bytes.
+    const LEAST: usize = 8;
+
+    /// Returns `true` if there are no calls.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the number of sums.
+    pub fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+
+    /// Adds the calls of a rank in a step.
+    pub(crate) fn add(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        judged: (&[Sample], &[Judgement]),
+        compared: &Compared,
+    ) {
+        let cells = cells(judged, &[]);
+        let mut cells = cells.unordered();
+        if let Some(first) = cells.find(|(function, _)| compared.contains(*function)) {
+            let open = self.0.entry(step).or_default();
+            let rest = cells.filter(|(function, _)| compared.contains(*function));
+            for (function, cell) in std::iter::once(first).chain(rest) {
+                open.entry((function, rank)).or_default().merge(cell);
+            }
+        }
+    }
+
+    /// Drops the oldest steps until there are at most `most` sums.
+    pub(crate) fn limit(&mut self, most: usize) {
+        let mut cells = self.len();
+        while cells > most
+            && let Some((_, step)) = self.0.pop_first()
+        {
+            cells -= step.len();
+        }
+    }
+
+    /// Returns the numbers of the functions with calls, each at least once.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
+        let all = self.0.values().flat_map(BTreeMap::keys);
+        all.map(|(function, _)| *function)
+    }
+
+    /// Returns `true` if the numbers of all functions are below `end`.
+    pub(crate) fn is_below(&self, end: u64) -> bool {
+        self.functions().all(|one| u64::from(one.0) < end)
+    }
+
+    /// Returns the same sums with other numbers of functions, without the functions for which `number`
+    /// returns `None`.
+    pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
+        let mut all = StepTimes::default();
+        for (step, cells) in &self.0 {
+            for ((function, rank), cell) in cells {
+                if let Some(function) = number(*function) {
+                    let step = all.0.entry(*step).or_default();
+                    step.entry((function, *rank)).or_default().merge(cell);
+                }
+            }
+        }
+        all
+    }
+
+    /// Returns the sums of each program, with other numbers of functions.
+    pub(crate) fn by_program(
+        &self,
+        number: impl Fn(FunctionId) -> Option<FunctionId>,
+    ) -> BTreeMap<u32, StepTimes> {
+        let mut programs: BTreeMap<u32, StepTimes> = BTreeMap::new();
+        for (step, cells) in &self.0 {
+            for ((function, rank), cell) in cells {
+                if let Some(function) = number(*function) {
+                    let program = programs.entry(rank.0).or_default();
+                    let step = program.0.entry(*step).or_default();
+                    step.entry((function, *rank)).or_default().merge(cell);
+                }
+            }
+        }
+        programs
+    }
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.u32(self.len() as u32);
+        for (step, cells) in &self.0 {
+            for ((function, (program, rank)), cell) in cells {
+                to.varint(*step);
+                to.varint(function.0.into());
+                to.varint((*program).into());
+                to.varint((*rank).into());
+                to.varint(cell.calls);
+                to.varint(cell.time);
+                to.varint(cell.squares as u64);
+                to.varint((cell.squares >> 64) as u64);
+            }
+        }
+    }
+
+    /// Reads run times from a message, which is empty in versions without them.
+    pub(crate) fn read_if_present(from: &mut Reader<'_>) -> Result<Self> {
+        if from.context.has_times {
+            StepTimes::read(from)
+        } else {
+            Ok(StepTimes::default())
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let count = from.count(
+            Self::LEAST,
+            "a number of run times that fits the remaining bytes",
+        )?;
+        let mut all = StepTimes::default();
+        for _ in 0..count {
+            let step = from.varint("a step")?;
+            let function = FunctionId(from.varint32("a function")?);
+            let rank = (from.varint32("a program")?, from.varint32("a rank")?);
+            let [calls, time, low, high] = [0; 4].map(|_| from.varint("a sum of run times"));
+            let cell = Cell {
+                calls: calls?,
+                time: time?,
+                squares: u128::from(low?) | u128::from(high?) << 64,
+            };
+            let step = all.0.entry(step).or_default();
+            step.entry((function, rank)).or_default().merge(&cell);
+        }
+        Ok(all)
+    }
+}
+
+impl Merge for StepTimes {
+    fn merge(&mut self, other: &Self) {
+        for (step, cells) in &other.0 {
+            let open = self.0.entry(*step).or_default();
+            for (key, cell) in cells {
+                open.entry(*key).or_default().merge(cell);
+            }
+        }
+    }
+}
