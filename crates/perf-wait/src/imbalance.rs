@@ -50,7 +50,7 @@ pub struct Imbalance {
     pub max: f64,
     /// First location with the largest value.
     pub at: LocationId,
-    /// Number of locations whose value is not 0.
+    /// Number of locations with a value other than 0.
     pub active: usize,
 }
 

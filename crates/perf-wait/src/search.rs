@@ -1,6 +1,6 @@
-//! Search in lists whose keys are nearly evenly spaced.
+//! Search in lists with nearly evenly spaced keys.
 
-/// Returns the number of elements whose key is at most `limit`; keys ascend.
+/// Returns the number of elements with a key of at most `limit`; keys ascend.
 ///
 /// The search starts at the place that the key would have if keys were evenly spaced, and takes logarithmic time in the
 /// distance from there.

@@ -6,7 +6,7 @@ use perf_core::{
     TraceView, Value, Visitor, parallel, replay,
 };
 
-/// Useful time of a process, and what its counters counted in it.
+/// Useful time of a process, and the increase of its counters in that time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct UsefulTime {

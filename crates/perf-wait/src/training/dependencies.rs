@@ -264,7 +264,7 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Connects the computations of a stage, and what comes before and after them.
+    /// Connects the computations of a stage, and the operations before and after them.
     fn stage(&mut self, stage: &Stage) -> Result<()> {
         for pair in stage.computations.windows(2) {
             self.depend(pair[1], pair[0])?;

@@ -1,4 +1,4 @@
-//! What-if replay of pipeline- and data-parallel training jobs.
+//! Replay of pipeline- and data-parallel training jobs with other durations (what-if).
 //!
 //! The operations of a step depend on each other as follows. All rules hold for one step.
 //!
@@ -40,7 +40,7 @@ use crate::{Error, Result};
 use perf_core::{Job, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A training job whose steps can be replayed.
+/// A training job with steps that can be replayed.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};

@@ -123,7 +123,7 @@ fn number_after(text: &str, word: &str) -> Option<u32> {
     rest.get(..end.unwrap_or(rest.len()))?.parse().ok()
 }
 
-/// Returns what the attributes of a call say; `None` without step or number.
+/// Returns the attributes of a call; `None` without step or number.
 fn operation(location: LocationView<'_>, call: Interval, names: &Names) -> Option<Operation> {
     let (mut step, mut sequence, mut chunk, mut duration) = (None, None, None, None);
     for value in location.all().attributes(call.enter) {

@@ -1,4 +1,4 @@
-//! What-if replay: run times that a program would have had with other durations.
+//! Replay with other durations (what-if): the run times that a program would have had.
 //!
 //! Each location is a sequence of bursts of computation and MPI calls. A burst lasts as long as recorded. A call ends
 //! when all that it waits for has happened, and after its transfer time: the rest of its recorded duration.

@@ -1,4 +1,4 @@
-//! What-if replay of recorded and made traces.
+//! Tests of the replay of recorded and generated traces with other durations.
 
 mod graph;
 mod training;

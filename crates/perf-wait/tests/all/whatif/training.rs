@@ -1,4 +1,4 @@
-//! What-if replay of training jobs against the published results.
+//! Tests that replayed training jobs agree with the published results.
 
 use crate::common::{corpus, facts};
 use flate2::read::MultiGzDecoder;
