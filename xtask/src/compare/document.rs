@@ -29,10 +29,13 @@ of the whole process, in megabytes of 10^6 bytes.
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
-        "If rows are not packed, the file consists mostly of numbers. The lower bound for any reader is then a loop in C \
-         that only reads the bytes. It takes 14.2 to 15.4 ms at best for these 106 MB, in blocks of 16 KiB to 1 MiB, and \
-         18 ms in smaller or larger ones (cached, nine runs within one process); 20 times as fast as pycubexr would be 9 \
-         ms. Memory mapping would need `unsafe`, which perfkit does not use.",
+        "If rows are not packed, the file consists mostly of numbers. The lower bound for any reader is then a loop \
+         in C that only reads the bytes. It takes 14.2 to 15.4 ms at best for these 106 MB, in blocks of 16 KiB to \
+         1 MiB, and 18 ms in smaller or larger ones (cached, nine runs within one process); 20 times as fast as \
+         pycubexr would be 9 ms. Mapping the file into memory, which would need `unsafe`, is not faster: on \
+         2026-11-25, under the load of other programs, a C loop took 14.1 ms over a mapped file (14.8 ms with all \
+         pages mapped at once) and 11.5 ms with reads, perfkit 16.8 ms and pycubexr 150 ms. No reader can therefore \
+         meet the requirement for this file.",
     ),
     (
         "all of it: many call paths",
@@ -51,8 +54,12 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Memory bandwidth limits both: three measurements on one day gave ratios of 0.86, 1.04 and 0.81 against the faster \
-         FFTW variant.",
+        "View, spectrum and working space of perfkit are 44 MB, more than the third-level cache of 32 MB; FFTW \
+         needs 29 MB, because after its first pass it transforms in place. Measurements on several days gave ratios of \
+         0.54 to 1.04 against the faster FFTW variant, the lowest of them under the load of other programs: on \
+         2026-11-25 a view took perfkit 6.9 ms of CPU time and FFTW 3.7 ms. Less writing does not help: with a copy \
+         of each block in the first-level cache, so that the working space is written only once, a view took 7.3 \
+         instead of 7.2 ms. A layout of the working space inside the spectrum would save a third of the memory.",
     ),
     (
         "*: forward transforms",

@@ -26,7 +26,7 @@
 //! | text of an element | [`Limits::string`](perf_core::Limits::string) bytes |
 //! | rows | one for each call path; positions have 64 bits, also beyond 2^32 values in a metric |
 //! | bit-vector indices (kind 2) | an error: the format has dropped them |
-//! | derived metrics | supported are `POSTDERIVED` metrics with numbers, `metric::NAME(i)`, `(e)` or `()`, `+ - * /`, `min`, `max` and parentheses, nested up to 100 levels. 0 / 0 is 0, other ratios by zero are the largest number. If an expression is not 0 where all its inputs are 0, every call path has a row. All others, including `PREDERIVED` ones and those with `cubeplinit`, are kept as [properties](property), without values, and counted |
+//! | derived metrics | CubePL with numbers, texts, `metric::NAME(i)`, `(e)` or `()`, variables and arrays, facts of regions and call paths, arithmetic, comparisons, regular expressions, `if`, `while` and `global`, nested up to 100 levels. 0 / 0 is 0, other ratios by zero are the largest number. A call path has a row if an input has one there or below, or if the value is not 0 without inputs. Metrics with other parts, such as `cubeplaggr` or `metric::call::`, are kept as [properties](property), without values, and counted with line and column |
 //! | clustered iterations | counted, not expanded: clusters represent several iterations |
 //! | `remapping.spec` and other free members | kept as bytes, [`Cube::member`], and written by [`Cube::write`]; [`write()`] counts them as lost |
 //! | values | returned in their stored type; a histogram or tuple is not converted to other units |
@@ -38,6 +38,7 @@ mod derived;
 mod format;
 mod names;
 mod read;
+mod remap;
 mod resolve;
 mod rows;
 pub mod rules;
@@ -49,4 +50,5 @@ use rows::{cube3_rows, cubex_rows, data_type, index, row_order};
 pub use format::FORMAT;
 pub use names::property;
 pub use read::Cube;
+pub use remap::remap;
 pub use write::{Layout, WriteOptions, write};

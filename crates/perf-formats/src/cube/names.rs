@@ -55,11 +55,27 @@ pub mod property {
     pub const MEMBER: &str = "cube.member";
     /// Profile property: the number of a region after a colon, with the address of its description.
     pub const REGION_URL: &str = "cube.region_url";
+    /// Profile property: the number of a region after a colon, with its paradigm if
+    /// [`Region::paradigm`](perf_core::Region::paradigm) does not have exactly that name.
+    pub const PARADIGM: &str = "cube.paradigm";
+    /// Profile property: the number of a region after a colon, with its role if
+    /// [`Region::role`](perf_core::Region::role) does not have exactly that name, such as
+    /// `implicit barrier`.
+    pub const ROLE: &str = "cube.role";
 
     /// Returns `true` if a profile property is not an attribute of the file.
     pub(in crate::cube) fn is_own(name: &str) -> bool {
         let kind = name.split_once(':').map_or(name, |(kind, _)| kind);
-        [MIRROR, TITLE, MEMBER, REGION_URL, DESCRIPTION].contains(&kind)
+        let own = [
+            MIRROR,
+            TITLE,
+            MEMBER,
+            REGION_URL,
+            DESCRIPTION,
+            PARADIGM,
+            ROLE,
+        ];
+        own.contains(&kind)
     }
 }
 

@@ -131,6 +131,7 @@ impl Cube {
             bytes,
             BTreeMap::new(),
             found,
+            &options.job,
         )
     }
 
@@ -211,7 +212,15 @@ impl Cube {
             idle: Mutex::default(),
             held: Mutex::default(),
         };
-        Cube::assemble(resolved, Arc::new(rows), version, bytes, members, found)
+        Cube::assemble(
+            resolved,
+            Arc::new(rows),
+            version,
+            bytes,
+            members,
+            found,
+            &options.job,
+        )
     }
 
     fn assemble(
@@ -221,6 +230,7 @@ impl Cube {
         bytes: Bytes,
         members: BTreeMap<String, Member>,
         mut found: Diagnostics,
+        job: &Job,
     ) -> Result<Self> {
         let put = |calls, system, regions, metrics, rows| {
             let profile = Profile::new(system, regions, calls, metrics, rows)?;
@@ -237,7 +247,7 @@ impl Cube {
             resolved.metrics,
             rows,
         )?;
-        let derived = DerivedRows::new(&profile, bytes.name(), &mut found).map(Arc::new);
+        let derived = DerivedRows::new(&profile, bytes.name(), &mut found, job)?.map(Arc::new);
         if let Some(derived) = &derived {
             profile = profile.with_rows(Arc::clone(derived) as Arc<dyn RowStore>);
         }

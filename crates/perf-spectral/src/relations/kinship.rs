@@ -1,6 +1,6 @@
 //! [`Kinship`]: views of a profile that contain each other by construction.
 
-use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
+use perf_core::{CallPathId, Combine, MetricId, Profile, ProfileMetric, Scope};
 
 /// Views that are related by construction, so that their correlation is no finding.
 ///
@@ -9,6 +9,9 @@ use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
 ///   as `time` and `mpi`, or if they are the inclusive and the exclusive form of one metric;
 /// * a caller and a direct or indirect callee, if the values of the caller are inclusive and the
 ///   metrics are equal, ancestors of each other, or the two forms of one metric.
+///
+/// A metric of minima or maxima, such as `max_time`, counts as the additive metric of the same unit
+/// whose name ends its own, here `time`.
 ///
 /// Exclusive values of a caller and its callee have no common part, so they are not kin.
 ///
@@ -47,6 +50,8 @@ const MAX_DEPTH: usize = 64;
 struct Place {
     /// Index of the metric.
     metric: usize,
+    /// Index of the additive metric whose extremes the metric has, or of the metric itself.
+    quantity: usize,
     /// Number of the call path in depth-first order, and the end of its subtree.
     subtree: (u32, u32),
     /// `true` if the values include those of callees.
@@ -58,6 +63,7 @@ impl Kinship {
     pub fn unrelated(views: usize) -> Self {
         let place = |at: usize| Place {
             metric: 0,
+            quantity: 0,
             subtree: (at as u32, at as u32 + 1),
             is_inclusive: false,
         };
@@ -72,15 +78,15 @@ impl Kinship {
     pub fn of(profile: &Profile, rows: &[(MetricId, CallPathId)]) -> Self {
         let subtrees = subtrees(profile);
         let metrics = profile.metrics();
+        let quantities: Vec<_> = (0..metrics.len()).map(|at| quantity(metrics, at)).collect();
         let place = |(metric, path): &(MetricId, CallPathId)| {
             let about = metrics.get(metric.index());
             Place {
                 metric: metric.index(),
+                quantity: quantities.get(metric.index()).copied().unwrap_or_default(),
                 subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
-                is_inclusive: about.is_some_and(|about| {
-                    about.scope == Scope::Inclusive
-                        || matches!(about.combine, Combine::Minimum | Combine::Maximum)
-                }),
+                is_inclusive: about
+                    .is_some_and(|about| about.scope == Scope::Inclusive || is_extreme(about)),
             }
         };
         let relatives = metrics.iter().map(|about| {
@@ -103,7 +109,7 @@ impl Kinship {
 
     /// Returns `true` if the second view is part of the first.
     fn contains(&self, whole: &Place, part: &Place) -> bool {
-        let parts = |one: &Place, other: &Place| self.is_part(one.metric, other.metric);
+        let parts = |one: &Place, other: &Place| self.is_part(one.quantity, other.quantity);
         if whole.subtree == part.subtree {
             return parts(whole, part);
         }
@@ -138,6 +144,23 @@ impl Kinship {
     }
 }
 
+fn is_extreme(about: &ProfileMetric) -> bool {
+    matches!(about.combine, Combine::Minimum | Combine::Maximum)
+}
+
+/// Returns the index of the additive metric whose extremes a metric has, or of the metric itself.
+fn quantity(metrics: &[ProfileMetric], at: usize) -> usize {
+    let Some(about) = metrics.get(at).filter(|about| is_extreme(about)) else {
+        return at;
+    };
+    let is_whole = |whole: &ProfileMetric| {
+        let (name, unit) = (&whole.metric.name, &whole.metric.unit);
+        let is_same = !name.is_empty() && about.metric.name.ends_with(name.as_str());
+        !is_extreme(whole) && is_same && *unit == about.metric.unit
+    };
+    metrics.iter().position(is_whole).unwrap_or(at)
+}
+
 /// Returns the number of each call path in depth-first order, and the end of its subtree.
 fn subtrees(profile: &Profile) -> Vec<(u32, u32)> {
     let paths = profile.calls().paths();
@@ -163,4 +186,33 @@ fn subtrees(profile: &Profile) -> Vec<(u32, u32)> {
         all.push((first, first + sizes[at]));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantity;
+    use perf_core::{Combine, Metric, ProfileMetric};
+
+    #[test]
+    fn extremes_belong_to_the_metric_that_their_name_ends_with() {
+        let metric = |name: &str, unit: &str, combine| ProfileMetric {
+            metric: Metric {
+                name: name.into(),
+                unit: unit.into(),
+                ..Metric::default()
+            },
+            combine,
+            ..ProfileMetric::default()
+        };
+        let metrics = [
+            metric("visits", "occ", Combine::Sum),
+            metric("time", "sec", Combine::Sum),
+            metric("min_time", "sec", Combine::Minimum),
+            metric("max_time", "sec", Combine::Maximum),
+            metric("maximum_heap", "bytes", Combine::Maximum),
+            metric("slowest_time", "h", Combine::Maximum),
+        ];
+        let found: Vec<_> = (0..6).map(|at| quantity(&metrics, at)).collect();
+        assert_eq!(found, [0, 1, 1, 1, 4, 5]);
+    }
 }

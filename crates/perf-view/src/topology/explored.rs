@@ -83,7 +83,8 @@ impl Explored {
         let mut notes = Vec::new();
         if held < all {
             notes.push(format!(
-                "the page holds {held} of {all} different views, as many as fit; `perfkit correlate` compares all"
+                "the page holds {held} of {all} different views, as many as fit; `perfkit correlate` compares all, and \
+                 with `--path` it writes a page that begins with another view"
             ));
         }
         if coded.accuracy > BEST {

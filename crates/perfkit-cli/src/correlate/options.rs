@@ -28,8 +28,8 @@ pub struct Options {
     /// shift, and those that correlate beyond chance are printed as sentences]
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// Metric of the call path, such as "exclusive time" [default: the first of the profile]; without --path, metric of
-    /// all compared views [default: all metrics]
+    /// Metric of the call path, such as "exclusive time" [default: the first that is a time]; without --path, metric
+    /// of all compared views [default: all metrics]
     #[arg(long, value_name = "M")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]

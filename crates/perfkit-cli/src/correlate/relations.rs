@@ -112,7 +112,8 @@ pub(super) fn run(options: &Options, opened: &Profiled, out: &mut dyn Write) -> 
         return Err(Failure::Usage(what.into()));
     }
     let found = Found::of(opened, options)?;
-    for note in &found.views.notes {
+    // The text has them too.
+    for note in found.views.notes.iter().filter(|_| options.general.json) {
         messages::say(&format!("note: {note}"));
     }
     output::csv(options.csv.as_ref(), || Ok(found.table()))?;

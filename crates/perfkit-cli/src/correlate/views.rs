@@ -3,6 +3,7 @@
 use super::Options;
 use super::grid::Grid;
 use crate::failure::{Failure, input};
+use crate::inspect::profile::selected;
 use crate::progress::Bar;
 use crate::scope::find_metric;
 use perfkit::core::{CallPathId, MetricId, Profile};
@@ -98,7 +99,10 @@ fn chosen(profile: &Profile, options: &Options) -> Result<(Profile, MetricId), F
         None if profile.metrics().is_empty() => {
             return Err(Failure::Input("the profile has no metric".into()));
         }
-        None => (MetricId(0), options.scope.scope),
+        None => {
+            let (first, _) = selected(profile, (None, None))?;
+            (first.unwrap_or_default(), options.scope.scope)
+        }
     };
     Ok(match scope {
         Some(scope) => {

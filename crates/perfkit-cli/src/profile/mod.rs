@@ -2,6 +2,7 @@
 
 mod model;
 mod options;
+mod remap;
 mod summary;
 
 pub use options::Options;
@@ -10,7 +11,6 @@ use crate::correlate::call_path;
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
 use crate::inspect::severity_table;
-use crate::messages;
 use crate::output;
 use crate::progress::Bar;
 use crate::recording;
@@ -22,14 +22,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use summary::{Operand, Summary};
 
-/// Largest size of a specification in bytes.
-const MAX_SPECIFICATION: u64 = 1 << 20;
-
 /// Computes a profile, prints its summary, and writes it on request.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] if an output would replace an input or the specification has no rule,
-/// and [`Failure::Input`] if a profile cannot be read or a call path does not exist.
+/// Returns [`Failure::Usage`] if an output would replace an input, and [`Failure::Input`] if a
+/// profile or a specification cannot be read or a call path does not exist.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     match &options.operation {
         Operation::Diff(two) => {
@@ -69,20 +66,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             single("cut", &[&cut.file], apply, &cut.output, out)
         }
         Operation::Model(of) => model::run(of, out),
-        Operation::Remap(remap) => {
-            let apply = |profile: &Profile, job: &Job| {
-                let rules = specification(&remap.spec)?;
-                for (name, pattern) in &rules {
-                    let mut regions = profile.regions().iter();
-                    if !regions.any(|region| perfkit::core::fits(pattern, &region.name)) {
-                        messages::say(&format!("note: `{name} = {pattern}` matches no region"));
-                    }
-                }
-                algebra::rename(profile, &rules, job).map_err(input)
-            };
-            let files = [remap.file.as_path(), remap.spec.as_path()];
-            single("remap", &files, apply, &remap.output, out)
-        }
+        Operation::Remap(of) => remap::run(of, out),
     }
 }
 
@@ -168,41 +152,4 @@ fn finish(
     } else {
         summary.text(output.top, out)
     }
-}
-
-/// Reads the rules of a specification.
-fn specification(path: &Path) -> Result<Vec<(String, String)>, Failure> {
-    let failed = |what: String| Failure::Input(format!("--spec {}: {what}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
-    if size.len() > MAX_SPECIFICATION {
-        return Err(failed(format!(
-            "{} bytes: the limit is {MAX_SPECIFICATION}",
-            size.len()
-        )));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    let mut rules = Vec::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        let rule = text.split_once('=');
-        let rule = rule.map(|(name, pattern)| (name.trim(), pattern.trim()));
-        match rule {
-            Some((name, pattern)) if !name.is_empty() && !pattern.is_empty() => {
-                rules.push((name.to_owned(), pattern.to_owned()));
-            }
-            _ => {
-                return Err(failed(format!(
-                    "line {line}: expected `NEW NAME = PATTERN`, such as `MPI = MPI_*`, got `{text}`"
-                )));
-            }
-        }
-    }
-    if rules.is_empty() {
-        let what = "no rule; expected lines such as `MPI = MPI_*`";
-        return Err(failed(what.into()));
-    }
-    Ok(rules)
 }

@@ -34,7 +34,7 @@ pub(super) enum Operation {
     Cut(Cut),
     /// Models each call path as a function of processes, problem size or other parameters of the profiles
     Model(Model),
-    /// Renames and groups regions by a specification
+    /// Renames and groups regions, or derives metrics by a specification of Score-P or Scalasca
     Remap(Remap),
 }
 
@@ -86,9 +86,10 @@ pub(super) struct Remap {
     /// Profile, or recording with events, whose calls make a profile
     pub(super) file: PathBuf,
     /// File with a line `NEW NAME = PATTERN` for each rule, such as `MPI = MPI_*`; the first rule that matches the name
-    /// of a region applies; # begins a comment
+    /// of a region applies; # begins a comment. Or a remapping specification of Cube, an XML document with a tree of
+    /// metrics in CubePL [default: the specification that the .cubex contains]
     #[arg(long, value_name = "SPEC")]
-    pub(super) spec: PathBuf,
+    pub(super) spec: Option<PathBuf>,
     #[command(flatten)]
     pub(super) output: Output,
 }

@@ -16,6 +16,14 @@ impl Parser<'_, '_> {
                 let about = match name {
                     b"url" => Some(property::REGION_URL),
                     b"descr" => Some(property::DESCRIPTION),
+                    b"paradigm" => {
+                        let word = names::of_paradigm(names::paradigm(text.trim_ascii()));
+                        (word != text.trim_ascii()).then_some(property::PARADIGM)
+                    }
+                    b"role" => {
+                        let word = names::of_role(names::role(text.trim_ascii()));
+                        (word != text.trim_ascii()).then_some(property::ROLE)
+                    }
                     _ => None,
                 };
                 if let Some(about) = about.filter(|_| !text.is_empty()) {

@@ -111,7 +111,11 @@ impl<'a> Parser<'a, '_> {
         let [id, kind, visibility, cacheable, convertible] =
             self.values
                 .each(["id", "type", "viztype", "cacheable", "convertible"]);
-        let id = self.id(tag, id, "id")?;
+        let id = if self.is_numbered {
+            self.anchor.metrics.ids.len() as u64
+        } else {
+            self.id(tag, id, "id")?
+        };
         let flags = [
             (property::CACHEABLE, cacheable),
             (property::CONVERTIBLE, convertible),

@@ -6,7 +6,7 @@ mod parse;
 mod repeated_fields;
 mod stack;
 
-pub(super) use parse::{parse, parse_parts};
+pub(super) use parse::{parse, parse_parts, parse_specification};
 
 use perf_core::{Location, LocationGroup, Region, SystemNode};
 use std::ops::Range;

@@ -22,6 +22,8 @@ pub(super) struct Parser<'a, 'o> {
     text: String,
     /// `true` after the outermost element was opened.
     is_cube: bool,
+    /// `true` if metrics have no ids, as in remapping specifications; they are numbered in order.
+    pub(super) is_numbered: bool,
     /// Attributes of the last opened tag.
     pub(super) values: Values<'a>,
     /// Attribute of the open field.
@@ -48,6 +50,19 @@ pub(in crate::cube) fn parse(
     let mut parser = Parser::new(file, options, found);
     let mut xml = Xml::new(document);
     parser.run(&mut xml)?;
+    parser.finish(document.len())
+}
+
+/// Parses a remapping specification, which is wrapped in a root element. Its metrics have no ids.
+pub(in crate::cube) fn parse_specification(
+    document: &[u8],
+    file: &Arc<str>,
+    options: &ReadContext,
+    found: &mut Diagnostics,
+) -> Result<Anchor> {
+    let mut parser = Parser::new(file, options, found);
+    parser.is_numbered = true;
+    parser.run(&mut Xml::new(document))?;
     parser.finish(document.len())
 }
 
@@ -116,6 +131,7 @@ impl<'o> Parser<'_, 'o> {
             stack: Stack::default(),
             text: String::new(),
             is_cube: false,
+            is_numbered: false,
             values: Values::default(),
             detail: String::new(),
             longest: limits.string as usize,
@@ -134,6 +150,7 @@ impl<'o> Parser<'_, 'o> {
             stack: self.stack,
             text: self.text,
             is_cube: self.is_cube,
+            is_numbered: self.is_numbered,
             values: Values::default(),
             detail: self.detail,
             longest: self.longest,

@@ -99,12 +99,16 @@ fn describe(
     }
     keep(property::EXPRESSION, metric.expression, "");
     keep(property::INIT, metric.init, "");
+    let is_aggregated = !metric.aggregations.is_empty();
     for (which, expression) in metric.aggregations {
         let name = format!("{}:{which}", property::AGGREGATION);
         keep(&name, expression, "");
     }
     properties.extend(metric.attributes);
-    let (value_type, combine) = if is_derived {
+    let is_added = metric.kind.starts_with("PREDERIVED") && !is_aggregated;
+    let (value_type, combine) = if is_added {
+        (ValueType::F64, Combine::Sum)
+    } else if is_derived {
         (ValueType::F64, Combine::Never(1))
     } else {
         (kind.value_type(), kind.combine())

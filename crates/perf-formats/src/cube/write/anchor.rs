@@ -12,6 +12,14 @@ use perf_core::{
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+/// Profile properties with texts of regions.
+const TEXTS: [&str; 4] = [
+    property::REGION_URL,
+    property::DESCRIPTION,
+    property::PARADIGM,
+    property::ROLE,
+];
+
 pub(super) struct Anchor<'a> {
     /// Profile to write.
     profile: &'a Profile,
@@ -21,8 +29,8 @@ pub(super) struct Anchor<'a> {
     kinds: Vec<String>,
     /// Losses of the writer.
     lost: &'a mut Diagnostics,
-    /// Address and description of regions.
-    texts: HashMap<u32, [&'a str; 2]>,
+    /// Address, description, paradigm and role of regions, see [`TEXTS`].
+    texts: HashMap<u32, [&'a str; TEXTS.len()]>,
     /// Document under construction.
     text: String,
 }
@@ -34,11 +42,10 @@ impl<'a> Anchor<'a> {
         kinds: Vec<String>,
         lost: &'a mut Diagnostics,
     ) -> Self {
-        let mut texts: HashMap<u32, [&str; 2]> = HashMap::new();
+        let mut texts: HashMap<u32, [&str; TEXTS.len()]> = HashMap::new();
         for (name, text) in profile.properties() {
             let (kind, id) = name.split_once(':').unwrap_or_default();
-            let kinds = [property::REGION_URL, property::DESCRIPTION];
-            let which = kinds.iter().position(|known| *known == kind);
+            let which = TEXTS.iter().position(|known| *known == kind);
             if let (Some(which), Ok(id)) = (which, id.parse()) {
                 texts.entry(id).or_default()[which] = text;
             }
@@ -237,13 +244,23 @@ impl<'a> Anchor<'a> {
         ));
         self.field("name", &region.name);
         self.field("mangled_name", &region.canonical);
-        self.field("paradigm", names::of_paradigm(region.paradigm));
-        self.field("role", names::of_role(region.role));
         // Only regions of Cube files have these texts.
-        let texts = self.texts.get(&id).copied().unwrap_or_default();
-        for (name, text) in ["url", "descr"].into_iter().zip(texts) {
-            self.field(name, text);
-        }
+        let [url, description, paradigm, role] = self.texts.get(&id).copied().unwrap_or_default();
+        // The exact name is written as long as the region still has the same paradigm or role.
+        let is_same = names::paradigm(paradigm) == region.paradigm && !paradigm.is_empty();
+        let known = names::of_paradigm(region.paradigm);
+        self.field("paradigm", if is_same { paradigm } else { known });
+        let is_same = names::role(role) == region.role && !role.is_empty();
+        self.field(
+            "role",
+            if is_same {
+                role
+            } else {
+                names::of_role(region.role)
+            },
+        );
+        self.field("url", url);
+        self.field("descr", description);
         self.line("</region>");
     }
 

@@ -70,9 +70,25 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert_eq!(over(1, 0, &[1, 0]), (true, [6.0 / 16.0, 5.0 / 12.0]));
     assert_eq!(over(0, 0, &[1, 1]), (true, [0.0, 11.0]));
     assert_eq!(over(0, 1, &[1, 1]), (false, [0.0, 0.0]));
-    // Metrics that are evaluated before aggregation and invalid expressions are not guessed.
-    assert_eq!(cube.diagnostics().count(rules::DERIVED), 5);
-    for id in 3..8 {
+    // Metrics that are evaluated before aggregation have the scope of their type.
+    assert_eq!(row(&cube, 3, 0), Some(vec![1.0, 1.0]));
+    for (metric, scope, expected) in [
+        (4, Scope::Exclusive, [5.0, 6.0]),
+        (4, Scope::Inclusive, [6.0, 8.0]),
+        (7, Scope::Inclusive, [6.0, 8.0]),
+        (7, Scope::Exclusive, [5.0, 6.0]),
+    ] {
+        let row = profile.scoped(MetricId(metric), CallPathId(0), scope);
+        assert_eq!(
+            row.unwrap().unwrap().to_f64(),
+            expected,
+            "{metric} {scope:?}"
+        );
+        assert_eq!(total(metric, scope), expected.iter().sum::<f64>());
+    }
+    // Metrics that refer to each other have no values.
+    assert_eq!(cube.diagnostics().count(rules::DERIVED), 2);
+    for id in 5..7 {
         let error = profile.row(MetricId(id), CallPathId(0)).unwrap_err();
         let name = &profile.metrics()[id as usize].metric.name;
         assert!(error.to_string().contains(name.as_str()), "{error}");

@@ -6,6 +6,7 @@ mod derived_metrics;
 mod document_forms;
 mod facts;
 mod kinds;
+mod remapping;
 mod writing;
 
 use archive_bytes::{archive, data, index, member, read, row, seal};

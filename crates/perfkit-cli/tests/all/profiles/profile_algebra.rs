@@ -112,6 +112,41 @@ fn cut_and_remapped_profiles_keep_their_totals() {
 }
 
 #[test]
+fn metrics_are_derived_by_a_specification() {
+    let folder = scratch("derived");
+    let file = recording("jacobi-16").display().to_string();
+    let spec = folder.join("mpi.spec");
+    let text = "<metrics><metric><uniq_name>time</uniq_name>
+        <metric type='PREDERIVED_EXCLUSIVE'><uniq_name>mpi</uniq_name><cubepl>
+            ${is_mpi}[${calculation::callpath::id}] * metric::time(e)
+        </cubepl><cubeplinit>{ global(is_mpi); ${i} = 0;
+            while (${i} < ${cube::#callpaths}) {
+                ${region} = ${cube::callpath::calleeid}[${i}];
+                if (${cube::region::name}[${region}] =~ /^MPI_/) { ${is_mpi}[${i}] = 1; };
+                ${i} = ${i} + 1;
+            }; }
+        </cubeplinit></metric></metric></metrics>";
+    std::fs::write(&spec, text).expect("tests may write here");
+    let spec = spec.display().to_string();
+    let derived = json(&[
+        "profile", "remap", &file, "--spec", &spec, "--metric", "mpi", "--top", "99",
+    ]);
+    let mpi = total(&derived, "mpi (exclusive)");
+    let paths = derived["paths"].as_array().expect("paths").iter();
+    let named = paths.filter(|it| it["path"].as_str().is_some_and(|it| it.contains("> MPI_")));
+    let sum: f64 = named.filter_map(|it| it["result"].as_f64()).sum();
+    assert!(mpi > 0.0 && (mpi - sum).abs() < 1e-9 * mpi, "{mpi} {sum}");
+    // The recording has no specification of its own, and a defect has a place.
+    assert!(complaint(&["profile", "remap", &file]).contains("--spec"));
+    std::fs::write(&spec, text.replace("metric::time(e)", "\n metric::tme(e)")).expect("writable");
+    let message = complaint(&["profile", "remap", &file, "--spec", &spec]);
+    assert!(
+        message.contains("line 4, column 10: this part of CubePL (there is no metric `tme`)"),
+        "{message}"
+    );
+}
+
+#[test]
 fn wrong_operands_are_explained() {
     let folder = scratch("wrong");
     let file = recording("jacobi-16").display().to_string();
