@@ -40,9 +40,10 @@ perfkit.view("track", (section, data) => {
   const size = (cells, at) => (cells.counts ? Math.exp(cells.counts[at] / 1000) : 1);
   const grey = () => {
     const [from, to] = [perfkit.rgb(perfkit.variable("quiet")), perfkit.rgb(perfkit.variable("paper"))];
-    return `rgb(${from.map((channel, at) => Math.round(channel + 0.45 * (to[at] - channel))).join()})`;
+    return from.map((channel, at) => Math.round(channel + 0.45 * (to[at] - channel)));
   };
-  const colour = (id) => (objects.has(id) ? objects.get(id).colour : grey());
+  const channels = (id) => (objects.has(id) ? perfkit.rgb(objects.get(id).colour) : grey());
+  const colour = (id) => `rgb(${channels(id).join()})`;
 
   const place = (axis, coordinate) => {
     const [low, high] = data.ranges[axis];
@@ -239,6 +240,78 @@ perfkit.view("track", (section, data) => {
     });
   };
 
+  // Threads over time: each cell has the colour of the region with most time, the stronger the more of the cell is computed.
+  const lanes = find(".timeline"), spot = find(".where");
+  const timelines = experiments.map(({ timeline }) => timeline && { ...timeline, regions: words(timeline.regions), shares: perfkit.bytes(timeline.shares) });
+  let lane = null;
+  const paintLanes = () => {
+    const timeline = lanes && timelines[Math.round(state.at)];
+    if (lanes) lanes.hidden = !timeline;
+    if (!timeline) return;
+    const { threads, columns, regions, shares, duration } = timeline, width = Math.max(260, section.clientWidth);
+    const row = Math.min(18, Math.max(1, Math.floor(420 / threads.length))), height = row * threads.length;
+    const [context] = perfkit.fit(lanes, width, height + ABOVE + BELOW);
+    context.font = "12px system-ui, sans-serif";
+    const most = Math.min(170, width / 4), cut = (name) => {
+      if (context.measureText(name).width <= most) return name;
+      let length = name.length;
+      while (length > 1 && context.measureText(name.slice(0, length) + "…").width > most) length--;
+      return name.slice(0, length) + "…";
+    };
+    const every = Math.ceil(14 / row), named = threads.map((name, at) => [1 - (at + 0.5) / threads.length, cut(name)]).filter((_, at) => at % every === 0);
+    const left = Math.max(LEFT, ...named.map(([, name]) => Math.ceil(context.measureText(name).width) + 34));
+    lane = [left, ABOVE, width - left - 14, height, row];
+    chart(context, lane.slice(0, 4), {
+      x: perfkit.ticks(0, duration, Math.max(3, Math.round(lane[2] / 90)), true, "ns").map(([time, text]) => [time / duration, text]), y: named,
+      xName: "time since the first burst", yName: "",
+      title: `${data.noun} of each thread, ${experiments[Math.round(state.at)].name}` + (threads.length < timeline.total ? `: ${threads.length} of ${timeline.total} threads` : ""),
+    });
+    const picture = document.createElement("canvas");
+    [picture.width, picture.height] = [columns, threads.length];
+    const brush = picture.getContext("2d"), image = brush.createImageData(columns, threads.length), known = new Map();
+    const ink = (id) => {
+      if (!known.has(id)) known.set(id, channels(id));
+      return known.get(id);
+    };
+    for (let at = 0; at < regions.length; at++) {
+      if (!regions[at]) continue;
+      const id = regions[at] - 1, [r, g, b] = ink(id), strong = (0.25 + (0.75 * shares[at]) / 255) * (isDimmed(id) ? 0.15 : 1);
+      image.data.set([r, g, b, Math.round(255 * strong)], 4 * at);
+    }
+    brush.putImageData(image, 0, 0);
+    context.imageSmoothingEnabled = columns > lane[2];
+    context.drawImage(picture, lane[0], lane[1], lane[2], height);
+  };
+  const cell = (event) => {
+    const timeline = timelines[Math.round(state.at)], bounds = lanes.getBoundingClientRect();
+    const x = (event.clientX - bounds.left - lane[0]) / lane[2], y = (event.clientY - bounds.top - lane[1]) / lane[3];
+    if (!(x >= 0 && x < 1 && y >= 0 && y < 1)) return null;
+    const column = Math.floor(x * timeline.columns), thread = Math.floor(y * timeline.threads.length);
+    return { timeline, column, thread, at: thread * timeline.columns + column };
+  };
+  if (lanes) {
+    lanes.addEventListener("pointermove", (event) => {
+      const found = cell(event);
+      if (!found) { spot.textContent = ""; return; }
+      const { timeline, column, thread, at } = found, id = timeline.regions[at] - 1, write = writer("ns"), wide = timeline.duration / timeline.columns;
+      const what = id < 0 ? "no computation" : `${id ? data.noun + " " + id : "in no " + data.noun}${objects.has(id) && objects.get(id).position ? ", " + objects.get(id).position : ""}; ${percent(timeline.shares[at] / 255)} of this time is computation`;
+      spot.textContent = `${timeline.threads[thread]}, ${write(column * wide)} to ${write((column + 1) * wide)}: ${what}.`;
+    });
+    lanes.addEventListener("click", (event) => {
+      const found = cell(event), id = found ? found.timeline.regions[found.at] - 1 : 0;
+      choose(objects.has(id) && !(state.isolated && id === state.object) ? id : null);
+    });
+  }
+
+  // The selected region: where it is in the program, how it scales.
+  const paintRegion = () => {
+    const object = objects.get(state.object), lines = object ? [object.position, ...object.facts].filter(Boolean) : [];
+    find(".region").replaceChildren(...(lines.length ? [
+      element("h3", {}, `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id}`),
+      element("ul", {}, ...lines.map((line) => element("li", {}, line))),
+    ] : []));
+  };
+
   let pending = 0, first = true;
   const share = () => {
     clearTimeout(pending);
@@ -250,6 +323,8 @@ perfkit.view("track", (section, data) => {
     const width = paintCloud();
     paintTrend(width);
     if (only !== "cloud") paintMany();
+    paintLanes();
+    paintRegion();
     for (const row of section.querySelectorAll(".objects tbody tr")) {
       const chosen = Number(row.dataset.object) === state.object;
       row.classList.toggle("chosen", chosen);

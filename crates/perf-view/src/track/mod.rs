@@ -15,6 +15,7 @@ mod model;
 mod picture;
 mod space_axis;
 mod time_balance;
+mod timeline;
 mod tracked;
 mod trend;
 mod view;

@@ -2,6 +2,7 @@
 
 use super::merged_points::{self, Cells, Cloud};
 use super::space_axis::SpaceAxis;
+use super::timeline::Timeline;
 use crate::chart::range;
 use crate::{Error, Result};
 use perf_track::trend::Summary;
@@ -62,6 +63,8 @@ pub(super) struct Experiment {
     pub(super) objects: Vec<u32>,
     /// Division of the CPU time into classes, if it is known.
     pub(super) balance: Option<TimeBalance>,
+    /// Regions of each thread over time, if they are known.
+    pub(super) timeline: Option<Timeline>,
 }
 
 /// Tracked region.
@@ -78,6 +81,10 @@ pub(super) struct Shown {
     pub(super) confidence: Option<f64>,
     /// Descriptions of events, such as splits and gaps.
     pub(super) events: Vec<String>,
+    /// Place in the program; empty if it is not known.
+    pub(super) position: String,
+    /// Sentences about the region, such as scaling models.
+    pub(super) facts: Vec<String>,
     /// Links between the clusters of the tracked region.
     pub(super) links: Vec<Match>,
     /// Mean and number of the points of the tracked region in each experiment; `None` for an
@@ -235,6 +242,15 @@ impl Clusters {
         self
     }
 
+    /// Adds sentences about a tracked region or cluster, which a page shows when the region is selected: scaling
+    /// models, predictions or changes. No effect if there is no such region.
+    pub fn facts(mut self, region: u32, facts: impl IntoIterator<Item = String>) -> Self {
+        if let Some(shown) = self.objects.iter_mut().find(|shown| shown.id == region) {
+            shown.facts.extend(facts);
+        }
+        self
+    }
+
     /// Returns the number of tracked regions or clusters.
     pub fn objects(&self) -> usize {
         self.objects.len()
@@ -274,6 +290,7 @@ impl Clusters {
                 places: points.values().to_vec(),
                 objects,
                 balance: None,
+                timeline: None,
             });
         }
         Ok(Clusters {
@@ -312,6 +329,8 @@ impl Clusters {
             share: Vec::new(),
             confidence: None,
             events: Vec::new(),
+            position: String::new(),
+            facts: Vec::new(),
             links: Vec::new(),
             centres: self.experiments.iter().map(centre).collect(),
         }

@@ -60,6 +60,10 @@ impl Clusters {
                 .chain(object.mixture.as_ref().map(|of| mixed(of, tracking)))
                 .chain(occurrence(object.occurrence))
                 .collect();
+            shown.position = object
+                .position()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             shown.links = links(object);
             found.objects.push(shown);
         }

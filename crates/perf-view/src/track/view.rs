@@ -2,6 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
+use super::timeline::Timeline;
 use super::{Picture, time_balance};
 use crate::encoding::base64;
 use crate::{Result, Section, Theme, number, section};
@@ -97,6 +98,7 @@ impl<'a> View<'a> {
                         .map(|id| (*id).min(u32::from(u16::MAX)) as u16),
                 ),
                 counts,
+                timeline: experiment.timeline.as_ref().map(TimelineData::of),
             });
             job.advance("clusters", 1, clusters.experiments.len() as u64);
         }
@@ -182,6 +184,12 @@ impl<'a> View<'a> {
                 canvas.trend role="img" aria-label={ "A metric of each " (noun) } {}
             }
             @for line in notes { p.note.aggregated { (line) } }
+            div.region aria-live="polite" {}
+            @if self.clusters.experiments.iter().any(|of| of.timeline.is_some()) {
+                canvas.timeline role="img"
+                    aria-label={ "The " (noun) " that each thread computes over time" } {}
+                output.where aria-live="polite" {}
+            }
             div.below {
                 div {
                     h3 { (if is_tracked { "Tracked regions" } else { "Clusters" }) }
@@ -326,6 +334,32 @@ struct ExperimentData<'a> {
     places: Vec<String>,
     objects: String,
     counts: Option<String>,
+    timeline: Option<TimelineData<'a>>,
+}
+
+#[derive(Serialize)]
+struct TimelineData<'a> {
+    duration: i64,
+    threads: &'a [String],
+    total: usize,
+    columns: usize,
+    /// 16-bit numbers in base64.
+    regions: String,
+    /// Bytes in base64.
+    shares: String,
+}
+
+impl<'a> TimelineData<'a> {
+    fn of(timeline: &'a Timeline) -> Self {
+        TimelineData {
+            duration: timeline.end - timeline.begin,
+            threads: &timeline.threads,
+            total: timeline.total,
+            columns: timeline.columns,
+            regions: words(timeline.regions.iter().copied()),
+            shares: base64(&timeline.shares),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -338,6 +372,8 @@ struct ObjectData<'a> {
     /// Centre and number of bursts in each experiment.
     centres: Vec<Option<(Vec<f64>, usize)>>,
     events: &'a [String],
+    position: &'a str,
+    facts: &'a [String],
 }
 
 impl<'a> ObjectData<'a> {
@@ -354,6 +390,8 @@ impl<'a> ObjectData<'a> {
             links: object.links.iter().map(LinkData::of).collect(),
             centres: object.centres.iter().map(centre).collect(),
             events: &object.events,
+            position: &object.position,
+            facts: &object.facts,
         }
     }
 }

@@ -163,8 +163,8 @@ impl Found {
             let eps = found.eps.unwrap_or_default();
             (eps, found.labels, how, found.rest)
         };
-        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
-            found = drop_small(&mut from.bursts, experiment, &found, like.min_share)?;
+        if let Some(share) = options.min_share() {
+            found = drop_small(&mut from.bursts, experiment, &found, share)?;
         }
         let labels = experiment.spread(found.as_slice(), &from.bursts, ClusterId::NOISE);
         let labels = Labels::new(labels.map_err(input)?);

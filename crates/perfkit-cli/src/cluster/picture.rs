@@ -19,6 +19,8 @@ impl Found {
             Clusters::of_experiment(name, &self.scaled, &labels).map_err(pictures::failed)?;
         let mut found = found.balanced(self.balance);
         pictures::metrics(&mut found, self.bursts(), experiment)?;
+        let drawn = found.timeline(0, self.bursts(), experiment.rows(), &Bar::job());
+        let found = drawn.map_err(pictures::failed)?;
         let count = self.labels.clusters();
         let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
         let scene = || Ok(Picture::new(&found).titled(&title).scene());

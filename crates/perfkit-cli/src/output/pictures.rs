@@ -360,7 +360,12 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
         .map(|of| of.labels.as_slice())
         .collect();
     let found = Clusters::of(&series.tracking, &series.trends, &series.scaled, &labels);
-    found.map_err(failed)
+    let mut found = found.map_err(failed)?;
+    for (at, of) in series.experiments.iter().enumerate() {
+        let drawn = found.timeline(at, of.experiment.bursts(), &of.rows, &Bar::job());
+        found = drawn.map_err(failed)?;
+    }
+    Ok(found)
 }
 
 /// Adds the durations and all metrics of the bursts that are points of an experiment to `clusters`.

@@ -29,6 +29,9 @@ pub struct ClusterArgs {
     /// at most 1 % of the CPU time of each recording]
     #[arg(long, value_name = "T", value_parser = time)]
     min_duration: Option<Nanos>,
+    /// Drop clusters below this share of the clustered time, in percent, 0 to 100 [default: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    min_share: Option<f64>,
     /// Take metrics, filters, radius and points from this file of the BSC clustering suite, and set --mode
     /// published; other options take precedence
     #[arg(long, value_name = "FILE.xml")]
@@ -61,6 +64,12 @@ fn eps(text: &str) -> Result<Eps, String> {
     }
 }
 
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "not a number from 0 to 100".into())
+}
+
 impl ClusterArgs {
     /// Returns `true` if a radius is given.
     pub fn has_eps(&self) -> bool {
@@ -88,6 +97,7 @@ impl ClusterArgs {
             },
             min_points: self.min_points,
             min_duration: self.min_duration,
+            min_share: self.min_share.map(|percent| percent / 100.0),
             mode: self.mode,
             ..ClusterOptions::default()
         })

@@ -35,6 +35,9 @@ pub struct ClusterOptions {
     /// Minimum duration of bursts; `None` for the largest minimum that drops at most 1 % of the CPU
     /// time.
     pub min_duration: Option<Nanos>,
+    /// Share of the clustered time, in `0.0..=1.0`, below which clusters are dropped; `None` for that of `like`,
+    /// or 0.
+    pub min_share: Option<f64>,
     /// Mode of the clustering; `None` for published with `like` and for optimal without.
     pub mode: Option<Mode>,
     /// Rule that decides which regions are one function.
@@ -102,6 +105,7 @@ impl Default for ClusterOptions {
             eps: None,
             min_points: None,
             min_duration: None,
+            min_share: None,
             mode: None,
             unify: Unify::default(),
             windows: 1,
@@ -142,6 +146,12 @@ impl ClusterOptions {
             _ => Dbscan::min_points_for(points),
         };
         self.min_points.or(like).unwrap_or(usual)
+    }
+
+    /// Returns the share of the clustered time below which clusters are dropped; `None` if all are kept.
+    pub fn min_share(&self) -> Option<f64> {
+        let like = self.like.as_ref().map(|like| like.min_share);
+        self.min_share.or(like).filter(|share| *share > 0.0)
     }
 
     /// Returns the parameters of the extraction of bursts.
@@ -282,8 +292,8 @@ fn track_bursts(
     for ((mut cut, scaled), partition) in cut.into_iter().zip(&scaled.experiments).zip(found) {
         let rows = scaled.rows().to_vec();
         let mut found = partition.labels.clone();
-        if let Some(like) = options.like.as_ref().filter(|like| like.min_share > 0.0) {
-            found = drop_small(&mut cut.bursts, scaled, &found, like.min_share)?;
+        if let Some(share) = options.min_share() {
+            found = drop_small(&mut cut.bursts, scaled, &found, share)?;
         }
         let all = scaled
             .spread(found.as_slice(), &cut.bursts, ClusterId::NOISE)

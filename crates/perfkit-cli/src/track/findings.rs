@@ -2,10 +2,11 @@
 
 use super::{LEVEL, Report, ids, percent};
 use crate::failure::{Outcome, input};
-use crate::table::{self, short};
+use crate::table;
 use perfkit::core::{Column, Job, Table};
 use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
-use perfkit::track::trend::Flag;
+use perfkit::view::number;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Returns a scale as text: `32 tasks`, or `tasks = 32, size = 40` for several parameters.
@@ -81,7 +82,9 @@ impl Report<'_> {
         self.positions(top, out)?;
         for object in objects.iter().take(top) {
             for event in &object.events {
-                writeln!(out, "  region {} {}", object.id, self.event(event))?;
+                let text = self.shared_cluster(object, event);
+                let text = text.unwrap_or_else(|| self.event(event));
+                writeln!(out, "  region {} {text}", object.id)?;
             }
             if let Some(mixture) = &object.mixture {
                 writeln!(out, "  region {} {}", object.id, self.mixture(mixture))?;
@@ -143,6 +146,40 @@ impl Report<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// Describes a cluster that a region shares with other regions before regrouping by program position. `None`
+    /// for events of the region's own clusters.
+    fn shared_cluster(&self, object: &Object, event: &Event) -> Option<String> {
+        let (experiment, one, several, is_split) = match event {
+            Event::Split {
+                experiment,
+                from,
+                into,
+            } => (*experiment, from, into, true),
+            Event::Merge {
+                experiment,
+                from,
+                into,
+            } => (*experiment, into, from, false),
+            _ => return None,
+        };
+        let before = experiment.checked_sub(1)?;
+        let (of_one, of_several) = if is_split {
+            (before, experiment)
+        } else {
+            (experiment, before)
+        };
+        let own = object.members.get(of_several)?;
+        if several.iter().all(|id| own.contains(id)) {
+            return None;
+        }
+        Some(format!(
+            "is in one cluster with other regions in {} ({one}) and apart from them in {} ({}), by metrics alone",
+            self.name(of_one),
+            self.name(of_several),
+            ids(several)
+        ))
     }
 
     pub(super) fn event(&self, event: &Event) -> String {
@@ -240,10 +277,29 @@ impl Report<'_> {
         }
     }
 
+    /// Returns the number of threads with bursts of a region in an experiment, and of all threads.
+    fn threads(&self, object: &Object, experiment: usize) -> (usize, usize) {
+        let (Some(of), Some(members)) = (
+            self.series.experiments.get(experiment),
+            object.members.get(experiment),
+        ) else {
+            return (0, 0);
+        };
+        let bursts = of.experiment.bursts();
+        let own = of.rows.iter().zip(&of.labels);
+        let own = own.filter(|(_, id)| members.contains(id));
+        let threads: BTreeSet<u32> = own
+            .filter_map(|(&row, _)| Some(bursts.rows().get(row as usize)?.thread))
+            .collect();
+        (threads.len(), bursts.threads().len())
+    }
+
     /// Writes the regions whose CPU time grows most from the first to the last experiment.
     pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 3;
         const LEAST: f64 = 0.01;
+        /// Ratio of the shares of threads from which on two experiments are compared.
+        const SAME: f64 = 0.5;
         let experiments = &self.series.tracking.experiments;
         let last = experiments.len().saturating_sub(1);
         let total = |experiment: usize| {
@@ -260,7 +316,8 @@ impl Report<'_> {
                 let time =
                     |experiment: usize| Some(object.share.get(experiment)? * total(experiment));
                 let (before, after) = (time(0)?, time(last)?);
-                (after - before > LEAST * total(last)).then_some((object, before, after))
+                let threads = [0, last].map(|experiment| self.threads(object, experiment));
+                (after - before > LEAST * total(last)).then_some((object, before, after, threads))
             })
             .collect();
         grown.sort_by(|a, b| {
@@ -268,19 +325,35 @@ impl Report<'_> {
                 .total_cmp(&(a.2 - a.1))
                 .then(a.0.id.0.cmp(&b.0.id.0))
         });
-        for (object, before, after) in grown.iter().take(MOST) {
+        for (object, before, after, threads) in grown.iter().take(MOST) {
             let place = object
                 .position()
                 .map_or_else(String::new, |at| format!(", {at},"));
+            let [few, many] = threads.map(|(own, all)| own as f64 / all.max(1) as f64);
+            if few < SAME * many {
+                let [(own, all), (own_last, all_last)] = threads;
+                writeln!(
+                    out,
+                    "region {}{place} takes {} of the CPU time in {}, on {own_last} of {all_last} threads; in {} only {own} of \
+                     {all} threads have bursts of it that are long enough, so that no growth is stated",
+                    object.id,
+                    percent(object.share.last().copied().unwrap_or_default()),
+                    self.name(last),
+                    self.name(0),
+                )?;
+                continue;
+            }
             writeln!(
                 out,
-                "region {}{place} grows from {} of the CPU time in {} to {} in {}: {:.1} times the CPU time",
+                "region {}{place} takes {:.1} times the CPU time of {} in {}: {}, {} of all, in place of {}, {}",
                 object.id,
-                percent(object.share.first().copied().unwrap_or_default()),
-                self.name(0),
-                percent(object.share.last().copied().unwrap_or_default()),
-                self.name(last),
                 after / before,
+                self.name(0),
+                self.name(last),
+                number::time(*after),
+                percent(object.share.last().copied().unwrap_or_default()),
+                number::time(*before),
+                percent(object.share.first().copied().unwrap_or_default()),
             )?;
         }
         if !grown.is_empty() {
@@ -336,68 +409,10 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    /// Writes the scaling models of the reliable regions with their predictions.
-    pub(super) fn models(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let trends = &self.series.trends;
-        let Some(next) = trends.next_scale() else {
-            return Ok(());
-        };
-        let mut rows = Vec::new();
-        let listed = self.series.tracking.objects.iter().take(top);
-        for object in listed.filter(|object| object.is_reliable) {
-            for metric in self.metrics() {
-                let model = trends.fit(object.id, metric, LEVEL, &Job::default());
-                let Some(model) = model.map_err(input)? else {
-                    continue;
-                };
-                let prediction = model.predict(&next).map_err(input)?;
-                let unit = trends.metrics().iter().find(|of| of.name == metric);
-                let name = match unit.map_or("", |of| of.unit.as_str()) {
-                    "" | "#" => format!("mean {metric}"),
-                    unit => format!("mean {metric} [{unit}]"),
-                };
-                rows.push((object.id, name, model, prediction));
-            }
-        }
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let place = scale_text(trends.parameters(), &next);
-        writeln!(out, "\nscaling models, and their values at {place}")?;
-        let range = |interval: Option<(f64, f64)>| match interval {
-            Some((low, high)) => format!("{} to {}", short(low), short(high)),
-            None => "no degree of freedom".to_owned(),
-        };
-        let values = rows.iter().map(|row| Some(short(row.3.value)));
-        let intervals = rows.iter().map(|row| range(row.3.interval));
-        let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
-        let table = Table::new("models", "Scaling models.")
-            .unsigned("region", "", rows.iter().map(|row| row.0.0))
-            .text("metric", rows.iter().map(|row| row.1.as_str()))
-            .text("model", rows.iter().map(|row| row.2.to_string()))
-            .floats("error", "%", errors)
-            .text(format!("at {place}"), values)
-            .text("95 % interval", intervals);
-        table::print(out, &table, 60)?;
-        if rows.iter().any(|row| row.2.error.is_some()) {
-            writeln!(
-                out,
-                "  error: of predictions for each scale from the others alone"
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Returns the names of the metrics: duration and the axes of the space.
-    pub(super) fn metrics(&self) -> Vec<&str> {
-        let axes = self.series.metrics.iter().map(String::as_str);
-        let mut metrics = vec!["duration"];
-        metrics.extend(axes.filter(|name| *name != "duration"));
-        metrics
-    }
-
     /// Writes a sentence about each reliable tracked region that is in all experiments.
     pub(super) fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        /// Error of a model above which its power is not stated.
+        const MAX_ERROR: f64 = 0.5;
         let (report, series) = (self, self.series);
         let mut is_first = true;
         let scale = self.scale();
@@ -423,6 +438,7 @@ impl Report<'_> {
                 continue;
             };
             let exponent = model.exponent(0);
+            let law = format!("{work} goes as {scale} to the power of {exponent:.2}");
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
             if std::mem::take(&mut is_first) {
@@ -430,18 +446,21 @@ impl Report<'_> {
             }
             writeln!(
                 out,
-                "  region {} ({} of the CPU time in {}): {work} goes as {scale} to the power of {:.2}, {}; \
-             {}.",
+                "  region {} ({} of the CPU time in {}): {}; {}.",
                 object.id,
                 percent(object.share.last().copied().unwrap_or_default()),
                 report.name(last),
-                exponent,
-                match exponent {
-                    ..-0.9 => "so it is divided",
-                    -0.9..-0.1 => "so a part of it is replicated",
-                    _ => "so it is not divided",
+                match (model.error, exponent) {
+                    (Some(error), _) if error > MAX_ERROR => format!(
+                        "{work} follows no model of the {scale}, with errors of {:.0} %",
+                        100.0 * error
+                    ),
+                    (_, ..-0.9) => format!("{law}, so it is divided"),
+                    (_, -0.9..-0.1) => format!("{law}, so a part of it is replicated"),
+                    _ => format!("{law}, so it is not divided"),
                 },
                 match rate {
+                    2.0.. => format!("a unit of it takes {rate:.1} times as long as in {first}"),
                     1.05.. => format!(
                         "a unit of it takes {:.0} % longer than in {first}",
                         100.0 * rate - 100.0
@@ -482,31 +501,6 @@ impl Report<'_> {
                 ),
             };
             writeln!(out, "  region {} {why}", object.id)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let flags: Vec<&Flag> = self
-            .flags
-            .iter()
-            .filter(|flag| flag.object.0 as usize <= top && self.is_reliable(flag.object))
-            .collect();
-        if flags.is_empty() {
-            return Ok(());
-        }
-        writeln!(out, "\nworse by more than 5 %")?;
-        for flag in flags {
-            let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
-            writeln!(
-                out,
-                "  region {}: {}{by_tasks} x {:.2} from {} to {}",
-                flag.object,
-                flag.metric,
-                flag.factor,
-                self.name(flag.from),
-                self.name(flag.to),
-            )?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 mod findings;
 mod json;
 mod method;
+mod predictions;
 mod text;
 mod versions;
 
@@ -114,7 +115,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         std::fs::write(path, table).map_err(failed(path))?;
     }
     if !options.files.is_empty() {
-        let found = pictures::series(&series)?;
+        let found = drawn(&series, &clustering)?;
         let title = title(&series);
         let scene = || Ok(picture(&found, &title, Theme::light()).scene());
         let sections = || Ok(vec![section(&found, &title)?]);
@@ -162,7 +163,16 @@ fn title(series: &Series) -> String {
 /// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
 /// if the recording cannot be read.
 pub fn found(options: &Options) -> Result<Clusters, Failure> {
-    pictures::series(&series::track(&options.paths, &options.clustering()?)?)
+    let clustering = options.clustering()?;
+    drawn(&series::track(&options.paths, &clustering)?, &clustering)
+}
+
+/// Returns the tracked regions for drawing, with their scaling models and flagged changes.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if metrics cannot be compared.
+pub(crate) fn drawn(series: &Series, clustering: &ClusterOptions) -> Result<Clusters, Failure> {
+    Report::of(series, clustering)?.facts(pictures::series(series)?)
 }
 
 /// Returns the picture of the experiments and trends.

@@ -25,6 +25,8 @@ const LEAST: f64 = 1.0;
 const MOVED: f64 = 0.6;
 /// Share of equal call sites from which on two experiments are runs of one version.
 const EXACT: f64 = 0.8;
+/// Similarity of the bursts around two call sites below which they are different.
+const DIFFERENT: f64 = 0.1;
 /// Weight of the shift of lines.
 const LINES: f64 = 0.8;
 /// Weight of the bursts around the call sites.
@@ -325,19 +327,31 @@ fn score(a: &Site, b: &Site, shifts: &Shifts, reach: f64) -> f64 {
 }
 
 /// Returns the pairs of equal call sites if most call sites of the smaller experiment have one, as in two
-/// runs of one version. Otherwise lines shifted, and equal lines may be different calls.
-fn exact(from: &[&Site], to: &[&Site]) -> Vec<(usize, usize)> {
+/// runs of one version. Otherwise lines shifted, and equal lines may be different calls. A new call may also
+/// take the line of one that moved: two equal call sites between different bursts are no pair if an unpaired
+/// one of the same functions is between equal bursts.
+fn exact(from: &[&Site], to: &[&Site], reach: f64) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for (j, b) in to.iter().enumerate() {
         let is_known = b.chain.iter().all(|function| !function.is_number);
         let same = from.iter().position(|a| a.chain == b.chain);
         pairs.extend(same.filter(|_| is_known).map(|i| (i, j)));
     }
-    if pairs.len() as f64 >= EXACT * from.len().min(to.len()) as f64 {
-        pairs
-    } else {
-        Vec::new()
+    if (pairs.len() as f64) < EXACT * from.len().min(to.len()) as f64 {
+        return Vec::new();
     }
+    let mut is_paired = vec![false; to.len()];
+    pairs.iter().for_each(|&(_, j)| is_paired[j] = true);
+    pairs.retain(|&(i, j)| {
+        let is_moved = |other: usize| {
+            let site = to[other];
+            !is_paired[other]
+                && functions(from[i], site) >= 1.0
+                && metrics(from[i], site, reach) > NEUTRAL
+        };
+        metrics(from[i], to[j], reach) >= DIFFERENT || !(0..to.len()).any(is_moved)
+    });
+    pairs
 }
 
 /// Returns the partner of each call site of `to` in `from`, as indices in program order.
@@ -352,7 +366,7 @@ fn matches(from: &[&Site], to: &[&Site]) -> Vec<Option<usize>> {
     }
     let mut partner = vec![None; to.len()];
     let mut is_used = vec![false; from.len()];
-    for (i, j) in exact(from, to) {
+    for (i, j) in exact(from, to, reach) {
         partner[j] = Some(i);
         is_used[i] = true;
         (0..to.len()).for_each(|j| gains[i * to.len() + j] = -1.0);

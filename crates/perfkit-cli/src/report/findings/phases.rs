@@ -225,7 +225,7 @@ pub(in crate::report) fn tracked(
     }
     let heading = format!("{name}: phases across the runs");
     part.sections
-        .push(track::section(&pictures::series(&series)?, &heading)?);
+        .push(track::section(&track::drawn(&series, &options)?, &heading)?);
     Ok(part)
 }
 

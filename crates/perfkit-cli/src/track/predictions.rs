@@ -1,0 +1,155 @@
+//! Output of `track` as text and on pages: scaling models, their predictions, and metrics that became worse.
+
+use super::findings::scale_text;
+use super::{LEVEL, Report};
+use crate::failure::{Failure, Outcome, input};
+use crate::table::{self, short};
+use perfkit::core::{Job, Table};
+use perfkit::track::scaling::{Prediction, ScalingModel};
+use perfkit::track::tracking::Object;
+use perfkit::track::trend::Flag;
+use perfkit::view::number;
+use perfkit::view::track::Clusters;
+use std::io::Write;
+
+/// Returns the interval of a prediction as text.
+fn range(prediction: Prediction) -> String {
+    match prediction.interval {
+        Some((low, high)) => format!("{} to {}", short(low), short(high)),
+        None => "no degree of freedom".to_owned(),
+    }
+}
+
+impl Report<'_> {
+    /// Writes the scaling models of the reliable regions with their predictions.
+    pub(super) fn models(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let trends = &self.series.trends;
+        let Some(next) = trends.next_scale() else {
+            return Ok(());
+        };
+        let mut rows = Vec::new();
+        let listed = self.series.tracking.objects.iter().take(top);
+        for object in listed.filter(|object| object.is_reliable) {
+            for (name, model, prediction) in self.predictions(object, &next)? {
+                rows.push((object.id, name, model, prediction));
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let place = scale_text(trends.parameters(), &next);
+        writeln!(out, "\nscaling models, and their values at {place}")?;
+        let values = rows.iter().map(|row| Some(short(row.3.value)));
+        let intervals = rows.iter().map(|row| range(row.3));
+        let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
+        let table = Table::new("models", "Scaling models.")
+            .unsigned("region", "", rows.iter().map(|row| row.0.0))
+            .text("metric", rows.iter().map(|row| row.1.as_str()))
+            .text("model", rows.iter().map(|row| row.2.to_string()))
+            .floats("error", "%", errors)
+            .text(format!("at {place}"), values)
+            .text("95 % interval", intervals);
+        table::print(out, &table, 60)?;
+        if rows.iter().any(|row| row.2.error.is_some()) {
+            writeln!(
+                out,
+                "  error: of predictions for each scale from the others alone"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the scaling model of each metric of a region with its name and its prediction for a scale.
+    fn predictions(
+        &self,
+        object: &Object,
+        next: &[f64],
+    ) -> Result<Vec<(String, ScalingModel, Prediction)>, Failure> {
+        let trends = &self.series.trends;
+        let mut all = Vec::new();
+        for metric in self.metrics() {
+            let model = trends.fit(object.id, metric, LEVEL, &Job::default());
+            let Some(model) = model.map_err(input)? else {
+                continue;
+            };
+            let prediction = model.predict(next).map_err(input)?;
+            let unit = trends.metrics().iter().find(|of| of.name == metric);
+            let name = match unit.map_or("", |of| of.unit.as_str()) {
+                "" | "#" => format!("mean {metric}"),
+                unit => format!("mean {metric} [{unit}]"),
+            };
+            all.push((name, model, prediction));
+        }
+        Ok(all)
+    }
+
+    /// Adds the scaling models, predictions and flagged changes of each reliable region, for pages.
+    pub(super) fn facts(&self, mut clusters: Clusters) -> Result<Clusters, Failure> {
+        /// Number of regions with models: those with the most time.
+        const MOST: usize = 40;
+        let trends = &self.series.trends;
+        let objects = self.series.tracking.objects.iter().take(MOST);
+        for object in objects.filter(|object| object.is_reliable) {
+            let mut facts = Vec::new();
+            if let Some(next) = trends.next_scale() {
+                let place = scale_text(trends.parameters(), &next);
+                for (name, model, prediction) in self.predictions(object, &next)? {
+                    let (value, interval) = if name.ends_with("[ns]") {
+                        let times = prediction.interval.map(|(low, high)| {
+                            format!("{} to {}", number::time(low), number::time(high))
+                        });
+                        (
+                            number::time(prediction.value),
+                            times.unwrap_or_else(|| range(prediction)),
+                        )
+                    } else {
+                        (short(prediction.value), range(prediction))
+                    };
+                    facts.push(format!(
+                        "{name} = {model}; at {place}: {value} (95 % interval: {interval})"
+                    ));
+                }
+            }
+            let flags = self.flags.iter().filter(|flag| flag.object == object.id);
+            facts.extend(flags.map(|flag| format!("worse: {}", self.flag(flag))));
+            clusters = clusters.facts(object.id.0, facts);
+        }
+        Ok(clusters)
+    }
+
+    pub(super) fn worse(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let flags: Vec<&Flag> = self
+            .flags
+            .iter()
+            .filter(|flag| flag.object.0 as usize <= top && self.is_reliable(flag.object))
+            .collect();
+        if flags.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nworse by more than 5 %")?;
+        for flag in flags {
+            writeln!(out, "  region {}: {}", flag.object, self.flag(flag))?;
+        }
+        Ok(())
+    }
+
+    /// Describes a change of a metric by which a region becomes worse.
+    fn flag(&self, flag: &Flag) -> String {
+        let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
+        format!(
+            "{}{by_tasks} x {:.2} from {} to {}",
+            flag.metric,
+            flag.factor,
+            self.name(flag.from),
+            self.name(flag.to),
+        )
+    }
+
+    /// Returns the names of the metrics: duration and the axes of the space.
+    pub(super) fn metrics(&self) -> Vec<&str> {
+        let axes = self.series.metrics.iter().map(String::as_str);
+        let mut metrics = vec!["duration"];
+        metrics.extend(axes.filter(|name| *name != "duration"));
+        metrics
+    }
+}
