@@ -150,6 +150,16 @@ impl Usage {
         window: TimeRange,
         job: &Job,
     ) -> std::result::Result<Self, Cancelled> {
+        Self::computed(timelines, streams, (window, true), job)
+    }
+
+    /// Computes the usage, and the union of the busy intervals if `has_union`.
+    fn computed(
+        timelines: &Timelines,
+        streams: &[u32],
+        (window, has_union): (TimeRange, bool),
+        job: &Job,
+    ) -> std::result::Result<Self, Cancelled> {
         let span = window.len();
         let mut times = Times::new(timelines.classes().len());
         let mut changes: Vec<(u64, i64)> = Vec::new();
@@ -159,7 +169,7 @@ impl Usage {
                 start: own.start.min(busy.start),
                 end: own.end.max(busy.end),
             }));
-            if busy.start < busy.end {
+            if has_union && busy.start < busy.end {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
         };
@@ -361,13 +371,52 @@ impl Folder {
     ///
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn usage(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
+        self.usage_with(window, |_| true, job)
+    }
+
+    /// Computes the usage of each row like [`usage`](Self::usage), but the union of busy intervals for
+    /// rows of accelerator streams only. It takes most of the time, and the busy share of threads is
+    /// without it: `busy`, `overlap`, `stream_time` and `intervals` of the other rows are 0, and all
+    /// else is equal.
+    ///
+    /// ```
+    /// use perf_core::{Job, LocationKind};
+    /// use perf_fold::{Folder, RegionMap, Timelines};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let job = Job::default();
+    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
+    /// let folder = Folder::default_for(&timelines)?;
+    /// let window = timelines.range();
+    /// let (all, shares) = (folder.usage(window, &job)?, folder.busy_shares(window, &job)?);
+    /// let kind = LocationKind::CpuThread;
+    /// assert_eq!(all[0].busy_share(kind), shares[0].busy_share(kind));
+    /// assert_eq!(all[0].times, shares[0].times);
+    /// assert_eq!(shares[0].utilisation.busy, 0);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn busy_shares(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
+        let has_union = |kind| kind == LocationKind::AcceleratorStream;
+        self.usage_with(window, has_union, job)
+    }
+
+    fn usage_with(
+        &self,
+        window: TimeRange,
+        has_union: impl Fn(LocationKind) -> bool + Sync,
+        job: &Job,
+    ) -> Result<Vec<Usage>> {
         let plan = self.plan();
         let rows = plan.groups.rows();
         parallel::try_map(rows.len(), |at| {
-            let id = &rows[at];
             job.check()?;
-            let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
-            let usage = Usage::of(&plan.timelines, streams, window, job)?;
+            let group = plan.groups.get(rows[at]);
+            let streams = group.map_or(&[][..], |group| &group.streams);
+            let has_union = group.is_some_and(|group| has_union(group.kind));
+            let usage = Usage::computed(&plan.timelines, streams, (window, has_union), job)?;
             job.advance("usage", 1, rows.len() as u64);
             Ok::<_, Error>(usage)
         })

@@ -102,7 +102,7 @@ perfkit.timelineCalls = (page) => {
         context.fillStyle = code === null ? perfkit.variable("idle") : stack.names[code][1];
         context.fillRect(left, y + 1, right - left, DEPTH - 2);
         const letters = Math.floor((right - left - 8) / 6.6);
-        if (code === null || letters < 3) continue;
+        if (code === null || letters < Math.min(6, stack.names[code][0].length)) continue;
         context.fillStyle = perfkit.readable(perfkit.rgb(stack.names[code][1]));
         context.fillText(perfkit.shortened(stack.names[code][0], letters), left + 4, y + DEPTH / 2, right - left - 6);
       }

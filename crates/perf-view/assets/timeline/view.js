@@ -128,12 +128,13 @@ perfkit.view("timeline", (section, data) => {
   const measure = () => {
     const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
     const strip = Math.min(48, Math.max(14, Math.floor((0.55 * innerHeight) / Math.max(1, rows.length)) - 2));
-    const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.max(220, Math.round(width * 0.24)));
+    const head = narrow ? 22 : 0, hasMpi = !narrow && rows.some((group) => groups[group].mpi > 0);
+    // Names, and to their right the busy share and that of MPI.
+    const shares = hasMpi ? 150 : 96, left = narrow ? 0 : Math.min(shares + 200, Math.max(shares + 124, Math.round(width * 0.24)));
     const pitch = strip + head + 2;
-    layout = { width, narrow, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
+    layout = { width, narrow, shares, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
     // The canvas shows the scrolled part of the rows, because canvases of thousands of rows exceed the limits of browsers.
     const height = rows.length * pitch + AXIS;
-    layout.hasMpi = !narrow && rows.some((group) => groups[group].mpi > 0);
     layout.view = Math.min(height, Math.max(6 * pitch, Math.floor(0.68 * innerHeight)));
     content.style.height = height + "px";
     box.style.maxHeight = layout.view + "px";
@@ -250,7 +251,7 @@ perfkit.view("timeline", (section, data) => {
   };
 
   const names = () => {
-    const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - 130 - (layout.hasMpi ? 66 : 0)) / 6.6);
+    const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - layout.shares - 34) / 6.6);
     const made = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isSeen(row)).map(([group, row]) => {
       const found = groups[group], open = state.open.has(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });

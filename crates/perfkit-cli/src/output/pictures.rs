@@ -322,7 +322,7 @@ pub fn timeline(
         .ops(&ops)
         .lines(Line::of(&found))
         .counters(counters)
-        .budget(1 << 20);
+        .budget(3 << 19);
     let view = match map {
         Some(map) => view.calls(trace.view(), map),
         None => view,

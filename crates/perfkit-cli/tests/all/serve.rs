@@ -343,7 +343,7 @@ fn the_call_stack_of_a_row_is_that_of_its_location() {
     }
     let names = found["names"].as_array().expect("names");
     assert!(
-        names.iter().any(|it| it[0].as_str() == Some("main")),
+        names.iter().any(|it| it[0].as_str() == Some("Working")),
         "{names:?}"
     );
     for wrong in ["row=99999", "row=x", "", "row=0&columns=0"] {

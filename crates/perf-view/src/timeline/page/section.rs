@@ -37,7 +37,7 @@ impl View<'_> {
         }
         let ops = self.operations(&nodes)?;
         let folder = self.folder(&nodes)?;
-        let usage = folder.usage(self.window, job)?;
+        let usage = folder.busy_shares(self.window, job)?;
         let roots = nodes
             .iter()
             .take_while(|node| node.parent.is_none())

@@ -220,7 +220,7 @@ impl Served {
         let others = rows.iter().copied().filter(|row| *row >= self.roots);
         let all: Vec<usize> = (0..self.roots).chain(others).collect();
         let folder = self.folder(all.iter().copied())?;
-        let mut usage = folder.usage(window, &job.without_progress())?;
+        let mut usage = folder.busy_shares(window, &job.without_progress())?;
         let classes = self.timelines.classes();
         let of = |(row, usage): (&usize, &Usage)| {
             let named = usage.named(classes).take(4);
