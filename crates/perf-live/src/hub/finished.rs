@@ -2,6 +2,7 @@
 
 use super::overview::Overview;
 use super::params::{CheckedHubParams, HubParams};
+use super::slow::Slow;
 use super::state::State;
 use crate::Result;
 use crate::store::Reader;
@@ -39,6 +40,8 @@ pub struct Finished {
     overview: Arc<Overview>,
     /// Statistics of functions.
     functions: Arc<Vec<(FunctionName, FunctionStats)>>,
+    /// Slow ranks and phases.
+    slow: Arc<Slow>,
 }
 
 impl Finished {
@@ -49,17 +52,20 @@ impl Finished {
     /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = Reader::open(path.as_ref())?;
-        let (overview, functions) = if reader.is_plain() {
-            of_records(&reader, &params.0)?
+        let (overview, functions, slow) = if reader.is_plain() {
+            let (overview, functions) = of_records(&reader, &params.0)?;
+            (overview, functions, Slow::default())
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
-            (Overview::of(&state), state.functions())
+            let slow = Slow::of(&state.server);
+            (Overview::of(&state), state.functions(), slow)
         };
         Ok(Finished {
             path: path.as_ref().into(),
             overview: Arc::new(overview),
             functions: Arc::new(functions),
+            slow: Arc::new(slow),
         })
     }
 
@@ -71,6 +77,12 @@ impl Finished {
     /// Returns the statistics of each function on all ranks, in descending order of time lost.
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         Arc::clone(&self.functions)
+    }
+
+    /// Returns the ranks and phases that are slower than their peers; none for a database without a
+    /// server.
+    pub fn slow(&self) -> Arc<Slow> {
+        Arc::clone(&self.slow)
     }
 
     /// Returns the path of the database.

@@ -14,6 +14,7 @@ mod message;
 mod overview;
 mod params;
 mod queue;
+mod slow;
 mod state;
 mod state_thread;
 
@@ -21,6 +22,7 @@ pub use finished::Finished;
 pub use message::{Counts, Message, Told};
 pub use overview::{Overview, ProgramSummary};
 pub use params::{CheckedHubParams, HubParams};
+pub use slow::Slow;
 
 use crate::store::Writer;
 use crate::{Error, Result};
@@ -74,6 +76,8 @@ struct Shared {
     overview: Cached<Overview>,
     /// Cached statistics of functions.
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
+    /// Cached slow ranks and phases.
+    slow: Cached<Slow>,
     /// Path of the database.
     path: PathBuf,
     /// Callbacks after each batch.
@@ -141,6 +145,7 @@ impl Hub {
             state,
             overview: Cached::default(),
             functions: Cached::default(),
+            slow: Cached::default(),
             path,
             stored,
             state_thread: Mutex::new(Some(thread)),
@@ -190,6 +195,11 @@ impl Hub {
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         let make = || lock(&self.0.state).functions();
         self.0.functions.get(make)
+    }
+
+    /// Returns the ranks and phases that are slower than their peers, at most 200 ms old.
+    pub fn slow(&self) -> Arc<Slow> {
+        self.0.slow.get(|| Slow::of(&lock(&self.0.state).server))
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

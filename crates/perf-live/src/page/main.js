@@ -149,10 +149,11 @@ const hear = (news) => {
     news.steps.filter((row) => (state.from === "" || row[2] >= Number(state.from)) && (state.to === "" || row[2] <= Number(state.to))).forEach(keepStep);
     showSteps();
   }
-  // Refreshes the functions at most every 3 s until a step or function is selected.
-  if (!state.step && !state.function && Date.now() - live.looked > 3000) {
+  // Refreshes slow ranks at most every 3 s, and functions until a step or function is selected.
+  if (Date.now() - live.looked > 3000) {
     live.looked = Date.now();
-    showFunctions();
+    if (!state.step && !state.function) showFunctions();
+    showSlow();
   }
   document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
 };
@@ -174,7 +175,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords()]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showSlow()]);
   document.body.dataset.ready = "1";
 };
 

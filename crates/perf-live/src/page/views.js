@@ -126,6 +126,22 @@ const showSamples = async () => {
   plots.functions.set(points, { ...axes, x: name(state.x), y: name(state.y) });
 };
 
+// Lists ranks and phases that are slower than their peers. A rank opens its steps.
+const showSlow = async () => {
+  const given = await ask("slow", "/api/slow", { limit: 50 });
+  if (!given) return;
+  const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
+  const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
+  const name = (one) => make("bdi", { title: one.function }, shortened(one.function, 60));
+  const ranks = given.ranks.map((one) => ({ ...one, parts: [
+    make("button", { type: "button", on: { click: () => go({ ranks: [one.program + "." + one.rank] }) } }, rankName(one.program, one.rank)),
+    ` is ${slower(one, "its peers")} ${steps(one)}: ${time(one.lost)} lost, most in `, name(one)] }));
+  const phases = given.phases.map((one) => ({ ...one, parts: [ofProgram(one.program), name(one), ` is ${slower(one, "in other steps")} ${steps(one)}: ${time(one.lost)} lost on all ranks`] }));
+  const all = [...ranks, ...phases].sort((one, other) => other.lost - one.lost);
+  find("#slow .found").replaceChildren(...all.map((one) => make("li", {}, ...one.parts)));
+  find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
+};
+
 const showCall = async () => {
   const place = find("#call .body");
   if (!state.record) return;

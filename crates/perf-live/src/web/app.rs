@@ -4,7 +4,7 @@ use super::READERS;
 use super::access::is_meant;
 use super::answers::Answers;
 use super::params::WebParams;
-use crate::hub::{Finished, Hub, Overview};
+use crate::hub::{Finished, Hub, Overview, Slow};
 use crate::store::Reader;
 use crate::{Error, Result};
 use axum::extract::{Request, State};
@@ -52,6 +52,13 @@ impl Source {
         match self {
             Source::Live(hub) => hub.functions(),
             Source::Finished(finished) => finished.functions(),
+        }
+    }
+
+    pub(super) fn slow(&self) -> Arc<Slow> {
+        match self {
+            Source::Live(hub) => hub.slow(),
+            Source::Finished(finished) => finished.slow(),
         }
     }
 

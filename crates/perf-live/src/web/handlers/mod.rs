@@ -5,3 +5,4 @@ pub(super) mod events;
 pub(super) mod metrics;
 pub(super) mod page_queries;
 mod query_string;
+pub(super) mod slow;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// Largest number of rows of an answer.
-const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 
 /// Default number of rows of an answer.
 const USUAL: usize = 1_000;
@@ -60,7 +60,7 @@ fn wrong(status: StatusCode, what: &str) -> Response {
 }
 
 /// Parses a query with `ask` and answers it with `find` in a separate thread.
-async fn answer<Q: Send + 'static>(
+pub(super) async fn answer<Q: Send + 'static>(
     app: Arc<App>,
     query: Option<String>,
     ask: fn(&mut Fields) -> Asked<Q>,

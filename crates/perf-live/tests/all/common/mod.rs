@@ -49,6 +49,8 @@ pub(crate) struct Rank {
     random: Random,
     /// Current time.
     at: i64,
+    /// Run times in percent of the usual ones.
+    pub(crate) percent: i64,
 }
 
 impl Rank {
@@ -64,6 +66,7 @@ impl Rank {
             watch: Watch::new(monitor, program, rank).period(Nanos(0)),
             random: Random::new(u64::from(rank) + 7),
             at: 0,
+            percent: 100,
         }
     }
 
@@ -76,7 +79,7 @@ impl Rank {
             let region = self.watch.region(name);
             self.watch.enter(0, region, Nanos(self.at));
             let slow = if self.random.below(150) == 0 { 30 } else { 1 };
-            self.at += slow * (20_000 + self.random.below(4000) as i64);
+            self.at += slow * (20_000 + self.random.below(4000) as i64) * self.percent / 100;
             self.watch.exit(0, region, Nanos(self.at));
             self.at += 100;
         }

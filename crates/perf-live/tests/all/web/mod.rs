@@ -300,6 +300,33 @@ fn news_come_as_they_happen_and_are_not_too_many() {
 }
 
 #[test]
+fn slow_ranks_are_named() {
+    let served = Served::new("slow");
+    let mut ranks: Vec<Rank> = (0..5).map(|rank| served.rank(0, rank)).collect();
+    ranks[3].percent = 130;
+    let mut named = None;
+    for step in 0..6 {
+        for rank in &mut ranks {
+            rank.step();
+            assert!(rank.error().is_none());
+        }
+        settle();
+        let slow = served.json("/api/slow");
+        assert_eq!(slow["phases"].as_array().map(Vec::len), Some(0), "{slow}");
+        for one in slow["ranks"].as_array().expect("a list") {
+            assert_eq!((&one["program"], &one["rank"]), (&0.into(), &3.into()));
+            assert_eq!(one["lasts"], true);
+            named.get_or_insert(step);
+        }
+    }
+    assert!(named.is_some_and(|step| step < 2), "{named:?}");
+    let slow = served.json("/api/slow?limit=1");
+    let factor = slow["ranks"][0]["factor"].as_f64().expect("a number");
+    assert!((1.27..1.33).contains(&factor), "{slow}");
+    assert_eq!(served.get("/api/slow?limit=x").0, 400);
+}
+
+#[test]
 fn a_run_that_is_over_is_shown_from_its_database() {
     let served = Served::new("over");
     let mut ranks: Vec<Rank> = (0..2).map(|rank| served.rank(0, rank)).collect();
@@ -314,6 +341,7 @@ fn a_run_that_is_over_is_shown_from_its_database() {
         "/api/totals",
         "/api/records?order=severity",
         "/api/profile",
+        "/api/slow",
     ];
     let live: Vec<Value> = paths.iter().map(|path| served.json(path)).collect();
     let finished = Finished::open(&served.path, Default::default()).expect("it is there");
