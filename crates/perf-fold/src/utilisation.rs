@@ -154,7 +154,7 @@ impl Usage {
     }
 
     /// Computes the usage, and the union of the busy intervals if `has_union`.
-    fn computed(
+    pub(crate) fn computed(
         timelines: &Timelines,
         streams: &[u32],
         (window, has_union): (TimeRange, bool),

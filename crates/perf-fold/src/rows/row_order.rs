@@ -65,8 +65,12 @@ impl Groups {
         let usage: Vec<Usage> = match order {
             RowOrder::Name => Vec::new(),
             _ => parallel::try_map(self.groups.len(), |at| {
-                let streams = self.groups.get(at).map_or(&[][..], |it| &it.streams);
-                Usage::of(timelines, streams, window, job).map_err(Error::from)
+                let group = self.groups.get(at);
+                let streams = group.map_or(&[][..], |it| &it.streams);
+                // Only the busy share of a device depends on the union.
+                let is_device = group.is_some_and(|it| it.kind == LocationKind::AcceleratorStream);
+                let has_union = order == RowOrder::Busy && is_device;
+                Usage::computed(timelines, streams, (window, has_union), job).map_err(Error::from)
             })?,
         };
         let sort = |groups: &Groups, ids: &mut Vec<GroupId>| match order {
