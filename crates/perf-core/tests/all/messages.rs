@@ -87,6 +87,19 @@ fn non_blocking_receives_match_in_the_order_they_were_posted() {
 }
 
 #[test]
+fn a_lost_send_ends_the_earlier_one_of_its_request() {
+    let sender = events(&[
+        (1, Event::Send(to(1, 0, Some(7)))),
+        (2, Event::Send(to(9, 0, Some(7)))),
+        (3, Event::RequestCancelled { request: 7 }),
+    ]);
+    let receiver = events(&[(10, Event::Recv(to(0, 0, None)))]);
+    let found = match_messages(world(vec![sender, receiver]).view(), &Job::default()).unwrap();
+    assert_eq!(times(&found), [(1, 10)]);
+    assert_eq!(causes(&found), [(UnmatchedCause::UnknownPeer, 1)]);
+}
+
+#[test]
 fn every_cause_is_reported() {
     let first = events(&[
         (1, Event::Send(to(1, 0, None))),

@@ -35,7 +35,8 @@ pub struct Waits {
 ///
 /// The results equal those of [`WaitStates::of_activities`] for [`Activities::of_mpi`] of the whole trace, if the
 /// locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks must agree. Wait states of
-/// threads and accelerators are not searched.
+/// threads and accelerators are not searched. Records of windows are not sent: wait states of one-sided communication are
+/// those between locations of one rank.
 ///
 /// Each rank receives from other ranks the MPI calls that exchange messages with its processes, and the calls of all
 /// members of the collectives in which its processes take part. Functions and counters are not sent. Reports progress

@@ -308,7 +308,7 @@ impl Finding {
                 )
             }
             FindingKind::HostWork { location, path } => format!(
-                "accelerators are without work for {} because the host launches late, most of it after `{}` of {}; launches in time after the first one save at most {saved} ({share:.1} % of the run time)",
+                "accelerators are without work for {} because the host launches late, the largest part of it after `{}` of {}; launches in time after the first one save at most {saved} ({share:.1} % of the run time)",
                 self.cost,
                 name(Some(path)),
                 label(location)

@@ -3,6 +3,7 @@
 use super::{Analysis, Training};
 use crate::options::time_option;
 use crate::pictures::shell;
+use crate::table::shortened;
 use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
 use perfkit::wait::findings::{Finding, FindingKind};
 use serde::Serialize;
@@ -13,6 +14,9 @@ pub(crate) const LATE_LAUNCHES: &str = "late launches";
 
 /// Largest number of functions in the evidence of slow transfers.
 const MAX_FUNCTIONS: usize = 3;
+
+/// Longest name of a function in evidence. Those of templates have thousands of characters.
+const MAX_NAME: usize = 80;
 
 /// Commands on the files of a recording.
 #[derive(Clone, Debug)]
@@ -228,6 +232,7 @@ impl Analysis {
     fn longest_wait(&self, finding: &Finding) -> Option<String> {
         let state = finding.longest?;
         let name = self.call_name(state.call.location, state.call.index);
+        let name = shortened(&name, MAX_NAME);
         let error = self.clock_error(&state).map_or_else(String::new, |error| {
             format!("; the clocks leave +-{error} in each wait")
         });

@@ -123,12 +123,17 @@ impl PointToPoint {
     pub(super) fn event(&mut self, at: Endpoint, event: Event<'_>, ranks: &Ranks<'_>) {
         match event {
             Event::Send(transfer) => {
-                let Some((peer, receiver)) = self.peer(at, transfer, ranks) else {
+                let found = self.peer(at, transfer, ranks);
+                // The request no longer belongs to an earlier send, even if this one is lost.
+                if let Some(request) = transfer.request {
+                    match found {
+                        Some(_) => self.started.insert(request, self.sends.len()),
+                        None => self.started.remove(&request),
+                    };
+                }
+                let Some((peer, receiver)) = found else {
                     return;
                 };
-                if let Some(request) = transfer.request {
-                    self.started.insert(request, self.sends.len());
-                }
                 self.sends.push(Sent {
                     index: at.index,
                     bytes: transfer.bytes,
