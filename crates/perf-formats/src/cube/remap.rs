@@ -261,10 +261,18 @@ impl Metrics {
 
     /// Returns `true` for each metric that has values or is not declared `VOID`, and those above it.
     fn keep(&self, derived: &DerivedRows, rows: &Rows) -> Vec<bool> {
+        // A metric below a `VOID` one is `VOID` as well; it follows its parent.
+        let mut voids = vec![false; self.metrics.len()];
+        for id in self.ids() {
+            let above = self.metrics[id.index()].metric.parent;
+            let is_below = above.is_some_and(|parent| voids[parent.index()]);
+            let kind = derived.kinds().get(&id);
+            voids[id.index()] = is_below || kind.is_some_and(|kind| kind == "VOID");
+        }
         let is_kept = |id: MetricId| {
-            let is_void = derived.kinds().get(&id).is_some_and(|kind| kind == "VOID");
             let has_program = is_derived(&self.metrics[id.index()]);
             let has_source = self.sources[id.index()].is_some();
+            let is_void = voids[id.index()];
             has_source || has_program && !is_void || !rows.paths(id).is_empty()
         };
         let mut kept: Vec<_> = self.ids().map(is_kept).collect();
