@@ -158,6 +158,13 @@ fn refinement_of_a_recording_beats_one_radius() {
     assert!((refined.eps[0] - 0.01058).abs() < 1e-5);
     assert!((refined.eps[20] - 0.05695).abs() < 1e-5);
     assert_eq!((refined.labels.clusters(), refined.labels.noise()), (14, 0));
+    // Up to the last radius of the established tool, noise is that of the tool too.
+    let params = Refinement::params()
+        .for_threads(16)
+        .mode(RefineMode::Published)
+        .range(0.0128, 0.057);
+    let part = refine(&bursts, experiment.rows(), points, params);
+    assert_eq!((part.labels.clusters(), part.labels.noise()), (15, 3));
     let global = |labels: &Labels| {
         let all = experiment.spread(labels.as_slice(), &bursts, ClusterId::NOISE);
         let all = Labels::new(all.expect("one each"));
