@@ -21,6 +21,9 @@ const LISTED: usize = 10;
 /// Scale and value of each measurement.
 type Points = Vec<(Vec<f64>, f64)>;
 
+/// Names of call paths with their measurements.
+type Series = Vec<(String, Points)>;
+
 fn main() -> ExitCode {
     perfkit_benches::main(
         "usage: perfkit-bench-models PYTHON models.py FILE.cubex...",
@@ -56,7 +59,7 @@ fn run(words: &[String]) -> Outcome<String> {
             let kept = |point: &&(Vec<f64>, f64)| (point.0[last] == level) == is_left_out;
             points.iter().filter(kept).cloned().collect()
         };
-        let rest: Vec<(String, Points)> = series
+        let rest: Series = series
             .iter()
             .map(|(name, points)| (name.clone(), divide(points, false)))
             .collect();
@@ -98,7 +101,7 @@ fn run(words: &[String]) -> Outcome<String> {
 
 /// Reads the mean exclusive time of a location in each call path, in descending order of the last file. Call
 /// paths without time in a file are skipped.
-fn read(files: &[String]) -> Outcome<(Vec<String>, Vec<(String, Points)>)> {
+fn read(files: &[String]) -> Outcome<(Vec<String>, Series)> {
     let (mut names, mut all) = (Vec::new(), BTreeMap::<String, Points>::new());
     for file in files {
         let name = Path::new(file).file_name().unwrap_or_default();
@@ -118,7 +121,7 @@ fn read(files: &[String]) -> Outcome<(Vec<String>, Vec<(String, Points)>)> {
     }
     let is_whole =
         |points: &Points| points.len() == files.len() && points.iter().all(|point| point.1 > 0.0);
-    let mut series: Vec<(String, Points)> = all.into_iter().filter(|of| is_whole(&of.1)).collect();
+    let mut series: Series = all.into_iter().filter(|of| is_whole(&of.1)).collect();
     let last = |of: &(String, Points)| of.1.last().map_or(0.0, |point| point.1);
     series.sort_by(|a, b| last(b).total_cmp(&last(a)));
     if names.is_empty() || series.is_empty() {
