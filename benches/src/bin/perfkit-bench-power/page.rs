@@ -43,7 +43,7 @@ alarms.
     let _ = write!(
         page,
         "
-The default detector finds fewer planted calls in {lower} of the {} cells. After 200 calls of a skewed or heavy tail, a
+The default detector finds fewer planted calls in {lower} of the {} cells. After few calls of a skewed or heavy tail, a
 fixed number of deviations happens to separate calls of this probability, whereas the default detector does not exclude
 a heavier tail.
 
@@ -54,7 +54,7 @@ a heavier tail.
 Planted calls are smaller than in the tables: 5 deviations, a probability of 1e-5, or half of the stated time. The
 number of false alarms follows from the threshold of the score. A panel has one shape only, so that a number of
 deviations (SSTD) that suits it can be chosen. This number differs between shapes: at 6 deviations SSTD has no false
-alarms in normal times and 3,500 to 7,000 in a million in heavy tails, while the default detector has about its stated
+alarms in normal times and 1,900 to 6,900 in a million in heavy tails, while the default detector has about its stated
 rate in all of them.
 
 ## Recall by size
