@@ -112,6 +112,19 @@ impl StepTimes {
         self.0.values().map(BTreeMap::len).sum()
     }
 
+    /// Returns all sums as those of one rank, given by program and number, and of later steps. A
+    /// simulation of many ranks with the calls of one uses it.
+    pub fn moved(&self, rank: (u32, u32), later: u64) -> Self {
+        let mut all = StepTimes::default();
+        for (step, cells) in &self.0 {
+            let step = all.0.entry(step.saturating_add(later)).or_default();
+            for ((function, _), cell) in cells {
+                step.entry((*function, rank)).or_default().merge(cell);
+            }
+        }
+        all
+    }
+
     /// Adds the calls of a rank in a step.
     pub(crate) fn add(
         &mut self,

@@ -3,6 +3,7 @@
 use super::tape::{Tape, Told};
 use crate::wire::Push;
 use perf_anomaly::Functions;
+use perf_anomaly::lost_time::StepTimes;
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, StepStats};
 use perf_core::Nanos;
@@ -20,9 +21,9 @@ pub(super) struct UpdateMessages {
 /// Message of a rank in an update.
 #[derive(Debug)]
 pub(super) struct UpdateMessage {
-    /// Encoded delta without its steps, up to their number.
+    /// Encoded delta without its steps and their run times, up to the number of steps.
     delta: Vec<u8>,
-    /// Delta that contains only the steps.
+    /// Delta that contains only the steps and their run times.
     steps: Delta,
     /// Offset of the number of steps in the encoded `steps`.
     at: usize,
@@ -93,11 +94,13 @@ impl UpdateMessage {
             steps,
         };
         told.delta.steps.clear();
+        told.delta.times = StepTimes::default();
         message.delta = told.delta.encode();
-        message.delta.truncate(message.delta.len() - NUMBER);
-        let all = std::mem::take(&mut message.steps.steps);
-        message.at = message.steps.encode().len() - NUMBER;
-        message.steps.steps = all;
+        message.delta.truncate(message.delta.len() - NUMBERS);
+        let steps = std::mem::take(&mut message.steps.steps);
+        let times = std::mem::take(&mut message.steps.times);
+        message.at = message.steps.encode().len() - NUMBERS;
+        (message.steps.steps, message.steps.times) = (steps, times);
         message
     }
 
@@ -107,6 +110,8 @@ impl UpdateMessage {
             .steps
             .iter_mut()
             .for_each(|step| step.rank = rank);
+        let program = self.steps.steps.first().map_or(0, |step| step.program);
+        self.steps.times = self.steps.times.moved((program, rank), 0);
         let mut delta = self.delta.clone();
         if let Some(place) = delta.get_mut(CLIENT) {
             place.copy_from_slice(&client.to_le_bytes());
@@ -136,8 +141,8 @@ impl UpdateMessage {
     }
 }
 
-/// Size of the number of steps in bytes.
-const NUMBER: usize = 4;
+/// Size in bytes of the numbers of steps and of run times, which end an encoded delta without them.
+const NUMBERS: usize = 8;
 
 /// Splits the line of an entry around the number of its rank, if it has one. No text in the line
 /// can contain the field name, because quotes in texts are escaped.
@@ -167,6 +172,7 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
     let time = tape.span.0.saturating_mul(round as i64);
     let later = |at: Nanos| Nanos(at.0.saturating_add(time));
     told.delta.sequence = update + 1;
+    told.delta.times = told.delta.times.moved((0, 0), steps);
     for step in &mut told.delta.steps {
         step.step += steps;
         (step.start, step.end) = (later(step.start), later(step.end));
