@@ -13,8 +13,11 @@ pub(crate) trait Peer {
     fn judge(&self, calls: &[Sample]) -> Vec<(f64, bool)>;
 }
 
-/// Names and constructors of the detectors; the first one is the default of perfkit.
-pub(crate) const DETECTORS: [(&str, fn() -> Box<dyn Peer>); 6] = [
+/// Name and constructor of a detector.
+pub(crate) type Entry = (&'static str, fn() -> Box<dyn Peer>);
+
+/// The detectors; the first one is the default of perfkit.
+pub(crate) const DETECTORS: [Entry; 6] = [
     ("default", || Box::new(Streaming(Tail::default()))),
     ("SSTD", || Box::new(Streaming(Sstd::default()))),
     ("HBOS", || Box::new(Streaming(Hbos::default()))),

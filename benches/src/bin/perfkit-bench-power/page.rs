@@ -1,7 +1,7 @@
 //! The page of the documentation.
 
 use crate::Row;
-use crate::detectors::DETECTORS;
+use crate::detectors::{DETECTORS, Entry};
 use perf_testdata::run_times::Planted;
 use std::fmt::Write as _;
 
@@ -70,7 +70,7 @@ decimal logarithms of probabilities, or microseconds.
 }
 
 /// Writes the head of a table with columns for these detectors.
-fn head(page: &mut String, names: &[(&str, fn() -> Box<dyn crate::Peer>)]) {
+fn head(page: &mut String, names: &[Entry]) {
     *page += "| run times | planted | calls |";
     for (name, _) in names {
         let _ = write!(page, " {name} |");
