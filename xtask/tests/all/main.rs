@@ -1,4 +1,5 @@
 //! Tests of the workspace as a whole. `cargo test` runs them after those of all other packages.
 
 mod architecture;
+mod methods;
 mod skipped;
