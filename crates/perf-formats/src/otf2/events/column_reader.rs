@@ -404,7 +404,8 @@ impl Reader<'_> {
                     let count = declared.unwrap_or_default().min(most);
                     out.reserve(usize::try_from(count).unwrap_or_default());
                 }
-                data = &data[internal::CHUNK_HEADER_LEN..];
+                // The chunk of a damaged file may be shorter than its header.
+                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, out);

@@ -66,7 +66,8 @@ impl Stream {
                 if let Err(stop) = decoder.begin_chunk(data, (start, end), next) {
                     break stop;
                 }
-                data = &data[internal::CHUNK_HEADER_LEN..];
+                // The chunk of a damaged file may be shorter than its header.
+                data = data.get(internal::CHUNK_HEADER_LEN..).unwrap_or_default();
                 at += internal::CHUNK_HEADER_LEN as u64;
             }
             let (done, stop) = decoder.run(data, at, whole, events);

@@ -141,6 +141,20 @@ fn a_damaged_chunk_header_loses_nothing_and_a_cut_file_its_end() {
 }
 
 #[test]
+fn a_chunk_shorter_than_its_damaged_header_has_no_events() {
+    let mut members = archive(&many_ranks::trace(1, 30), ByteOrder::Little, CHUNK);
+    let file = members.get_mut("traces/0.evt").unwrap();
+    file[0] = 9;
+    file.truncate(12);
+    let (trace, found) = read(&members, OpenOptions::new());
+    assert!(trace.events()[0].is_empty());
+    assert!(found.count(rules::DAMAGED_CHUNK) > 0, "{found}");
+    let reader = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
+    let mut merged = reader.merged().unwrap();
+    assert!(merged.next().unwrap().is_none());
+}
+
+#[test]
 fn memory_is_refused_before_it_is_taken() {
     let trace = many_ranks::trace(4, 10_000);
     let members = archive(&trace, ByteOrder::Little, 1 << 20);
