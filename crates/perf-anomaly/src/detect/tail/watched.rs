@@ -62,6 +62,8 @@ const MODES_SEEN: u64 = 3;
 const KNOWN_SHARE: f64 = 0.01;
 /// Number of deviations by which the number of seen calls may be below that share by chance.
 const KNOWN_SPARE: f64 = 1.0;
+/// Number of calls to which the deviations do not lower it for calls beyond experience.
+const KNOWN_CALLS: f64 = 2.0;
 /// Number of calls with which an abnormal call is compared.
 const RECENT: usize = 64;
 /// Number of the last of them that show a change.
@@ -228,7 +230,12 @@ impl Watched {
         };
         let value = value as f64;
         let share = KNOWN_SHARE * self.sketch.count() as f64;
-        let least = share - KNOWN_SPARE * share.sqrt();
+        let floor = if value > FARTHEST * mode.longest as f64 {
+            share.min(KNOWN_CALLS)
+        } else {
+            0.0
+        };
+        let least = (share - KNOWN_SPARE * share.sqrt()).max(floor);
         let are_enough = |from: f64, until: f64| {
             let near = self.sketch.filled();
             let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
