@@ -50,12 +50,14 @@ perfkit.local = (data) => {
     return low;
   };
 
+  const children = data.groups.map(() => []);
+  data.groups.forEach(({ parent }, group) => { if (parent !== null) children[parent].push(group); });
   const known = new Map();
   const streamsOf = (group) => {
     if (!known.has(group)) {
       let at = 0;
       const own = members[group] === null
-        ? [...new Set(data.groups[group].children.flatMap(streamsOf))].sort((a, b) => a - b)
+        ? [...new Set(children[group].flatMap(streamsOf))].sort((a, b) => a - b)
         : numbers(members[group]).map((step) => (at += step));
       known.set(group, own);
     }

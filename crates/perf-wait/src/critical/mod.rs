@@ -94,8 +94,8 @@ impl CriticalPath {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Nothing`](crate::Error::Nothing) if the trace has no MPI calls, and
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    /// Returns [`Error::Nothing`] if the trace has no MPI calls, and
+    /// [`Error::Cancelled`] if the job is cancelled.
     pub fn of(
         view: TraceView<'_>,
         activities: &Activities,

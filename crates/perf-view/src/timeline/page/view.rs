@@ -188,7 +188,7 @@ impl<'a> View<'a> {
     /// Sets the reference span of the busy share of a row.
     ///
     /// If `true`, the reference is the span of the row, from its first begin of work in the window
-    /// to its last end, as in [`Usage::own`]. If `false`, the default, it is the window.
+    /// to its last end, as in [`Usage::own`](perf_fold::Usage::own). If `false`, the default, it is the window.
     pub fn own_spans(mut self, has_own_spans: bool) -> Self {
         self.has_own_spans = has_own_spans;
         self
@@ -199,9 +199,9 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     ///
-    /// - Returns [`Error::Empty`] if there are no rows, no operations, or the window is empty.
-    /// - Returns [`Error::Fold`] if folding fails.
-    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    /// - Returns [`Error::Empty`](crate::Error::Empty) if there are no rows, no operations, or the window is empty.
+    /// - Returns [`Error::Fold`](crate::Error::Fold) if folding fails.
+    /// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn section(&self, job: &Job) -> Result<Section> {
         Ok(self.build(None, job)?.0)
     }
