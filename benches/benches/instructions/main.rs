@@ -313,7 +313,7 @@ fn serving() -> (Server, Vec<u8>) {
 }
 
 #[library_benchmark]
-#[bench::delta(args = (), setup = serving, config = at_most(398_866))]
+#[bench::delta(args = (), setup = serving, config = at_most(553_346))]
 fn anomaly_serve((mut server, bytes): (Server, Vec<u8>)) -> (Server, Vec<u8>) {
     let delta = Delta::decode(&bytes).expect("it was just written");
     let view = server.take(&delta).expect("it is sound");

@@ -168,7 +168,7 @@ fn rocprof_text() -> std::io::Cursor<Vec<u8>> {
 }
 
 #[library_benchmark]
-#[bench::kernels(args = (), setup = rocprof_text, config = at_most(26_933_483))]
+#[bench::kernels(args = (), setup = rocprof_text, config = at_most(28_993_680))]
 fn rocprof_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
     let recording = rocprof::read(
         "made",
