@@ -130,7 +130,7 @@ pub(super) fn operations(slow: Slow) -> Vec<Operation> {
     all
 }
 
-/// Compares the slowdown of a job and its culprit with what is planted.
+/// Compares the slowdown of a job and its culprit with the planted ones.
 pub(super) fn compared(slow: Slow) -> Result<Compared> {
     let training = TrainingJob::of(operations(slow), &Job::default())?;
     let found = training.slowdowns(&Job::default())?;
