@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Largest size of the data of a section, in bytes.
 const MAX_BYTES: usize = 5_600_000;
 
-/// Bytes of a grid beside its name and its values.
+/// Bytes of a grid without its name and its values.
 const BESIDE: usize = 48;
 
 /// Returns the number of grids of this many cells that a page can hold.

@@ -30,6 +30,16 @@ pub(super) enum Value {
     Row(Vec<f64>),
 }
 
+impl Value {
+    /// Returns the number of numbers or texts.
+    fn len(&self) -> usize {
+        match self {
+            Value::Row(row) => row.len(),
+            _ => 1,
+        }
+    }
+}
+
 /// Reason why a program has no value.
 #[derive(Debug)]
 pub(in crate::cube) enum Failure {
@@ -74,6 +84,8 @@ struct Machine<'a, 'f> {
     count: usize,
     /// Number of executed statements.
     steps: u64,
+    /// Number of numbers and texts that the variables hold.
+    held: usize,
     /// Reads the rows of metrics.
     fetch: &'a mut Fetch<'f>,
 }
@@ -83,6 +95,9 @@ const MAX_INIT_STEPS: u64 = 100_000_000;
 
 /// Maximum number of statements of a program that is evaluated for a call path.
 const MAX_STEPS: u64 = 1_000_000;
+
+/// Maximum number of numbers and texts that the variables of a program hold: one for each of four million call paths.
+const MAX_HELD: usize = 1 << 22;
 
 /// Number of statements between two cancellation checks.
 const CHECK: u64 = 1 << 12;
@@ -104,6 +119,7 @@ impl Program {
             scope: Scope::Inclusive,
             count: 0,
             steps: 0,
+            held: 0,
             fetch,
         };
         let done = machine.statements(&self.0, Some(job));
@@ -141,6 +157,7 @@ impl Program {
                 scope,
                 count,
                 steps: 0,
+                held: 0,
                 fetch: &mut kept,
             };
             let value = machine.statements(&self.0, None)?;
@@ -239,7 +256,15 @@ impl Machine<'_, '_> {
             let what = "assigning a global variable outside of <cubeplinit> is not supported";
             return Err(Problem::new(at, what).into());
         };
-        variables.entry(slot).or_default().insert(index, value);
+        self.held += value.len();
+        let replaced = variables.entry(slot).or_default().insert(index, value);
+        self.held = self
+            .held
+            .saturating_sub(replaced.map_or(0, |value| value.len()));
+        if self.held > MAX_HELD {
+            let what = format!("the variables hold more than {MAX_HELD} values");
+            return Err(Problem::new(at, what).into());
+        }
         Ok(())
     }
 

@@ -130,6 +130,16 @@ fn programs_share_masks_of_call_paths() {
 }
 
 #[test]
+fn variables_hold_a_limited_number_of_values() {
+    let init = "{ global(g); ${i} = 0; while (1) { ${g}[${i}] = 1; ${i} = ${i} + 1; }; }";
+    let error = value(init, "1").unwrap_err();
+    assert!(error.contains("hold more than 4194304 values"), "{error}");
+    // Values that replace others take no more memory.
+    let init = "{ ${i} = 0; while (${i} < 5000000) { ${i} = ${i} + 1; }; }";
+    assert_eq!(value(init, "1"), Ok(vec![1.0; 2]));
+}
+
+#[test]
 fn unsupported_parts_are_errors_with_a_position() {
     for (text, expected) in [
         ("", "0: expected a value, got the end"),

@@ -26,7 +26,7 @@ struct Anchors {
 }
 
 impl Problem<'_> {
-    /// Divides a large problem at its anchors. The cut beside an anchor is taken from an alignment of the bursts
+    /// Divides a large problem at its anchors. The cut next to an anchor is taken from an alignment of the bursts
     /// around it. Returns `false` if the problem is small or has no anchor.
     pub(super) fn divided(
         &mut self,
