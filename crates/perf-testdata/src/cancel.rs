@@ -1,10 +1,11 @@
 //! Cancellation of work under test.
 
+use crate::repeats;
 use perf_core::Job;
 use std::fmt::Display;
 
-/// Number of places at which [`checks`] cancels, in addition to the last cancellation check.
-const PLACES: u64 = 16;
+/// Number of places at which [`checks`] cancels in the gate and elsewhere, in addition to the last cancellation check.
+const PLACES: [u64; 2] = [16, 4];
 
 /// Returns the result of work on one thread, and the number of its cancellation checks.
 ///
@@ -25,7 +26,8 @@ pub fn checks<T: Send, E: Display + Send>(
         (given, job.checks_made().expect("it counts"))
     };
     let (given, all) = after(u64::MAX);
-    let places = (0..PLACES).map(|place| all * place / PLACES);
+    let count = repeats(PLACES[0], PLACES[1]);
+    let places = (0..count).map(|place| all * place / count);
     for most in places.chain([all.saturating_sub(1)]) {
         let (stopped, seen) = after(most);
         let error = stopped.err();

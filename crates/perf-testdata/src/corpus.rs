@@ -1,5 +1,6 @@
 //! Location of the corpus of real recordings, and the tests that are skipped without it.
 
+use crate::repeats::is_gate;
 use std::collections::BTreeSet;
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,7 @@ pub fn corpus(relative: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!is_ci, "{} of the corpus is absent", path.display());
+    assert!(!is_gate(), "{} of the corpus is absent", path.display());
     println!("skipped: corpus absent");
     let test = std::thread::current();
     if let (Some(marks), Some(test)) = (marks(), test.name()) {

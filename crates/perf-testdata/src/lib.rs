@@ -9,6 +9,8 @@ mod generators;
 #[cfg(feature = "golden")]
 pub mod golden;
 pub mod memory;
+mod repeats;
 pub mod xorshift;
 
 pub use generators::{clusters, kineto, many_ranks, paraver, planted, random, ring, run_times};
+pub use repeats::repeats;
