@@ -122,7 +122,7 @@ impl Classes {
     }
 
     /// Sets the paradigm and role of a class if they are not known yet. Pictures derive the hue of a
-    /// class from them.
+    /// class from them. A class of regions with one paradigm and different roles has no role.
     ///
     /// ```
     /// use perf_core::{Paradigm, RegionRole};
@@ -132,13 +132,18 @@ impl Classes {
     /// classes.describe(wait, Paradigm::Mpi, RegionRole::Collective);
     /// classes.describe(wait, Paradigm::User, RegionRole::Function);
     /// assert_eq!(classes.origin(wait), (Paradigm::Mpi, RegionRole::Collective));
+    /// classes.describe(wait, Paradigm::Mpi, RegionRole::PointToPoint);
+    /// assert_eq!(classes.origin(wait), (Paradigm::Mpi, RegionRole::Unknown));
     /// # Ok::<(), perf_fold::Error>(())
     /// ```
     pub fn describe(&mut self, id: ClassId, paradigm: Paradigm, role: RegionRole) {
-        if let Some(origin) = self.origins.get_mut(id.index())
-            && *origin == Default::default()
-        {
+        let Some(origin) = self.origins.get_mut(id.index()) else {
+            return;
+        };
+        if *origin == Default::default() {
             *origin = (paradigm, role);
+        } else if origin.0 == paradigm && origin.1 != role {
+            origin.1 = RegionRole::Unknown;
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Kind {
     /// Computation, and everything of no other kind: blue.
     #[default]
     Computation,
+    /// MPI as one state, such as a group of all its functions: orange.
+    Mpi,
     /// MPI between two ranks, and MPI functions that are not collective: orange.
     PointToPoint,
     /// Collective operations of MPI and of accelerator libraries: purple.
@@ -33,17 +35,23 @@ impl Kind {
     /// use perf_view::Kind;
     /// let of = |name| Kind::of(name, Paradigm::Unknown, RegionRole::Unknown);
     /// assert_eq!(of("MPI_Allreduce"), Kind::Collective);
+    /// assert_eq!(of("mpi_bcast_"), Kind::Collective);
     /// assert_eq!(of("MPI_Waitall"), Kind::PointToPoint);
+    /// assert_eq!(of("MPI"), Kind::Mpi);
     /// assert_eq!(of("MPI_File_write_at"), Kind::Io);
     /// assert_eq!(of("solve"), Kind::Computation);
     /// assert_eq!(Kind::of("loop 3", Paradigm::OpenMp, RegionRole::Loop), Kind::Threads);
     /// ```
     pub fn of(name: &str, paradigm: Paradigm, role: RegionRole) -> Self {
-        let is_mpi = paradigm == Paradigm::Mpi || name.starts_with("MPI");
+        let function = function_of_mpi(name);
+        let is_mpi = paradigm == Paradigm::Mpi || name.starts_with("MPI") || function.is_some();
         match (paradigm, role) {
             _ if role == RegionRole::FileIo || name.starts_with("MPI_File_") => Kind::Io,
+            _ if is_mpi && function.is_none() && name.starts_with("MPI") => Kind::Mpi,
             (_, RegionRole::Barrier | RegionRole::Collective) if is_mpi => Kind::Collective,
-            _ if is_mpi && is_collective(name) => Kind::Collective,
+            _ if function.as_deref().is_some_and(is_collective) => Kind::Collective,
+            // A group of functions with different roles.
+            _ if is_mpi && function.is_none() && role == RegionRole::Unknown => Kind::Mpi,
             _ if is_mpi => Kind::PointToPoint,
             _ if name.starts_with("nccl") || name.starts_with("rccl") => {
                 let is_pair = ["SendRecv", "send", "recv"]
@@ -89,6 +97,7 @@ impl Kind {
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Kind::Computation => ("blue", "computation"),
+            Kind::Mpi => ("orange", "MPI"),
             Kind::PointToPoint => ("orange", "point-to-point"),
             Kind::Collective => ("purple", "collectives"),
             Kind::Io => ("yellow", "I/O"),
@@ -101,7 +110,9 @@ impl Kind {
     fn shades(self) -> [u32; 6] {
         match self {
             Kind::Computation => [0x466fbd, 0x7b92e8, 0x13589e, 0x75acfc, 0x627ed1, 0x9ebdff],
-            Kind::PointToPoint => [0xdb6a2b, 0xf78b39, 0xc24d25, 0xffa37f, 0xcb6100, 0xec7b37],
+            Kind::Mpi | Kind::PointToPoint => {
+                [0xdb6a2b, 0xf78b39, 0xc24d25, 0xffa37f, 0xcb6100, 0xec7b37]
+            }
             Kind::Collective => [0x662162, 0x8b3b76, 0x4f115a, 0x97549a, 0x792d6a, 0xb366a8],
             Kind::Io => [0xdcc458, 0xe7db70, 0xd0ad42, 0xfee076, 0xccbd50, 0xe3cf63],
             Kind::Threads => [0x215c20, 0x2b7440, 0x1e4900, 0x508443, 0x226832, 0x59985c],
@@ -115,15 +126,22 @@ impl Kind {
     }
 }
 
-/// Returns `true` for names of collective operations of MPI.
-fn is_collective(name: &str) -> bool {
+/// Returns the name of a function of MPI in small letters without its prefix, such as `waitall` for `MPI_Waitall`,
+/// `PMPI_Waitall` and `mpi_waitall_`.
+fn function_of_mpi(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_prefix('p').unwrap_or(&name);
+    name.strip_prefix("mpi_").map(String::from)
+}
+
+/// Returns `true` for collective operations of MPI, named as [`function_of_mpi`] does.
+fn is_collective(function: &str) -> bool {
     const OPERATIONS: [&str; 9] = [
         "all", "barrier", "bcast", "reduce", "gather", "scatter", "scan", "exscan", "neighbor",
     ];
-    // MPI_Alloc_mem is not collective; the profiling interface has the prefix PMPI_.
-    let own = name.strip_prefix("MPI_").unwrap_or_default().to_lowercase();
-    let own = own.strip_prefix('i').unwrap_or(&own);
-    !own.starts_with("alloc") && OPERATIONS.iter().any(|it| own.starts_with(it))
+    let blocking = function.strip_prefix('i').unwrap_or(function);
+    // MPI_Alloc_mem is not collective.
+    !blocking.starts_with("alloc") && OPERATIONS.iter().any(|it| blocking.starts_with(it))
 }
 
 /// Colours of states, chosen by kind and name.
