@@ -10,7 +10,7 @@ use super::border::Claim;
 use super::cells::{self, Cells};
 use super::proximity::any_within;
 use super::{Checked, Found};
-use crate::cluster::disjoint_sets::Union;
+use crate::cluster::disjoint_sets::DisjointSets;
 use crate::cluster::distance::squared;
 use crate::{Points, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
@@ -39,7 +39,7 @@ pub(super) fn scan<const D: usize>(
     };
     let core = grid.pieces("core points", job, |range, checks| grid.core(range, checks))?;
     let core: Vec<bool> = core.concat();
-    let sets = Union::new(grid.cells.len());
+    let sets = DisjointSets::new(grid.cells.len());
     let has_core = parallel::fill(grid.cells.len(), false, job, |cell| {
         core[grid.cells.range(cell)].contains(&true)
     })?;
@@ -185,7 +185,7 @@ impl<const D: usize> Grid<D> {
         range: Range<usize>,
         reach: i64,
         (core, has_core): (&[bool], &[bool]),
-        sets: &Union,
+        sets: &DisjointSets,
         checks: &mut CancellationChecks<'_>,
     ) -> Result<(), Cancelled> {
         let mut space = (Vec::new(), Vec::new());
@@ -255,7 +255,12 @@ impl<const D: usize> Grid<D> {
 
     /// Returns the cluster of each cell with core points (`u32::MAX` for others) and the core point
     /// of lowest index of each cluster. Clusters are numbered in the order of these.
-    fn number(&self, core: &[bool], sets: &Union, job: &Job) -> Result<(Vec<u32>, Vec<u32>)> {
+    fn number(
+        &self,
+        core: &[bool],
+        sets: &DisjointSets,
+        job: &Job,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
         let count = self.cells.len();
         let roots_and_firsts = parallel::fill(count, (0, 0), job, |cell| {
             // Points of a cell are in the order of their indices.

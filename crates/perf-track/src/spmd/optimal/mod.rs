@@ -35,9 +35,9 @@ use striped_table::Stripes;
 pub(super) const GAP: i32 = 16;
 /// Smallest worth of a symbol: two gaps. A pair is worth at least half of it, so that one pair justifies
 /// skipping one column.
-pub(super) const LEAST: i32 = 32;
+pub(super) const MIN_WORTH: i32 = 32;
 /// Largest worth of a symbol. With sequences of length [`LONGEST`] no sum overflows.
-pub(super) const MOST: i32 = 512;
+pub(super) const MAX_WORTH: i32 = 512;
 /// Largest length of a sequence and a consensus.
 pub(super) const LONGEST: usize = 1 << 20;
 
