@@ -73,7 +73,7 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = parallel::fill(count, 0, job, |place| sets.find(place as u32))?;
+        let of: Vec<u32> = parallel::fill(count, 0, |place| sets.find(place as u32), job)?;
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),
