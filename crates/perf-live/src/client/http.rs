@@ -110,6 +110,7 @@ impl Http {
 
     /// Builds an error from the status and the body of an answer.
     pub(super) fn refused(&self, status: u16, body: &[u8]) -> Error {
+        // A shorter body is shown whole.
         let words = String::from_utf8_lossy(body.get(..WORDS).unwrap_or(body));
         Error::Refused {
             url: self.url.clone(),

@@ -177,7 +177,7 @@ impl Connection {
             match stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    let came = chunk.get(..count).unwrap_or_default();
+                    let came = &chunk[..count];
                     self.answer.extend_from_slice(came);
                     let Some(head) = head(&self.answer)? else {
                         continue;
@@ -228,7 +228,7 @@ fn head(bytes: &[u8]) -> std::io::Result<Option<Head>> {
             Ok(None)
         };
     };
-    let text = std::str::from_utf8(bytes.get(..end).unwrap_or_default());
+    let text = std::str::from_utf8(&bytes[..end]);
     let mut lines = text
         .map_err(|_| invalid("a head of other letters"))?
         .split("\r\n");

@@ -122,7 +122,7 @@ impl UpdateMessage {
             place.copy_from_slice(&client.to_le_bytes());
         }
         let steps = self.steps.encode();
-        delta.extend_from_slice(steps.get(self.at..).unwrap_or_default());
+        delta.extend_from_slice(&steps[self.at..]);
         Push::raw((client, view), Some(&delta), None)
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn header<T: Real>(layout: &Layout, counts: &Counts) -> Vec<u8> {
         bytes.extend(number.to_le_bytes());
     }
     for axis in 0..AXES {
+        // Axes that the grid does not have are written as 0.
         let len = layout.dims.get(axis).copied().unwrap_or_default();
         bytes.extend((len as u32).to_le_bytes());
     }
@@ -124,7 +125,7 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
         start: 0,
     }
     .u64()?;
-    let sum = checksum(bytes.get(..SUM).unwrap_or_default());
+    let sum = checksum(&bytes[..SUM]);
     if stored != sum {
         return Err(wrong(
             SUM,

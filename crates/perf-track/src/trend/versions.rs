@@ -170,6 +170,7 @@ impl Trends {
         let mut sum = 0.0;
         for (at, value) in measured.values(metric)?.iter().enumerate() {
             if members.contains(measured.labels.get(at)?) && value.is_finite() && *value > 0.0 {
+                // Bursts without a thread count for the first one.
                 let thread = measured.threads.get(at).copied().unwrap_or_default();
                 let own = logs.entry(thread).or_default();
                 *own = (own.0 + value.ln(), own.1 + 1);

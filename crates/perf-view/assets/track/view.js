@@ -340,7 +340,7 @@ perfkit.view("track", (section, data) => {
     const votes = link.votes.map(([who, found]) => who + " " + found.toFixed(2)).join(", ");
     return `${link.from[1]} of ${experiments[link.from[0]].name} ${link.kind} ${link.to[1]} of ${experiments[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
   };
-  const tell = (region, experiment) => {
+  const showStatus = (region, experiment) => {
     if (!region) {
       const { name, points: all, noise } = experiments[experiment];
       status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.regions.length} ${data.noun}s.`;
@@ -368,9 +368,9 @@ perfkit.view("track", (section, data) => {
     const found = near(event.clientX - bounds.left, event.clientY - bounds.top);
     state.near = found && [found.px, found.py];
     paintCloud();
-    if (!found) return tell(regions.get(state.region), Math.round(state.at));
+    if (!found) return showStatus(regions.get(state.region), Math.round(state.at));
     const cells = clouds[found.experiment], region = regions.get(cells.regions[found.at]), bursts = Math.round(size(cells, found.at));
-    tell(region, found.experiment);
+    showStatus(region, found.experiment);
     const values = [...new Set([state.x, state.y])].map((axis) =>
       `${data.axes[axis].name} ${writer(beside(data.axes[axis].unit))(value(axis, found.experiment, cells.places[axis][found.at] / 65535))}`);
     const what = region ? "" : `in no ${data.noun}: `;
@@ -387,14 +387,14 @@ perfkit.view("track", (section, data) => {
     state.region = id;
     state.isolated = id !== null;
     paint();
-    tell(regions.get(id), Math.round(state.at));
+    showStatus(regions.get(id), Math.round(state.at));
   };
   const go = (at) => {
     state.at = Math.min(last, Math.max(0, at));
     state.near = null;
     if (slider) slider.value = state.at;
     paint("cloud");
-    tell(regions.get(state.region), Math.round(state.at));
+    showStatus(regions.get(state.region), Math.round(state.at));
   };
   cloud.addEventListener("keydown", (event) => {
     const step = (by) => {
@@ -503,5 +503,5 @@ perfkit.view("track", (section, data) => {
   // A window of another size is no choice of anybody: the link stays.
   perfkit.onPaint(() => { first = true; paint(); });
   paint();
-  tell(regions.get(state.region), Math.round(state.at));
+  showStatus(regions.get(state.region), Math.round(state.at));
 });

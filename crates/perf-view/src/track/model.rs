@@ -223,6 +223,7 @@ impl Clusters {
                 .iter_mut()
                 .filter(|_| all > 0.0 && all.is_finite())
             {
+                // A region without points took no time.
                 let own = times.get(&region.id).copied().unwrap_or_default();
                 region.share = vec![own / all];
             }

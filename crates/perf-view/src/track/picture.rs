@@ -214,6 +214,7 @@ impl<'a> Picture<'a> {
             else {
                 continue;
             };
+            // A space of one dimension is drawn along the middle of the second axis.
             let [x, y] = panel.place(spot(pair, |axis| centre.get(axis).copied().unwrap_or(0.5)));
             badge(
                 [x, y],
@@ -225,6 +226,7 @@ impl<'a> Picture<'a> {
     }
 
     fn panel(&self, [x, y]: [usize; 2], corner: [f64; 2], ranges: &[[f64; 2]]) -> Panel {
+        // The axis beyond the last dimension has an arbitrary range.
         let of = |axis: usize| ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
         Panel {
             corner,
@@ -270,6 +272,7 @@ impl<'a> Picture<'a> {
         let mut all: Vec<_> = cells.iter().collect();
         all.sort_by_key(|cell| cell.1 != 0);
         let circle = |(at, region, count): (&[f64], u32, u64)| {
+            // Points of a space of one dimension lie on the axis.
             let value = |axis: usize| at.get(axis).copied().unwrap_or_default();
             let [x, y] = panel.place(spot(pair, value));
             Mark::Circle([x, y, radius(count)], super::colour(region, &self.theme))
@@ -308,6 +311,7 @@ impl<'a> Picture<'a> {
                 .enumerate()
                 .map(|(experiment, centre)| {
                     known = centre.as_ref().or(known);
+                    // Clusters have a share of their only experiment alone.
                     let share = region.share.get(experiment).copied().unwrap_or_default();
                     let value = |axis: usize| known.and_then(|of| of.0.get(axis).copied());
                     let at = spot(pair, |axis| value(axis).unwrap_or(0.5));

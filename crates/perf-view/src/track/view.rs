@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         for (at, (experiment, cells)) in clusters.experiments.iter().zip(&cells).enumerate() {
             job.check()?;
             let axis = |axis: usize| {
-                let [low, high] = ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
+                let [low, high] = ranges[axis];
                 let places = cells.iter().map(|(place, _, _)| place.get(axis).copied());
                 let places = places.map(|place| (place.unwrap_or(low) - low) / (high - low));
                 words(places.map(|share| (STEPS * share).round().clamp(0.0, STEPS) as u16))

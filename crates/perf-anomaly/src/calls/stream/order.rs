@@ -122,7 +122,7 @@ impl Stream {
                 || (events.len() <= AGREE && is_far(self.last, first.at, limits.far))
         };
         let from = events.len().saturating_sub(AGREE + 1);
-        let mut last = events.get(from..).unwrap_or_default().windows(2);
+        let mut last = events[from..].windows(2);
         is_first_far
             || self.is_behind()
             || last.any(|pair| matches!(pair, [a, b] if is_far(a.at, b.at, limits.far)))
@@ -147,9 +147,7 @@ impl Stream {
         for at in 0..events.len() {
             let (known, after) = events.split_at_mut(at + 1);
             let Some(event) = known.last_mut() else { break };
-            let after = after
-                .get(..DECIDING_EVENTS.min(after.len()))
-                .unwrap_or_default();
+            let after = &after[..DECIDING_EVENTS.min(after.len())];
             // An event waits for one step at most.
             let is_end = limits.is_end || event.index & HELD != 0;
             let limits = Limits { is_end, ..limits };

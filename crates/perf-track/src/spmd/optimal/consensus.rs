@@ -36,6 +36,7 @@ impl Worth {
     }
 
     fn of(&self, symbol: u32) -> i32 {
+        // A symbol without a mean time has the least worth.
         self.0.get(symbol as usize).copied().unwrap_or(MIN_WORTH)
     }
 }
@@ -115,11 +116,12 @@ impl Consensus {
             .map_or(&[][..], Vec::as_slice);
         let start = pairs.partition_point(|(column, _)| (*column as usize) < from);
         let end = pairs.partition_point(|(column, _)| (*column as usize) < to);
-        pairs.get(start..end).unwrap_or_default()
+        &pairs[start..end]
     }
 
     /// Returns the largest worth of a symbol in any column.
     pub(in crate::spmd) fn best(&self, symbol: u32) -> i32 {
+        // A symbol that no column contains is worth no pair.
         self.best.get(symbol as usize).copied().unwrap_or(-GAP)
     }
 }
