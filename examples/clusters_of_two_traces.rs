@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let tracking = Tracking::of(&seen, &Default::default(), &job)?;
-    for phase in &tracking.objects {
+    for phase in &tracking.regions {
         let clusters = |run: usize| {
             let numbers: Vec<String> = phase.members[run]
                 .iter()

@@ -43,15 +43,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let tracking = Tracking::of(&seen, &Default::default(), &job)?;
     let trends = Trends::of(&tracking, measured)?;
-    for object in tracking
-        .objects
+    for region in tracking
+        .regions
         .iter()
-        .filter(|object| object.experiments() == 3)
+        .filter(|region| region.experiments() == 3)
     {
-        if let Some(model) = trends.fit(object.id, "work", 0.95, &job)? {
+        if let Some(model) = trends.fit(region.id, "work", 0.95, &job)? {
             println!(
                 "phase {}: work of a rank goes as ranks^{:.2}",
-                object.id.0,
+                region.id.0,
                 model.exponent(0)
             );
         }

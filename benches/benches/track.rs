@@ -41,7 +41,7 @@ fn track(experiments: &[Experiment], mode: Mode) -> usize {
     });
     let seen: Vec<_> = seen.collect();
     let tracking = Tracking::of(&seen, &params, &Job::default());
-    tracking.expect("it tracks").objects.len()
+    tracking.expect("it tracks").regions.len()
 }
 
 fn bench(criterion: &mut Criterion) {

@@ -16,7 +16,7 @@ mod recorded;
 #[path = "chimbuko/times.rs"]
 mod times;
 
-use comparison::{Asked, Compared};
+use comparison::{Compared, Options};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::calls::{Calls, Repair};
 use perfkit::anomaly::provenance::{Recorder, Reduction};
@@ -48,20 +48,20 @@ fn command() -> clap::Command {
 
 /// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(command(), args)?;
+    let options = Options::parse(command(), args)?;
     let mut tables = vec![
         Some(accuracy::accuracy().map_err(input)?),
         Some(recorded::server()?),
         Some(reduction()?),
-        recorded::labels(&asked)?,
+        recorded::labels(&options)?,
     ];
     let skipped = tables[3].is_none().then(|| "corpus absent".to_string());
-    if asked.times {
+    if options.times {
         tables.push(Some(times::ranks().map_err(input)?));
         tables.push(Some(times::overhead().map_err(input)?));
     }
-    draw(&asked)?;
-    comparison::write(&tables, skipped.as_slice(), asked.json, out)
+    draw(&options)?;
+    comparison::write(&tables, skipped.as_slice(), options.json, out)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -157,8 +157,8 @@ fn reduction() -> Result<Compared, Failure> {
 }
 
 /// Draws the ranking of ranks, as Chimbuko's page shows it.
-fn draw(asked: &Asked) -> Outcome {
-    if asked.files.is_empty() {
+fn draw(options: &Options) -> Outcome {
+    if options.files.is_empty() {
         return Ok(());
     }
     const TITLE: &str = "Abnormal calls of a generated program on 16 ranks";
@@ -177,7 +177,7 @@ fn draw(asked: &Asked) -> Outcome {
             .section(&Job::default())
     };
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
-    asked
+    options
         .files
         .write(TITLE, scene, || Ok(vec![section().map_err(failed)?]))
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Options of an experiment.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Options {
     /// Measure times, too; they differ from run to run and from machine to machine
     #[arg(long)]
     pub(crate) times: bool,
@@ -30,10 +30,10 @@ pub(crate) struct Asked {
 
 /// Returns the command line of an experiment.
 pub(crate) fn command(name: &'static str, what: &'static str) -> Command {
-    Asked::augment_args(Command::new(name).about(what))
+    Options::augment_args(Command::new(name).about(what))
 }
 
-impl Asked {
+impl Options {
     /// Parses the arguments of a command line.
     ///
     /// # Errors
@@ -42,15 +42,15 @@ impl Asked {
     /// - Returns [`Failure::Input`] if the corpus is not a folder.
     pub(crate) fn parse(command: Command, args: &[OsString]) -> Result<Self, Failure> {
         let matches = command.no_binary_name(true).try_get_matches_from(args)?;
-        let mut asked = Asked::from_arg_matches(&matches)?;
+        let mut options = Options::from_arg_matches(&matches)?;
         let folder = || std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
-        asked.corpus = asked.corpus.or_else(folder);
-        match &asked.corpus {
+        options.corpus = options.corpus.or_else(folder);
+        match &options.corpus {
             Some(folder) if !folder.is_dir() => Err(Failure::Input(format!(
                 "{}: the folder of the corpus is not there",
                 folder.display()
             ))),
-            _ => Ok(asked),
+            _ => Ok(options),
         }
     }
 

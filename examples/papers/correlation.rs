@@ -11,7 +11,7 @@ mod recorded;
 #[path = "correlation/table.rs"]
 mod table;
 
-use comparison::{Asked, Compared};
+use comparison::{Compared, Options};
 use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, Result as Spectral, Spectra};
 use perfkit::topology::{Grid, Shape};
@@ -38,20 +38,20 @@ fn command() -> clap::Command {
 
 /// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(command(), args)?;
+    let options = Options::parse(command(), args)?;
     let mut tables = vec![Some(figure_1().map_err(input)?)];
     for code in &table::CODES {
-        tables.push(Some(table::table_1(code, asked.times).map_err(input)?));
+        tables.push(Some(table::table_1(code, options.times).map_err(input)?));
     }
     tables.push(Some(recorded::hidden()?));
-    let corpus = asked.corpus("cube/cube3/experiment1.cube");
+    let corpus = options.corpus("cube/cube3/experiment1.cube");
     tables.push(corpus.as_deref().map(recorded::recorded).transpose()?);
     let skipped = corpus.is_none().then(|| "corpus absent".to_string());
     let title = "Three views over 8 x 8 points";
-    asked
+    options
         .files
         .write(title, || picture(title), || Ok(vec![recorded::page()?]))?;
-    comparison::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), options.json, out)
 }
 
 /// Returns the three views of Fig. 1 over x1 and x2. The paper only draws them; these values

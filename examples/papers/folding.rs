@@ -11,7 +11,7 @@ mod cosmo;
 #[path = "folding/gpus.rs"]
 mod gpus;
 
-use comparison::{Asked, Compared};
+use comparison::{Compared, Options};
 use perf_testdata::bundled;
 use perfkit::core::samples::cosmo as model;
 use perfkit::core::{Job, TimeRange, Trace};
@@ -40,25 +40,25 @@ fn command() -> clap::Command {
 
 /// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(command(), args)?;
+    let options = Options::parse(command(), args)?;
     let open = |path: &Path| recording::open(path).map(|found| found.trace);
     let (weather, devices) = (model::trace(), open(&bundled::devices())?);
     let mut tables = vec![
         Some(cosmo::cloud(&weather).map_err(input)?),
         Some(cosmo::growing(&open(&bundled::recording("jacobi-16"))?).map_err(input)?),
         Some(gpus::gpus(&devices).map_err(input)?),
-        gpus::corpus(&asked)?,
+        gpus::corpus(&options)?,
     ];
     let skipped = tables[3].is_none().then(|| "corpus absent".to_string());
-    if asked.times {
+    if options.times {
         tables.push(Some(times(&weather).map_err(input)?));
     }
     let title = "A weather model whose cloud ranks grow slower, and six GPUs";
     let of = [&weather, &devices];
-    asked
+    options
         .files
         .write(title, || picture(of, title), || page(of))?;
-    comparison::write(&tables, skipped.as_slice(), asked.json, out)
+    comparison::write(&tables, skipped.as_slice(), options.json, out)
 }
 
 /// Folds a window with one row for each group.

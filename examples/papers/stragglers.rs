@@ -12,7 +12,7 @@ mod pipeline;
 #[path = "stragglers/published.rs"]
 mod published;
 
-use comparison::{Asked, Compared};
+use comparison::{Compared, Options};
 use perfkit::core::Job;
 use perfkit::view::{Bars, Scene, Section, Unit};
 use perfkit::wait::training::TrainingJob;
@@ -36,20 +36,20 @@ fn command() -> clap::Command {
 
 /// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(command(), args)?;
+    let options = Options::parse(command(), args)?;
     let mut tables = Vec::new();
     for slow in Slow::ALL {
         tables.push(Some(pipeline::compared(slow).map_err(input)?));
     }
-    let of_corpus = published::jobs(&asked)?;
+    let of_corpus = published::jobs(&options)?;
     let skipped = of_corpus.is_empty().then(|| "corpus absent".to_string());
     tables.extend(of_corpus.into_iter().map(Some));
-    if asked.times {
+    if options.times {
         tables.push(Some(times().map_err(input)?));
     }
     let title = "Time that each part of a pipeline with a slow worker loses";
-    asked.files.write(title, || picture(title), page)?;
-    comparison::write(&tables, skipped.as_slice(), asked.json, out)
+    options.files.write(title, || picture(title), page)?;
+    comparison::write(&tables, skipped.as_slice(), options.json, out)
 }
 
 fn times() -> perfkit::wait::Result<Compared> {

@@ -13,7 +13,7 @@ mod series;
 #[path = "tracking/wrf.rs"]
 mod wrf;
 
-use comparison::Asked;
+use comparison::Options;
 use perfkit::track::tracking::{Callers, Observation};
 use perfkit::track::{ClusterId, Points, Result as Tracked};
 use perfkit_cli::failure::{self, Outcome, input};
@@ -35,20 +35,20 @@ fn command() -> clap::Command {
 
 /// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
-    let asked = Asked::parse(command(), args)?;
+    let options = Options::parse(command(), args)?;
     let solver = series::solver()?;
     let mut tables = vec![
         Some(wrf::wrf().map_err(input)?),
-        Some(planted::planted(asked.times).map_err(input)?),
+        Some(planted::planted(options.times).map_err(input)?),
         Some(series::scaling(&solver)?),
-        series::epoch(&asked)?,
+        series::epoch(&options)?,
     ];
     let skipped = tables[3].is_none().then(|| "corpus absent".to_string());
     if tables[3].is_none() {
         tables.pop();
     }
-    series::draw(&asked.files, &solver)?;
-    comparison::write(&tables, skipped.as_slice(), asked.json, out)
+    series::draw(&options.files, &solver)?;
+    comparison::write(&tables, skipped.as_slice(), options.json, out)
 }
 
 /// Bursts of an experiment.

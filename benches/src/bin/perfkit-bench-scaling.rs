@@ -176,5 +176,5 @@ fn track(experiments: usize, clusters: usize, bursts: usize) -> Outcome<String> 
     }
     let tracking = Tracking::of(&seen, &params, &Job::default())?;
     let costs = meter.costs();
-    Ok(format!("objects={} {costs}", tracking.objects.len()))
+    Ok(format!("regions={} {costs}", tracking.regions.len()))
 }

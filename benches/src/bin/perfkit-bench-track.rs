@@ -50,9 +50,9 @@ fn run(words: &[String]) -> Outcome<String> {
         .map(|experiment| experiment.clusters)
         .sum();
     Ok(format!(
-        "experiments={} clusters={clusters} objects={} {}",
+        "experiments={} clusters={clusters} regions={} {}",
         tracking.experiments.len(),
-        tracking.objects.len(),
+        tracking.regions.len(),
         meter.costs()
     ))
 }

@@ -68,7 +68,7 @@ impl Moments {
         match count {
             0 => Self::default(),
             count => Moments {
-                count: count.min(MOST),
+                count: count.min(MAX_COUNT),
                 mean: value,
                 sum: value * count as f64,
                 min: value,
@@ -229,7 +229,7 @@ impl Moments {
         if count == 0 {
             return Ok(Self::default());
         }
-        if count > MOST {
+        if count > MAX_COUNT {
             return Err(before.error(0, "a count of less than 2^53").into());
         }
         let flags = from.u8(EXPECTED)?;
@@ -288,7 +288,7 @@ impl Moments {
 
 /// Largest count after a merge. It is far more than the calls of a thousand years, and all counts
 /// up to it are exact as `f64`.
-const MOST: u64 = (1 << 53) - 1;
+const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// Flags of abbreviated fields.
 const SAME: u8 = 1;
@@ -343,7 +343,7 @@ impl Merge for Moments {
         self.m3 += other.m3 + spread * step * (a - b) + 3.0 * step * (a * other.m2 - b * self.m2);
         self.m2 += other.m2 + spread;
         self.mean += step * b;
-        self.count = self.count.saturating_add(other.count).min(MOST);
+        self.count = self.count.saturating_add(other.count).min(MAX_COUNT);
         self.sum += other.sum;
         // Extremes are never NaN, so the check for NaN in `f64::min` is not needed.
         if other.min < self.min {
@@ -383,8 +383,8 @@ mod tests {
             all.push(7.0);
         }
         // Merging saturates there, and a push adds one.
-        assert_eq!(all.count(), MOST + 1);
-        for (count, is_read) in [(MOST, true), (MOST + 1, false), (u64::MAX, false)] {
+        assert_eq!(all.count(), MAX_COUNT + 1);
+        for (count, is_read) in [(MAX_COUNT, true), (MAX_COUNT + 1, false), (u64::MAX, false)] {
             let mut to = Writer::default();
             to.u8(9);
             to.varint(count);
@@ -394,7 +394,10 @@ mod tests {
             from.u8("a byte before").expect("it is there");
             let read = Moments::decode(&mut from).map_err(|error| error.to_string());
             if is_read {
-                assert_eq!(read.map(|one| (one.count(), one.mean())), Ok((MOST, 7.0)))
+                assert_eq!(
+                    read.map(|one| (one.count(), one.mean())),
+                    Ok((MAX_COUNT, 7.0))
+                )
             } else {
                 assert_eq!(
                     read,

@@ -3,7 +3,7 @@
 mod shared;
 
 use crate::calls::{Batch, Call, Calls};
-use crate::detect::LOOK;
+use crate::detect::CALLS_PER_CHECK;
 use crate::detect::{Losses, Place};
 use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
@@ -440,9 +440,9 @@ impl Monitor {
                 rank: key.rank,
                 step: batch.step(),
             };
-            for start in rows.clone().step_by(LOOK) {
+            for start in rows.clone().step_by(CALLS_PER_CHECK) {
                 self.job.check()?;
-                let rows = start..rows.end.min(start + LOOK);
+                let rows = start..rows.end.min(start + CALLS_PER_CHECK);
                 let calls = &batch.calls()[rows.clone()];
                 let samples = &batch.samples()[rows.clone()];
                 let judgements = self.judgements.get(rows).unwrap_or_default();

@@ -198,7 +198,7 @@ impl EventSource for Replay<'_> {
                 continue;
             };
             let times = location.times();
-            let rest = times.get(source.done..).unwrap_or_default();
+            let rest = &times[source.done..];
             let count = if is_last {
                 rest.len()
             } else {
@@ -290,7 +290,7 @@ fn sources(
         .ids()
         .map(|location| Source {
             location,
-            key: ranks.get(location.index()).copied().unwrap_or_default(),
+            key: ranks[location.index()],
             stream: StreamId(u32::MAX),
             done: 0,
             correlations: ids.remove(&location).unwrap_or_default(),

@@ -143,7 +143,9 @@ pub use limits::Limits;
 pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
 pub use profile::algebra;
-pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
+pub use profile::{
+    Combine, JoinedRows, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows,
+};
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{

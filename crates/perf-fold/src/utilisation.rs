@@ -200,6 +200,7 @@ impl Usage {
             let instants = columns.map_or(&[][..], |columns| &columns.instants);
             let from = instants.partition_point(|(at, _)| *at < window.start);
             let until = instants.partition_point(|(at, _)| *at <= window.end);
+            // Empty if the window ends before it starts.
             let inside = instants.get(from..until).unwrap_or_default();
             for (at, _) in [inside.first(), inside.last()].into_iter().flatten() {
                 add(TimeRange {

@@ -102,7 +102,7 @@ impl Bytes {
         };
         let mut bytes = vec![0; size];
         let mut offset = 0;
-        for part in bytes.chunks_mut(LOOK) {
+        for part in bytes.chunks_mut(BYTES_PER_CHECK) {
             job.check()?;
             self.fill(offset, part)?;
             offset += part.len() as u64;
@@ -201,7 +201,7 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 const UNPACKED: u64 = 1 << 32;
 
 /// Number of bytes read between two cancellation checks.
-const LOOK: usize = 1 << 20;
+const BYTES_PER_CHECK: usize = 1 << 20;
 
 /// Reader that makes a cancellation check on each read.
 struct Watched<'a, R> {
@@ -216,7 +216,7 @@ impl<R: Read> Read for Watched<'_, R> {
         if self.job.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
-        let most = to.len().min(LOOK);
+        let most = to.len().min(BYTES_PER_CHECK);
         self.unpacked.read(&mut to[..most])
     }
 }

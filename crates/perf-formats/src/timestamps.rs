@@ -1,7 +1,7 @@
 //! Distinguishes a damaged timestamp from a pause, by one rule for all readers of ordered timestamps.
 
 /// Number of timestamps after a jump that are examined.
-pub(crate) const LOOK: usize = 8;
+pub(crate) const TIMESTAMPS_AHEAD: usize = 8;
 /// Number of timestamps that must stay at the new level for a jump to be a pause.
 const AGREE: usize = 2;
 
@@ -16,7 +16,7 @@ pub(crate) enum Verdict {
     Undecided,
 }
 
-/// Judges a timestamp `at` that lies more than `far` after `before`, by the next [`LOOK`]
+/// Judges a timestamp `at` that lies more than `far` after `before`, by the next [`TIMESTAMPS_AHEAD`]
 /// timestamps of its location or as many as there are. `before` is `None` for the first timestamp
 /// of a location.
 pub(crate) fn judge_jump(before: Option<u64>, at: u64, after: &[u64], far: u64) -> Verdict {
@@ -27,7 +27,7 @@ pub(crate) fn judge_jump(before: Option<u64>, at: u64, after: &[u64], far: u64) 
     let (returned, stayed) = (returned.count(), stayed.count());
     if returned > stayed {
         Verdict::Outlier
-    } else if stayed >= AGREE || after.len() >= LOOK {
+    } else if stayed >= AGREE || after.len() >= TIMESTAMPS_AHEAD {
         Verdict::Plausible
     } else {
         Verdict::Undecided

@@ -123,6 +123,14 @@ const KINDS: &[Kind] = &[
         remedy: "not supported; record with Score-P or TAU",
     },
     Kind {
+        name: "an executable program",
+        is: |input| {
+            let magic: [&[u8]; 3] = [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ"];
+            magic.iter().any(|magic| input.head.starts_with(magic))
+        },
+        remedy: "run it with a tool that records, such as Score-P, TAU or Nsight Systems, and open the recording",
+    },
+    Kind {
         name: "a compressed file",
         is: |input| {
             let magic: [&[u8]; 4] = [b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04"];

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cluster_mpi ARCHIVE [OPTIONS]
 
-Clusters the CPU bursts of an OTF2 archive by their duration, and by metrics where asked for.
+Clusters the CPU bursts of an OTF2 archive by their duration, and by metrics where options for.
 
   ARCHIVE           an OTF2 archive
   --metric FORMULA  one axis more, on a logarithmic scale
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     common::main(USAGE, mpi::Threading::Single, run)
 }
 
-struct Asked {
+struct Options {
     archive: PathBuf,
     metrics: Vec<String>,
     extract: Extract,
@@ -43,7 +43,7 @@ struct Asked {
     alone: bool,
 }
 
-fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>> {
+fn parse(mut parser: lexopt::Parser) -> Result<Options, Box<dyn std::error::Error>> {
     use lexopt::prelude::*;
     let (mut archive, mut alone) = (PathBuf::new(), false);
     let mut metrics = vec!["duration".to_string()];
@@ -65,7 +65,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
         }
     }
     let shortest = Nanos(shortest.saturating_mul(1000));
-    Ok(Asked {
+    Ok(Options {
         archive,
         metrics,
         extract: extract.min_duration(shortest).check()?,
@@ -102,32 +102,37 @@ fn durations(bursts: &Bursts, rows: &[u32]) -> Vec<f64> {
 }
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
-    let asked = parse(parser)?;
+    let options = parse(parser)?;
     let job = Job::default();
-    if asked.alone {
+    if options.alone {
         let (trace, _) =
-            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
-        let (bursts, _) = asked.extract.extract(trace.view(), &job)?;
+            Reader::open(&options.archive, &OpenOptions::new(), &Job::default())?.read()?;
+        let (bursts, _) = options.extract.extract(trace.view(), &job)?;
         let mut scale = Scale::params();
-        for metric in &asked.metrics {
+        for metric in &options.metrics {
             scale = scale.dimension(Dimension::new(metric.clone()).log(true));
         }
         let scaled = scale.check()?.fit(&[&bursts], &Job::default())?;
         let experiment = scaled.experiments.first().ok_or("one experiment")?;
-        let labels = Dbscan::new(asked.dbscan.clone()).cluster(experiment.points()?, &job)?;
+        let labels = Dbscan::new(options.dbscan.clone()).cluster(experiment.points()?, &job)?;
         let durations = durations(&bursts, experiment.rows());
         let labels = labels.by_weight(&durations)?;
         return text(&sums(&labels, &durations, labels.clusters()));
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
-    let found = asked.extract.extract(part.view(), &job);
+    let part = read(
+        ranks,
+        &options.archive,
+        &OpenOptions::new(),
+        &Job::default(),
+    )?;
+    let found = options.extract.extract(part.view(), &job);
     let (bursts, _) = ranks.agree(found.map_err(Into::into))?;
-    let axes = asked.metrics.iter();
+    let axes = options.metrics.iter();
     let axes: Vec<Axis> = axes
         .map(|metric| Axis::new(metric.clone()).log(true))
         .collect();
     let space = fit(ranks, &bursts, &axes, 0.01)?;
-    let found = cluster(ranks, space.points()?, &asked.dbscan, &job)?;
+    let found = cluster(ranks, space.points()?, &options.dbscan, &job)?;
     let durations = durations(&bursts, &space.rows);
     let found = durations_first(ranks, &found, &durations)?;
     let own = sums(&found.labels, &durations, found.clusters as usize);

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     common::main(USAGE, mpi::Threading::Single, run)
 }
 
-struct Asked {
+struct Options {
     archive: PathBuf,
     metric: String,
     top: usize,
@@ -44,9 +44,9 @@ struct Asked {
     alone: bool,
 }
 
-fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>> {
+fn parse(mut parser: lexopt::Parser) -> Result<Options, Box<dyn std::error::Error>> {
     use lexopt::prelude::*;
-    let mut asked = Asked {
+    let mut options = Options {
         archive: PathBuf::new(),
         metric: "exclusive time".into(),
         top: 8,
@@ -55,19 +55,19 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
     };
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("metric") => asked.metric = parser.value()?.string()?,
-            Long("top") => asked.top = parser.value()?.parse()?,
+            Long("metric") => options.metric = parser.value()?.string()?,
+            Long("top") => options.top = parser.value()?.parse()?,
             Long("filter") => {
                 let text = parser.value()?.string()?;
                 let weights: Result<Vec<f64>, _> = text.split(',').map(str::parse).collect();
-                asked.filter = weights?;
+                options.filter = weights?;
             }
-            Long("alone") => asked.alone = true,
-            Value(path) => asked.archive = path.into(),
+            Long("alone") => options.alone = true,
+            Value(path) => options.archive = path.into(),
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Input that is the same for one process and for many.
@@ -80,15 +80,15 @@ struct Question {
 }
 
 impl Question {
-    fn new(asked: &Asked, profile: Profile) -> Result<Self, Box<dyn std::error::Error>> {
+    fn new(options: &Options, profile: Profile) -> Result<Self, Box<dyn std::error::Error>> {
         let locations = profile.system().locations().len();
         let shape = Shape::of(&perf_topology::balanced(locations, 2))?;
-        let metric = profile.metric(&asked.metric).ok_or("no such metric")?;
+        let metric = profile.metric(&options.metric).ok_or("no such metric")?;
         Ok(Question {
             grid: Topology::by_order(shape, AxisOrder::LastFastest, locations),
             rows: stored_rows(&profile, &[metric]),
-            filter: AxisFilter::new(&asked.filter)?,
-            params: RankParams::default().top(asked.top).check()?,
+            filter: AxisFilter::new(&options.filter)?,
+            params: RankParams::default().top(options.top).check()?,
             profile,
         })
     }
@@ -130,21 +130,26 @@ impl Question {
 }
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
-    let asked = parse(parser)?;
+    let options = parse(parser)?;
     let job = Job::default();
-    if asked.alone {
+    if options.alone {
         let (trace, _) =
-            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
+            Reader::open(&options.archive, &OpenOptions::new(), &Job::default())?.read()?;
         let (profile, _) = Profile::from_trace(trace.view(), &job)?;
-        let question = Question::new(&asked, profile)?;
+        let question = Question::new(&options, profile)?;
         let spectra = question.spectra(&question.rows)?;
         let list = spectra.rank(0, &question.filter, &question.params, &Job::default())?;
         let pairs = spectra.pairs(&question.filter, &question.params, &job)?;
         return question.text(&list.matches, &pairs);
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
+    let part = read(
+        ranks,
+        &options.archive,
+        &OpenOptions::new(),
+        &Job::default(),
+    )?;
     let (profile, _) = profile(ranks, part.view(), &job)?;
-    let question = Question::new(&asked, profile)?;
+    let question = Question::new(&options, profile)?;
     // Views are distributed round-robin.
     let numbers: Vec<usize> = (ranks.rank()..question.rows.len())
         .step_by(ranks.size())

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     common::main(USAGE, mpi::Threading::Single, run)
 }
 
-struct Asked {
+struct Options {
     archive: PathBuf,
     columns: usize,
     op: Op,
@@ -45,9 +45,9 @@ struct Asked {
     alone: bool,
 }
 
-fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>> {
+fn parse(mut parser: lexopt::Parser) -> Result<Options, Box<dyn std::error::Error>> {
     use lexopt::prelude::*;
-    let mut asked = Asked {
+    let mut options = Options {
         archive: PathBuf::new(),
         columns: 96,
         op: Op::Max,
@@ -56,9 +56,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
     };
     while let Some(arg) = parser.next()? {
         match arg {
-            Long("columns") => asked.columns = parser.value()?.parse()?,
+            Long("columns") => options.columns = parser.value()?.parse()?,
             Long("op") => {
-                asked.op = match parser.value()?.string()?.as_str() {
+                options.op = match parser.value()?.string()?.as_str() {
                     "max" => Op::Max,
                     "min" => Op::Min,
                     "diff" => Op::Diff,
@@ -66,35 +66,35 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
                 };
             }
             Long("by") => {
-                asked.by = match parser.value()?.string()?.as_str() {
+                options.by = match parser.value()?.string()?.as_str() {
                     "all" => GroupBy::All,
                     "process" => GroupBy::Process,
                     other => return Err(format!("--by {other}").into()),
                 };
             }
-            Long("alone") => asked.alone = true,
-            Value(path) => asked.archive = path.into(),
+            Long("alone") => options.alone = true,
+            Value(path) => options.archive = path.into(),
             other => return Err(other.unexpected().into()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Label, number of streams, cells.
 type Row = (String, usize, Vec<Cell>);
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
-    let asked = parse(parser)?;
+    let options = parse(parser)?;
     let job = Job::default();
-    if asked.alone {
+    if options.alone {
         let (trace, _) =
-            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
+            Reader::open(&options.archive, &OpenOptions::new(), &Job::default())?.read()?;
         let map = RegionMap::by_name(trace.definitions())?;
         let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
-        let groups = Groups::by(&timelines, asked.by);
+        let groups = Groups::by(&timelines, options.by);
         let params = Folder::params()
-            .columns(asked.columns)
-            .op(asked.op)
+            .columns(options.columns)
+            .op(options.op)
             .check()?;
         let folded =
             Folder::new(&timelines, groups, params)?.fold(timelines.range(), &Job::default())?;
@@ -102,15 +102,20 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
         let rows = rows.map(|row| (row.label().into(), row.streams(), row.cells().to_vec()));
         return text(rows.collect(), map.classes());
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
+    let part = read(
+        ranks,
+        &options.archive,
+        &OpenOptions::new(),
+        &Job::default(),
+    )?;
     let map = RegionMap::by_name(part.trace.definitions())?;
     let timelines = Timelines::new(part.trace.view(), &map, &Job::default())?;
-    let groups = Groups::by(&timelines, asked.by);
+    let groups = Groups::by(&timelines, options.by);
     let own = (&timelines, &part.own[..]);
     let boundary = Boundary::default();
-    let folded = fold(ranks, own, &groups, asked.columns, boundary, None, &job)?;
+    let folded = fold(ranks, own, &groups, options.columns, boundary, None, &job)?;
     let rows = folded.rows.iter().enumerate().map(|(at, row)| {
-        let cells = folded.cells(at, &asked.op, Ties::default(), AbsentRule::default());
+        let cells = folded.cells(at, &options.op, Ties::default(), AbsentRule::default());
         (row.label.clone(), row.streams, cells)
     });
     text(rows.collect(), map.classes())

@@ -132,7 +132,7 @@ impl<T: Real> SpectraBuilder<T> {
                     continue;
                 }
                 if let Some(cell) = view.iter().position(|value| !value.is_finite()) {
-                    let found = (cell, view.get(cell).copied().unwrap_or(f64::NAN));
+                    let found = (cell, view[cell]);
                     let number = self.len() + at;
                     let one = skipped(profile, *row, found, number)?;
                     if self.unfit == Unfit::Refuse {

@@ -144,6 +144,7 @@ fn repeated(bytes: &[u8], boundaries: &[usize], most: usize, random: &mut Xorshi
     let (start, end) = match boundaries.get(first) {
         Some(start) if below(random, 4) > 0 => {
             let last = first + 1 + below(random, 3);
+            // The part behind the last boundary ends with the file.
             (*start, boundaries.get(last).copied().unwrap_or(bytes.len()))
         }
         _ => {

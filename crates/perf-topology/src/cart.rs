@@ -83,6 +83,7 @@ impl Topology {
     pub fn to_cart(&self, system: &SystemTree) -> CartTopology {
         let mut of_group: Vec<Option<u32>> = vec![None; system.groups().len()];
         let shares_a_cell = system.location_ids().all(|id| {
+            // A location of another machine has no cell.
             let cell = self.cells.get(id.index()).copied().unwrap_or(NOWHERE);
             // Streams of accelerators have groups of their own, within a process.
             let group = system.process(id).map(LocationGroupId::index);

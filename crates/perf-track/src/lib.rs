@@ -5,7 +5,7 @@
 //! a phase of the program. With more tasks, another input, or later in the run, the same phases lie
 //! elsewhere in the space. Each such experiment, or each time window of an experiment, is a [`Experiment`].
 //! Tracking decides which clusters of the experiments are the same phase, called a tracked region
-//! ([`tracking::Object`]), and how each region changed.
+//! ([`tracking::TrackedRegion`]), and how each region changed.
 //!
 //! ```
 //! use perf_core::{Job, Nanos};
@@ -45,8 +45,8 @@
 //!     seen.push(Observation::of(&experiment, scaled.points()?, scaled.rows())?);
 //! }
 //! let tracking = Tracking::of(&seen, &Default::default(), &job)?;
-//! assert_eq!(tracking.objects.len(), 2);
-//! assert_eq!(tracking.objects[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
+//! assert_eq!(tracking.regions.len(), 2);
+//! assert_eq!(tracking.regions[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 //!

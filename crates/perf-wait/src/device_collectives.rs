@@ -145,6 +145,7 @@ impl DeviceCollectives {
                 continue;
             };
             let reason = reason(activities, late.call);
+            // Nobody waited in the other operations.
             let lost = nanos(lost.get(&number).copied().unwrap_or_default());
             if let Some(own) = devices.get_mut(&device(late.call.location)) {
                 let caused = own.caused.entry(reason).or_default();
@@ -268,7 +269,7 @@ fn reason(activities: &Activities, call: CallId) -> LateReason {
     };
     let links = activities.links();
     let from = links.partition_point(|link| link.call < gap);
-    let links = links.get(from..).unwrap_or_default().iter();
+    let links = links[from..].iter();
     let on = links
         .take_while(|link| link.call == gap)
         .map(|link| link.on);
@@ -329,7 +330,7 @@ fn communication(
         collectives.extend(calls.map(|call| (call.enter, call.leave)));
         let is_collective = |start: Ticks| {
             let after = own.calls.partition_point(|call| call.enter <= start);
-            let mut before = own.calls.get(..after).unwrap_or_default().iter().rev();
+            let mut before = own.calls[..after].iter().rev();
             let mut same = before.by_ref().take_while(|call| call.enter == start);
             same.any(|call| call.kind == CallKind::DeviceCollective)
         };

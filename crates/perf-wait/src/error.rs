@@ -3,7 +3,7 @@
 use perf_core::{Cancelled, LocationId, Nanos, Ticks};
 
 /// Reasons for which an analysis of waiting fails.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Activities wait for each other in a circle, so that none of them can begin.
@@ -102,6 +102,8 @@ impl From<perf_core::Error> for Error {
         }
     }
 }
+
+perf_core::debug_as_chain!(Error);
 
 /// Place of a call in a recording, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -216,7 +216,7 @@ impl<'a> TimelineReader<'a> {
         visit(location, self.activities, &mut intervals, job)?;
         let from = waits.partition_point(|wait| wait.call.location < id);
         let to = waits.partition_point(|wait| wait.call.location <= id);
-        let waits = waits.get(from..to).unwrap_or_default();
+        let waits = &waits[from..to];
         timeline = intervals.timeline.with_waits(waits, self.width(), job)?;
         timeline.sum(self.width(), job)?;
         Ok(timeline)
@@ -329,6 +329,7 @@ impl Timeline {
                 self.sums.extend_from_slice(&sums);
             }
             let start = self.starts[place];
+            // The last interval is open.
             let end = self.starts.get(place + 1).copied().unwrap_or(start);
             let slot = self.slots.get(place).and_then(|slot| sums.get_mut(slot));
             if let Some(sum) = slot {
@@ -371,7 +372,7 @@ impl Timeline {
     /// Returns the place of the first interval that does not begin before a time. The interval at `from` begins earlier,
     /// and the search takes logarithmic time in the distance from it.
     fn first_at(&self, from: usize, time: Ticks) -> usize {
-        let rest = self.starts.get(from..).unwrap_or_default();
+        let rest = &self.starts[from.min(self.starts.len())..];
         let mut most = 16;
         while rest.get(most).is_some_and(|start| *start < time) {
             most *= 4;
@@ -405,6 +406,7 @@ impl Timeline {
             let begin = self.starts.first().copied().unwrap_or_default();
             let (mut place, mut start) = (first, from.max(begin));
             while start < to {
+                // The last interval is open.
                 let next = self.starts.get(place + 1).copied().unwrap_or(to).min(to);
                 let slot = self.slots.get(place);
                 if slot.and_then(|slot| inside.get(slot)) == Some(&true) {
@@ -421,6 +423,7 @@ impl Timeline {
             let (Some(start), Some(slot)) = (self.starts.get(place), self.slots.get(place)) else {
                 continue;
             };
+            // The last interval is open.
             let end = self.starts.get(place + 1).copied().unwrap_or(to);
             if let Some(sum) = sums.get_mut(slot) {
                 *sum += end.min(to).saturating_since((*start).max(from));

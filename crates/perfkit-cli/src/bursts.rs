@@ -84,7 +84,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         other => input(other),
     });
     let (bursts, dropped) = found.map_err(explain)?;
-    skipped::tell(&experiments::name(file), &dropped, &diagnostics);
+    skipped::print(&experiments::name(file), &dropped, &diagnostics);
     let report = Report {
         bursts: &bursts,
         dropped: &dropped,

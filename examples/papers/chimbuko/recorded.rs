@@ -1,6 +1,6 @@
 //! Recordings: the effect of a server, and the labels of Chimbuko's own detectors.
 
-use super::comparison::{Asked, Compared};
+use super::comparison::{Compared, Options};
 use super::{Method, kept, monitor, recorder, shared};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::{Monitor, Replay, Result as Detected};
@@ -63,7 +63,7 @@ pub(super) fn server() -> Result<Compared, Failure> {
 }
 
 /// Compares with the labels of Chimbuko v7.0's own detectors on streams of real runs.
-pub(super) fn labels(asked: &Asked) -> Result<Option<Compared>, Failure> {
+pub(super) fn labels(options: &Options) -> Result<Option<Compared>, Failure> {
     let methods = [
         (Method::Sstd, "SSTD"),
         (Method::Hbos, "HBOS"),
@@ -76,7 +76,7 @@ pub(super) fn labels(asked: &Asked) -> Result<Option<Compared>, Failure> {
         ("heat2d-0", ["5", "100", "47"]),
         ("edge-twomodes-0", ["0", "100", "100"]),
     ] {
-        let Some(file) = asked.corpus(&format!("chimbuko/{stream}.tsv.gz")) else {
+        let Some(file) = options.corpus(&format!("chimbuko/{stream}.tsv.gz")) else {
             continue;
         };
         is_there = true;

@@ -1,6 +1,6 @@
 //! GPU streams: the utilisation of devices on which most streams are idle.
 
-use super::comparison::{Asked, Compared};
+use super::comparison::{Compared, Options};
 use super::{folded, timelines};
 use perf_testdata::planted;
 use perfkit::core::{Job, Trace};
@@ -50,7 +50,7 @@ pub(super) fn gpus(trace: &Trace) -> Folding<Compared> {
 
 /// Compares recordings of real GPUs with their utilisation computed as a brute-force union of
 /// intervals.
-pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
+pub(super) fn corpus(options: &Options) -> Result<Option<Compared>, Failure> {
     let mut table = Compared::new(
         "Real GPUs: % of the time in which anything works",
         "slow union",
@@ -78,7 +78,7 @@ pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
             "27.9930",
         ),
     ] {
-        let Some(path) = asked.corpus(file) else {
+        let Some(path) = options.corpus(file) else {
             continue;
         };
         is_there = true;

@@ -1,6 +1,6 @@
 //! The two training jobs of the artifact of the paper, from the corpus.
 
-use super::comparison::{Asked, Compared};
+use super::comparison::{Compared, Options};
 use perfkit::core::Job;
 use perfkit::wait::training::{Slowdowns, TrainingJob};
 use perfkit_cli::failure::{Failure, input};
@@ -8,8 +8,8 @@ use perfkit_cli::recording;
 use serde_json::Value;
 
 /// Returns a table for each job; none without the corpus.
-pub(super) fn jobs(asked: &Asked) -> Result<Vec<Compared>, Failure> {
-    let Some(path) = asked.corpus("stragglers/facts.json") else {
+pub(super) fn jobs(options: &Options) -> Result<Vec<Compared>, Failure> {
+    let Some(path) = options.corpus("stragglers/facts.json") else {
         return Ok(Vec::new());
     };
     let text = std::fs::read_to_string(path).map_err(input)?;
@@ -17,7 +17,7 @@ pub(super) fn jobs(asked: &Asked) -> Result<Vec<Compared>, Failure> {
     let mut tables = Vec::new();
     for (name, facts) in facts["traces"].as_object().into_iter().flatten() {
         let file = facts["file"].as_str().unwrap_or_default();
-        let Some(path) = asked.corpus(&format!("stragglers/{file}")) else {
+        let Some(path) = options.corpus(&format!("stragglers/{file}")) else {
             continue;
         };
         let trace = recording::open(&path)?.trace;

@@ -99,7 +99,7 @@ fn experiment(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
 /// Compares the number of phases that are exactly one tracked region in both experiments.
 pub(super) fn planted(times: bool) -> Tracked<Compared> {
     let mut table = Compared::new(
-        "Planted: objects that are one phase in both experiments, of twelve phases",
+        "Planted: regions that are one phase in both experiments, of twelve phases",
         "planted",
     );
     let published = || Tracking::params().mode(Mode::Published);
@@ -133,8 +133,8 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
                 &joint
             };
             let tracking = Tracking::of(seen, &params, &Job::default())?;
-            let right = tracking.objects.iter().filter(|object| {
-                let experiments = object.members.iter().zip([&first, &second]);
+            let right = tracking.regions.iter().filter(|region| {
+                let experiments = region.members.iter().zip([&first, &second]);
                 let truths = experiments
                     .flat_map(|(members, is)| members.iter().filter_map(|id| is.get(id.index()?)));
                 let all: Vec<u32> = truths.copied().collect();

@@ -1,10 +1,10 @@
 //! Real series: a solver on 4, 9 and 16 ranks with planted work, and EPOCH on 2, 4 and 16 tasks
 //! compared with the results of the established tools.
 
-use super::comparison::{Asked, Compared};
+use super::comparison::{Compared, Options};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::core::{Job, Nanos};
-use perfkit::track::tracking::Object;
+use perfkit::track::tracking::TrackedRegion;
 use perfkit::view::track::{Picture, View};
 use perfkit_cli::failure::{Failure, Outcome, input};
 use perfkit_cli::phases::burst_tables;
@@ -29,13 +29,13 @@ pub(super) fn solver() -> Result<Series, Failure> {
 }
 
 /// Returns the tracked regions that occur in all experiments, the one with the most time first.
-fn throughout(series: &Series) -> impl Iterator<Item = &Object> {
+fn throughout(series: &Series) -> impl Iterator<Item = &TrackedRegion> {
     let experiments = series.experiments.len();
     series
         .tracking
-        .objects
+        .regions
         .iter()
-        .filter(move |object| object.experiments() == experiments)
+        .filter(move |region| region.experiments() == experiments)
 }
 
 /// Compares the scaling of work. All ranks share one grid of cells, so the work of a burst of each
@@ -47,16 +47,16 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
     );
     let all: Vec<_> = throughout(series).collect();
     table.row("phases in all three runs", "3", all.len(), "");
-    for object in &all {
+    for region in &all {
         let model = series
             .trends
-            .fit(object.id, "work", 0.95, &Job::default())
+            .fit(region.id, "work", 0.95, &Job::default())
             .map_err(input)?;
         let about = format!(
-            "object {}: work of a burst goes as ranks to the power of",
-            object.id.0
+            "region {}: work of a burst goes as ranks to the power of",
+            region.id.0
         );
-        let why = match object.id.0 {
+        let why = match region.id.0 {
             1 => {
                 "it grows from iteration to iteration, and how many of its bursts are in the cluster differs from run to run"
             }
@@ -130,11 +130,12 @@ const KNOWN: [Known; 3] = [
 
 /// Compares a plasma code, clustered and tracked from its traces with the published parameters of
 /// each step.
-pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
+pub(super) fn epoch(options: &Options) -> Result<Option<Compared>, Failure> {
     let traces =
-        [2, 4, 16].map(|tasks| asked.corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz")));
+        [2, 4, 16].map(|tasks| options.corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz")));
     let traces: Option<Vec<_>> = traces.into_iter().collect();
-    let (Some(traces), Some(definition)) = (traces, asked.corpus("paraver/reference/epoch1ms.xml"))
+    let (Some(traces), Some(definition)) =
+        (traces, options.corpus("paraver/reference/epoch1ms.xml"))
     else {
         return Ok(None);
     };
@@ -205,9 +206,9 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     }
     let why = "published for a longer series that contains these three";
     table.row(
-        "objects, by distance and sequences",
+        "regions, by distance and sequences",
         "8",
-        series.tracking.objects.len(),
+        series.tracking.regions.len(),
         why,
     );
     let optimal = ClusterOptions {
@@ -218,15 +219,15 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
         ..ClusterOptions::default()
     };
     let optimal = track(&traces, &optimal)?;
-    let why = "one space for all runs; callers tell apart what clusters on 2 tasks mix, and what begins or ends is an object, too";
+    let why = "one space for all runs; callers tell apart what clusters on 2 tasks mix, and what begins or ends is a region, too";
     table.row(
-        "objects, by optimal assignment",
+        "regions, by optimal assignment",
         "not published",
-        optimal.tracking.objects.len(),
+        optimal.tracking.regions.len(),
         why,
     );
     table.row(
-        "  objects in all three runs",
+        "  regions in all three runs",
         "not published",
         throughout(&optimal).count(),
         "",

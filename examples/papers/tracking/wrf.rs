@@ -123,12 +123,12 @@ pub(super) fn wrf() -> Tracked<Compared> {
         ),
         ("15 %, and callers", Tracking::params().use_callers(true)),
     ] {
-        let mut objects = shown(&track(params)?, 6);
-        objects.sort();
+        let mut regions = shown(&track(params)?, 6);
+        regions.sort();
         table.row(
-            format!("objects by {about}"),
+            format!("regions by {about}"),
             "not published",
-            objects.join("; "),
+            regions.join("; "),
             "every link counts and groups are closed, so that one wrong link ties much together",
         );
     }
@@ -137,8 +137,8 @@ pub(super) fn wrf() -> Tracked<Compared> {
 
 /// Returns the clusters of each tracked region in each experiment, up to the cluster number `most`.
 fn shown(tracking: &Tracking, most: u32) -> Vec<String> {
-    let objects = tracking.objects.iter().map(|object| {
-        let experiments = object.members.iter().map(|members| {
+    let regions = tracking.regions.iter().map(|region| {
+        let experiments = region.members.iter().map(|members| {
             let ids = members
                 .iter()
                 .filter(|id| id.0 <= most)
@@ -147,7 +147,7 @@ fn shown(tracking: &Tracking, most: u32) -> Vec<String> {
         });
         experiments.collect::<Vec<_>>().join(" = ")
     });
-    objects
+    regions
         .filter(|text| text.chars().any(|letter| letter.is_ascii_digit()))
         .collect()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Maximum size of an input in bytes, and maximum number of inputs for each target; the smallest
 /// ones are used.
-const MOST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 const SEEDS: usize = 40;
 
 /// Writes the initial inputs of each fuzzer of `fuzz/` to `folder/TARGET/NAME`, from generated and
@@ -37,7 +37,7 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
         }
         for (at, (target, bytes)) in inputs(one)?.into_iter().enumerate() {
             let taken = taken.entry(target).or_default();
-            if bytes.len() > MOST || *taken == SEEDS {
+            if bytes.len() > MAX_BYTES || *taken == SEEDS {
                 continue;
             }
             *taken += 1;

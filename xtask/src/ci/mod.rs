@@ -4,7 +4,7 @@
 //! STEP...` runs selected steps, and `--keep-going` continues after a failure. Tools that cargo can
 //! install are installed at pinned versions; `.ci/run` installs system packages.
 
-mod beside;
+mod background;
 mod counting;
 mod features;
 mod files;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use beside::Beside;
+use background::BackgroundChecks;
 use counting::{TestCount, run_tests};
 pub(crate) use features::serial;
 pub(crate) use files::at;
@@ -91,7 +91,7 @@ const STEPS: &[Step] = &[
     Step(
         "features",
         "each crate alone with none, each and all of its features, warnings denied",
-        beside::features,
+        background::features,
     ),
     Step(
         "golden",
@@ -169,7 +169,7 @@ struct Gate {
     /// Number of tests; `None` until `cargo test` has run.
     tests: Option<TestCount>,
     /// Work that runs in the background of the steps.
-    beside: Beside,
+    background: BackgroundChecks,
     /// Names of the steps of this run.
     chosen: Vec<&'static str>,
     /// Golden files before the step `test`, if the step `golden` follows it.
@@ -196,7 +196,7 @@ impl Gate {
             .into(),
             left_out,
             tests: None,
-            beside: Beside::default(),
+            background: BackgroundChecks::default(),
             chosen,
             golden: None,
         })
@@ -251,7 +251,7 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let start = Instant::now();
     let target = target_folder()?;
     let mut gate = Gate::new(steps.iter().map(|step| step.0).collect())?;
-    gate.beside = Beside::start(&gate);
+    gate.background = BackgroundChecks::start(&gate);
     let mut ran = Vec::new();
     let mut failed = Vec::new();
     for Step(name, what, check) in steps {
@@ -273,7 +273,7 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
             }
         }
     }
-    gate.beside.stop();
+    gate.background.stop();
     print_summary(&ran, start.elapsed());
     if !failed.is_empty() {
         return Err(format!("the gate is shut: {}", failed.join(", ")));

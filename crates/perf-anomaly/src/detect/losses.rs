@@ -273,6 +273,7 @@ impl Losses {
 
     /// Returns the sum of one function.
     pub fn function(&self, function: FunctionId) -> Loss {
+        // A function that was never called has lost no time.
         self.functions.get(function).copied().unwrap_or_default()
     }
 

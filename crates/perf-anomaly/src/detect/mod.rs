@@ -53,7 +53,7 @@ use crate::{Error, FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job};
 
 /// Number of calls between two cancellation checks, which takes a few milliseconds.
-pub(crate) const LOOK: usize = 1 << 14;
+pub(crate) const CALLS_PER_CHECK: usize = 1 << 14;
 
 /// Labels calls as normal or abnormal, and learns the normal run times from all calls.
 ///

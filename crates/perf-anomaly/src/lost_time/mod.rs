@@ -124,8 +124,8 @@ impl Lasting {
     ) {
         let batch = calls.batch();
         let step = batch.step();
-        let samples = batch.samples().get(rows.clone()).unwrap_or_default();
-        for call in batch.calls().get(rows).unwrap_or_default() {
+        let samples = &batch.samples()[rows.clone()];
+        for call in &batch.calls()[rows] {
             self.time = self.time.saturating_add(call.exclusive.0.max(0));
         }
         self.compared.update(calls);

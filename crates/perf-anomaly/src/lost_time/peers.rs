@@ -459,6 +459,7 @@ fn phases(function: FunctionId, entries: &[Entry], found: &mut Vec<SlowPhase>) {
     }
     let mut sorted = logs.clone();
     sorted.sort_unstable_by(f64::total_cmp);
+    // Without entries there are no phases.
     let low = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
     let compared = |usual: f64| -> Vec<Entry> {
         let typical = usual.exp();

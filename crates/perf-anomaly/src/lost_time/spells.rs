@@ -112,7 +112,7 @@ pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
         if found.len() == SPELLS {
             break;
         }
-        let part = entries.get(start..end).unwrap_or_default();
+        let part = &entries[start..end];
         let offset = (0.5 * bounds.least).max(1.5 * bounds.noise);
         let Some((from, until)) = highest(part.iter().map(|one| one.log() - offset)) else {
             continue;

@@ -32,6 +32,7 @@ impl Program {
         };
         self.peers.end_step(newest);
         while let Some(first) = self.peers.first_open() {
+            // A step without reports is not complete.
             let ranks = self.reported.get(&first).copied().unwrap_or_default();
             // Ranks that have not reported anything yet may be one step late.
             let is_complete = first.saturating_add(2) <= newest && ranks >= self.ranks.len();

@@ -328,6 +328,7 @@ impl Server {
                 since = 0;
             }
         }
+        // Nothing of a new client was merged.
         let (_, merged) = self.clients.get(&delta.client).copied().unwrap_or_default();
         let news = match since {
             0 => self.published.clone(),

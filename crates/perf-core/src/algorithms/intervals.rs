@@ -61,12 +61,12 @@ pub fn intervals(
     mut found: impl FnMut(Interval),
     job: &Job,
 ) -> Result<ReplayCounts, Cancelled> {
-    let tell = |step: Step<'_>| {
+    let visit = |step: Step<'_>| {
         if let Step::End(interval) = step {
             found(interval);
         }
     };
-    walk(location, tell, job)
+    walk(location, visit, job)
 }
 
 /// Step of a walk over a location within its window.
@@ -81,7 +81,7 @@ pub(crate) enum Step<'a> {
 
 pub(crate) fn walk<'a>(
     location: LocationView<'a>,
-    mut tell: impl FnMut(Step<'a>),
+    mut visit: impl FnMut(Step<'a>),
     job: &Job,
 ) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
@@ -111,7 +111,7 @@ pub(crate) fn walk<'a>(
     };
     for (region, _) in open.iter() {
         checks.next(1)?;
-        tell(Step::Begin(region));
+        visit(Step::Begin(region));
     }
     each_event(
         events,
@@ -120,14 +120,14 @@ pub(crate) fn walk<'a>(
         |index, at, event| match event {
             Event::Enter { region } => {
                 open.enter(region, Entered { index, at });
-                tell(Step::Begin(region));
+                visit(Step::Begin(region));
             }
             Event::Leave { region } => {
                 if let Some((region, entered, why)) = open.leave(region) {
-                    tell(Step::End(end_of(region, entered, at, why)));
+                    visit(Step::End(end_of(region, entered, at, why)));
                 }
             }
-            other => tell(Step::Other(other, open.newest())),
+            other => visit(Step::Other(other, open.newest())),
         },
     )?;
     // Calls that an event after the window may close do not count as open at the end of the
@@ -138,7 +138,7 @@ pub(crate) fn walk<'a>(
     for (region, entered) in open.iter() {
         checks.next(1)?;
         counts.open_at_end += u64::from(is_end);
-        tell(Step::End(end_of(region, *entered, end, Close::End)));
+        visit(Step::End(end_of(region, *entered, end, Close::End)));
     }
     Ok(counts)
 }

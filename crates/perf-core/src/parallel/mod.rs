@@ -20,7 +20,7 @@
 //! // A failed task ends the loop, and so does a cancelled job.
 //! assert_eq!(parallel::try_map(4, |number| if number > 1 { Err(number) } else { Ok(()) }), Err(2));
 //! job.cancel();
-//! assert!(parallel::fill(1_000, 0, &job, |number| number).is_err());
+//! assert!(parallel::fill(1_000, 0, |number| number, &job).is_err());
 //! # Ok::<(), Cancelled>(())
 //! ```
 
@@ -142,8 +142,8 @@ pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
 pub fn fill<R: Clone + Send>(
     count: usize,
     default: R,
-    job: &Job,
     work: impl Fn(usize) -> R + Sync,
+    job: &Job,
 ) -> Result<Vec<R>, Cancelled> {
     let mut all = vec![default; count];
     let size = count
@@ -326,7 +326,7 @@ mod tests {
     fn results_are_in_order() {
         on_pools(|| {
             assert_eq!(map(1_000, |number| number), (0..1_000).collect::<Vec<_>>());
-            let filled = fill(100_000, 0, &Job::default(), |number| number);
+            let filled = fill(100_000, 0, |number| number, &Job::default());
             assert_eq!(filled, Ok((0..100_000).collect::<Vec<_>>()));
             assert_eq!(map(0, |number| number), [0; 0]);
         });
@@ -404,7 +404,7 @@ mod tests {
             assert_eq!(sort_by(&mut pairs, by_key, &Job::default()), Ok(()));
             assert_eq!(Job::default().sort_by(&mut serial, by_key), Ok(()));
             assert_eq!(pairs, serial);
-            assert!(fill(10, 0, &job, |number| number).is_err());
+            assert!(fill(10, 0, |number| number, &job).is_err());
         });
     }
 

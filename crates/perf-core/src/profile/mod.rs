@@ -9,7 +9,7 @@ mod severities;
 mod table;
 
 pub use combine::Combine;
-pub use rows::{Rows, SparseRows};
+pub use rows::{JoinedRows, Rows, SparseRows};
 pub use severities::Severities;
 
 use crate::{

@@ -1,8 +1,9 @@
-//! [`SparseRows`] and [`Rows`]: storage for the rows of a profile in memory.
+//! [`Rows`] and [`SparseRows`]: rows of a profile in memory; [`JoinedRows`]: rows of several sources.
 
 use super::{RowStore, Severities};
 use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Dense rows in memory.
@@ -168,39 +169,78 @@ impl RowStore for SparseRows {
     }
 }
 
-/// Rows of a profile, and rows of metrics that were added to it.
-#[derive(Debug)]
-pub(super) struct Overlay {
-    /// Rows of the original metrics.
-    pub(super) base: Arc<dyn RowStore>,
-    /// First metric that was added.
-    pub(super) first: MetricId,
-    /// Rows of the added metrics.
-    pub(super) added: Rows,
+/// Rows of several sources: each metric has the rows of a metric of one of them.
+///
+/// ```
+/// use perf_core::{CallPathId, JoinedRows, MetricId, RowStore, Rows, Severities};
+/// use std::sync::Arc;
+/// let (metric, path) = (MetricId(0), CallPathId(0));
+/// let [mut times, mut visits] = [Rows::default(), Rows::default()];
+/// times.insert(metric, path, Severities::F64(vec![0.5, 1.5]));
+/// visits.insert(metric, path, Severities::U64(vec![3, 3]));
+/// let mut rows = JoinedRows::default();
+/// rows.extend(Arc::new(times), 0..1);
+/// rows.extend(Arc::new(visits), 0..1);
+/// assert_eq!(rows.row(MetricId(1), path)?.as_deref(), Some(&Severities::U64(vec![3, 3])));
+/// assert_eq!(rows.row(MetricId(2), path)?, None);
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct JoinedRows(Vec<Source>);
+
+/// Consecutive metrics with rows of one source.
+#[derive(Clone, Debug)]
+struct Source {
+    /// Number of the first metric.
+    first: u32,
+    /// Rows.
+    rows: Arc<dyn RowStore>,
+    /// Metrics of the source.
+    metrics: Range<u32>,
 }
 
-impl RowStore for Overlay {
+impl JoinedRows {
+    /// Adds metrics behind the present ones, with the rows that `rows` has for `metrics`. An empty or reversed range
+    /// adds none.
+    pub fn extend(&mut self, rows: Arc<dyn RowStore>, metrics: Range<u32>) {
+        let last = self.0.last();
+        let first = last.map_or(0, |last| last.first + last.metrics.len() as u32);
+        if !metrics.is_empty() {
+            self.0.push(Source {
+                first,
+                rows,
+                metrics,
+            });
+        }
+    }
+
+    /// Returns the source of a metric, and the metric in it. A metric without a source has no rows.
+    fn source(&self, metric: MetricId) -> Option<(&dyn RowStore, MetricId)> {
+        let after = self.0.partition_point(|source| source.first <= metric.0);
+        let source = &self.0[after.checked_sub(1)?];
+        let index = (metric.0 - source.first) as usize;
+        let own = source.metrics.clone().nth(index)?;
+        Some((source.rows.as_ref(), MetricId(own)))
+    }
+}
+
+impl RowStore for JoinedRows {
     fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        if metric < self.first {
-            self.base.row(metric, path)
-        } else {
-            self.added.row(metric, path)
+        match self.source(metric) {
+            Some((rows, metric)) => rows.row(metric, path),
+            None => Ok(None),
         }
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        if metric < self.first {
-            self.base.paths(metric)
-        } else {
-            self.added.paths(metric)
-        }
+        self.source(metric)
+            .map_or_else(Vec::new, |(rows, metric)| rows.paths(metric))
     }
 
     fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        if metric < self.first {
-            self.base.total(metric, path)
-        } else {
-            self.added.total(metric, path)
+        match self.source(metric) {
+            Some((rows, metric)) => rows.total(metric, path),
+            None => Ok(None),
         }
     }
 
@@ -210,11 +250,8 @@ impl RowStore for Overlay {
         path: CallPathId,
         scope: super::Scope,
     ) -> Option<Result<Severities>> {
-        if metric < self.first {
-            self.base.scoped(metric, path, scope)
-        } else {
-            None
-        }
+        let (rows, metric) = self.source(metric)?;
+        rows.scoped(metric, path, scope)
     }
 
     fn over_parts(
@@ -224,10 +261,7 @@ impl RowStore for Overlay {
         parts: &[u32],
         count: usize,
     ) -> Option<Result<Vec<f64>>> {
-        if metric < self.first {
-            self.base.over_parts(metric, path, parts, count)
-        } else {
-            None
-        }
+        let (rows, metric) = self.source(metric)?;
+        rows.over_parts(metric, path, parts, count)
     }
 }

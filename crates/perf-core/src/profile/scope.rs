@@ -1,7 +1,6 @@
 //! Conversion between inclusive and exclusive values along the call tree and the metric tree, and addition of metrics.
 
-use super::rows::Overlay;
-use super::{Combine, Profile, ProfileMetric, Rows, Scope, Severities};
+use super::{Combine, JoinedRows, Profile, ProfileMetric, Rows, Scope, Severities};
 use crate::{CallPathId, Error, MetricId, Result};
 use std::sync::Arc;
 
@@ -244,9 +243,10 @@ impl Profile {
             added.insert(id, path, row);
         }
         Arc::make_mut(&mut self.metrics).push(metric);
-        let first = id;
-        let base = self.rows;
-        self.rows = Arc::new(Overlay { base, first, added });
+        let mut rows = JoinedRows::default();
+        rows.extend(self.rows, 0..id.0);
+        rows.extend(Arc::new(added), id.0..id.0 + 1);
+        self.rows = Arc::new(rows);
         Ok((self, id))
     }
 }

@@ -42,7 +42,7 @@ const RECORD: u32 = 2 << 30;
 
 impl Events {
     /// Largest region id and number of records of a location: 2^30 - 1.
-    pub const MOST: u32 = !TAG;
+    pub const MAX_ID: u32 = !TAG;
 
     /// Creates the events of a location whose event file is missing.
     pub fn absent() -> Self {
@@ -153,11 +153,11 @@ impl Events {
 
     /// Adds an enter without checks, for readers that have already validated it.
     ///
-    /// `region` must be at most [`MOST`](Self::MOST), and `at` not before the last event;
+    /// `region` must be at most [`MAX_ID`](Self::MAX_ID), and `at` not before the last event;
     /// [`push`](Self::push) checks both.
     #[inline]
     pub fn push_enter(&mut self, at: Ticks, region: RegionId) {
-        debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
+        debug_assert!(region.0 <= Self::MAX_ID && self.times.last().is_none_or(|last| *last <= at));
         self.times.push(at);
         self.words.push(ENTER | (region.0 & !TAG));
     }
@@ -165,7 +165,7 @@ impl Events {
     /// Adds a leave under the conditions of [`push_enter`](Self::push_enter).
     #[inline]
     pub fn push_leave(&mut self, at: Ticks, region: RegionId) {
-        debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
+        debug_assert!(region.0 <= Self::MAX_ID && self.times.last().is_none_or(|last| *last <= at));
         self.times.push(at);
         self.words.push(LEAVE | (region.0 & !TAG));
     }
@@ -174,7 +174,7 @@ impl Events {
     /// branch, because the kind of the next event is unpredictable.
     #[inline]
     pub fn push_call(&mut self, at: Ticks, is_leave: bool, region: RegionId) {
-        debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
+        debug_assert!(region.0 <= Self::MAX_ID && self.times.last().is_none_or(|last| *last <= at));
         const { assert!(ENTER == 0 && LEAVE == 1 << 30) };
         self.times.push(at);
         self.words
@@ -185,7 +185,7 @@ impl Events {
     ///
     /// # Errors
     /// Returns [`Error::Backwards`] if the event is earlier than the last event, or
-    /// [`Error::TooMany`] beyond [`MOST`](Self::MOST) regions or records, or 65,535 arguments of
+    /// [`Error::TooMany`] beyond [`MAX_ID`](Self::MAX_ID) regions or records, or 65,535 arguments of
     /// one event.
     pub fn push(&mut self, at: Ticks, event: Event<'_>) -> Result<()> {
         if let Some(last) = self.times.last()
@@ -291,9 +291,12 @@ impl Events {
 
 /// Converts `value` if it fits in the 30 bits after the tag, otherwise returns an error.
 pub(super) fn limited<T: TryInto<u32>>(what: &'static str, value: T) -> Result<u32> {
-    let value = value.try_into().ok().filter(|value| *value <= Events::MOST);
+    let value = value
+        .try_into()
+        .ok()
+        .filter(|value| *value <= Events::MAX_ID);
     value.ok_or(Error::TooMany {
         what,
-        limit: u64::from(Events::MOST),
+        limit: u64::from(Events::MAX_ID),
     })
 }

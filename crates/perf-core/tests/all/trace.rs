@@ -74,8 +74,8 @@ fn event() -> impl Strategy<Value = Owned> {
         RmaCompletion::Remote,
     ];
     prop_oneof![
-        (0..=Events::MOST).prop_map(|id| Owned::Plain(enter(id))),
-        (0..=Events::MOST).prop_map(|id| Owned::Plain(leave(id))),
+        (0..=Events::MAX_ID).prop_map(|id| Owned::Plain(enter(id))),
+        (0..=Events::MAX_ID).prop_map(|id| Owned::Plain(leave(id))),
         transfer().prop_map(|transfer| Owned::Plain(Event::Send(transfer))),
         transfer().prop_map(|transfer| Owned::Plain(Event::Recv(transfer))),
         collective().prop_map(|end| Owned::Plain(Event::CollectiveEnd(end))),
@@ -215,7 +215,7 @@ fn invalid_events_are_rejected_without_effect() {
         Err(Error::Backwards { .. })
     ));
     assert!(matches!(
-        columns.push(Ticks(5), enter(Events::MOST + 1)),
+        columns.push(Ticks(5), enter(Events::MAX_ID + 1)),
         Err(Error::TooMany { .. })
     ));
     let args = vec![0; 65_536];

@@ -37,7 +37,7 @@ impl Fold {
     /// ```
     ///
     /// # Errors
-    /// Returns [`perf_core::Error::TooMany`] for more than [`Events::MOST`] classes.
+    /// Returns [`perf_core::Error::TooMany`] for more than [`Events::MAX_ID`] classes.
     pub fn to_trace(&self) -> Result<Trace> {
         let mut definitions = Definitions::default();
         definitions.clock = self.clock();

@@ -147,7 +147,7 @@ fn fold_with<O: FoldOp + ?Sized>(
         op,
         rules,
         out,
-        |row| streams.get(row).copied().unwrap_or(u32::MAX),
+        |row| streams[row],
         &space.job,
     );
 }
@@ -175,7 +175,7 @@ fn show_instants(columns: &Columns, pixels: Pixels<'_>, row: &mut [u32]) {
         return;
     };
     let from = columns.instants.partition_point(|(at, _)| at < first);
-    let inside = columns.instants.get(from..).unwrap_or_default();
+    let inside = &columns.instants[from..];
     for (at, code) in inside.iter().take_while(|(at, _)| at <= last) {
         let centres = pixels.centres;
         let holds = centres.partition_point(|it| it < at)..centres.partition_point(|it| it <= at);
@@ -218,6 +218,7 @@ fn count<O: FoldOp + ?Sized>(
         if job.is_cancelled() {
             return;
         }
+        // A row without streams has no samples.
         let codes = samples.get(column..).unwrap_or_default();
         counter.column(codes.iter().step_by(width).take(rows), &first);
         *cell = counter.cell(op, rules, 1);
@@ -290,6 +291,7 @@ fn weigh(
     end: Ticks,
     mut add: impl FnMut(u32, u64),
 ) {
+    // A stream without transitions is absent.
     let code = |cursor: usize| columns.codes.get(cursor).copied().unwrap_or(code::ABSENT);
     if start >= end {
         add(code(*cursor), 1);
@@ -331,7 +333,7 @@ fn nested<O: FoldOp + ?Sized>(
     let (mut codes, mut cells) = std::mem::take(level);
     let children = || group.children.iter().filter_map(|id| plan.groups.get(*id));
     for (child, row) in children().zip(codes.chunks_exact_mut(width.max(1))) {
-        let cells = cells.get_mut(..width).unwrap_or_default();
+        let cells = &mut cells[..width];
         match plan.params.child_op(child.kind) {
             Some(op) => fold_with(plan, child, &op, pixels, space, cells, depth + 1),
             None => fold_with(plan, child, op, pixels, space, cells, depth + 1),

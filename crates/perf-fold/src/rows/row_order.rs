@@ -79,6 +79,7 @@ impl Groups {
                 natural(groups.get(*id).map_or("", |group| group.label.as_str()))
             }),
             _ => ids.sort_by_key(|id| {
+                // Each id is of a group; an unknown one would be last.
                 let kind = groups.get(*id).map(|group| group.kind).unwrap_or_default();
                 let key = usage.get(id.index()).map_or(0, |usage| match order {
                     // Shares are not negative, so their bits have their order.

@@ -159,6 +159,7 @@ impl<'a> Tree<'a> {
             let device = self.processes.get(&device).map_or("", String::as_str);
             // Annotations of a device are stored next to its streams but are not work. They
             // therefore get a separate row.
+            // A process without a rank keeps its name.
             let owner = self.ranks.get(&process).unwrap_or(&name);
             let label = match kind {
                 LocationKind::AcceleratorStream => of_process(owner, device),

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 /// region, at any position, as [`perf_core::intervals()`] does.
 ///
 /// The caller keeps the inner regions in a plain `Vec` for the state map. This `Vec` holds all open
-/// regions until more than [`MOST`] are open at once. From then on the outer regions are stored
+/// regions until more than [`MAX_OPEN`] are open at once. From then on the outer regions are stored
 /// here. The time of a leave therefore does not grow with the number of open regions, in any order
 /// of leaves.
 #[derive(Debug, Default)]
@@ -21,14 +21,14 @@ pub(crate) struct Overlaps {
 }
 
 /// Largest number of open regions that a state map receives.
-const MOST: usize = 256;
+const MAX_OPEN: usize = 256;
 
 impl Overlaps {
     #[inline]
     pub(crate) fn enter(&mut self, inner: &mut Vec<RegionId>, region: RegionId) {
         inner.push(region);
-        if inner.len() > MOST {
-            for region in inner.drain(..MOST / 2) {
+        if inner.len() > MAX_OPEN {
+            for region in inner.drain(..MAX_OPEN / 2) {
                 let places = self.places.entry(region).or_default();
                 places.push_back(self.outer.len());
                 self.outer.push(Some(region));
@@ -74,7 +74,7 @@ impl Overlaps {
     /// time is constant, because each entry of `outer` is moved out once and removed once.
     #[cold]
     fn refill(&mut self, inner: &mut Vec<RegionId>) {
-        while inner.len() < MOST / 2
+        while inner.len() < MAX_OPEN / 2
             && let Some(open) = self.outer.pop()
         {
             if let Some(region) = open {
@@ -123,7 +123,7 @@ mod tests {
                         leave(&mut all, region);
                         leaves += 1;
                     }
-                    prop_assert!(inner.len() <= MOST);
+                    prop_assert!(inner.len() <= MAX_OPEN);
                     prop_assert!(all.ends_with(&inner));
                     prop_assert_eq!(inner.is_empty(), all.is_empty());
                 }

@@ -43,7 +43,7 @@ const STEPS: usize = 16;
 pub(crate) fn passed<const STRICT: bool>(times: &[Ticks], from: usize, at: Ticks) -> usize {
     let has = |time: &Ticks| if STRICT { *time < at } else { *time <= at };
     let end = times.len().min(from.saturating_add(STEPS));
-    let near = times.get(from..end).unwrap_or_default();
+    let near = &times[from..end];
     if let Some(steps) = near.iter().position(|time| !has(time)) {
         return from + steps;
     }
@@ -53,7 +53,7 @@ pub(crate) fn passed<const STRICT: bool>(times: &[Ticks], from: usize, at: Ticks
         step *= 2;
     }
     let end = times.len().min(cursor + step);
-    let rest = times.get(cursor..end).unwrap_or_default();
+    let rest = &times[cursor..end];
     cursor + rest.partition_point(has)
 }
 
@@ -68,6 +68,7 @@ pub(crate) fn sample<const STRICT: bool>(
 ) -> usize {
     for (at, out) in at.iter().zip(out) {
         cursor = passed::<STRICT>(&columns.times, cursor, *at);
+        // A stream without transitions is absent.
         *out = columns.codes.get(cursor).copied().unwrap_or(code::ABSENT);
     }
     cursor

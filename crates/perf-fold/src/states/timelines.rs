@@ -280,6 +280,7 @@ impl Timelines {
             Boundary::AtOrBefore => columns.times.partition_point(|time| *time <= at),
             Boundary::Strict => columns.times.partition_point(|time| *time < at),
         };
+        // A stream without transitions is absent.
         code::state(columns.codes.get(passed).copied().unwrap_or(code::ABSENT))
     }
 
@@ -313,6 +314,7 @@ impl Timelines {
         let all = self.stream(stream).map_or(&[][..], |it| &it.instants);
         let from = all.partition_point(|(at, _)| *at < window.start);
         let to = all.partition_point(|(at, _)| *at < window.end);
+        // Empty if the window ends before it starts.
         let own = all.get(from..to).unwrap_or_default();
         own.iter().map(|(at, code)| (*at, code::state(*code)))
     }

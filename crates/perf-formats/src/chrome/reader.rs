@@ -158,10 +158,10 @@ fn array(
         phases.event(&raw, (offset, index));
         Ok::<(), Stop>(())
     };
-    let odd = |phases: &mut Phases, element: Element| phases.part.odd(element);
+    let odd = |phases: &mut Phases, element: Element| phases.part.report_deviation(element);
     let end = Elements::new(source, options).walk(phases, read, odd)?;
     let offset = source.offset();
-    phases.part.odd(Element::Window { offset })?;
+    phases.part.report_deviation(Element::Window { offset })?;
     let (rule, offset) = match end {
         End::Closed => return Ok(true),
         End::Open if is_bare && source.damage().is_none() => (rules::UNCLOSED, source.offset()),

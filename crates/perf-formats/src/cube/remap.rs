@@ -7,8 +7,7 @@ use super::resolve::{Resolved, Resolver};
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
-    CallPathId, Combine, Diagnostics, Job, MetricId, Place, Profile, ProfileMetric, RowStore, Rows,
-    Scope, Severities, Value,
+    Combine, Diagnostics, Job, JoinedRows, MetricId, Place, Profile, ProfileMetric, RowStore, Rows,
 };
 use std::sync::Arc;
 
@@ -227,11 +226,15 @@ impl Metrics {
         properties: &[(String, String)],
         computed: Rows,
     ) -> Result<Profile> {
-        let rows = RemappedRows {
-            original: of.clone(),
-            sources: self.sources.clone(),
-            computed,
-        };
+        let computed: Arc<dyn RowStore> = Arc::new(computed);
+        let mut rows = JoinedRows::default();
+        for (metric, source) in (0..).zip(&self.sources) {
+            let (store, metric) = match source {
+                Some(source) => (of.rows(), source.0),
+                None => (&computed, metric),
+            };
+            rows.extend(Arc::clone(store), metric..metric + 1);
+        }
         let (system, regions) = (of.system().clone(), of.regions().to_vec());
         let metrics = self.metrics.clone();
         let profile = Profile::new(system, regions, of.calls().clone(), metrics, Arc::new(rows))?;
@@ -334,71 +337,6 @@ impl Metrics {
             all.sources.push(self.sources[id.index()]);
         }
         Ok((all, computed))
-    }
-}
-
-/// Rows of a remapped profile.
-#[derive(Debug)]
-struct RemappedRows {
-    /// The original profile.
-    original: Profile,
-    /// Metric of the original profile that has the values of each metric.
-    sources: Vec<Option<MetricId>>,
-    /// Rows of the other metrics.
-    computed: Rows,
-}
-
-impl RemappedRows {
-    fn source(&self, metric: MetricId) -> Option<MetricId> {
-        self.sources.get(metric.index()).copied().flatten()
-    }
-}
-
-impl RowStore for RemappedRows {
-    fn row(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-    ) -> perf_core::Result<Option<Arc<Severities>>> {
-        match self.source(metric) {
-            Some(source) => self.original.row(source, path),
-            None => self.computed.row(metric, path),
-        }
-    }
-
-    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        match self.source(metric) {
-            Some(source) => self.original.paths(source),
-            None => self.computed.paths(metric),
-        }
-    }
-
-    fn total(&self, metric: MetricId, path: CallPathId) -> perf_core::Result<Option<Value>> {
-        match self.source(metric) {
-            Some(source) => self.original.rows().total(source, path),
-            None => Ok(None),
-        }
-    }
-
-    fn scoped(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-        scope: Scope,
-    ) -> Option<perf_core::Result<Severities>> {
-        let rows = self.original.rows();
-        rows.scoped(self.source(metric)?, path, scope)
-    }
-
-    fn over_parts(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-        parts: &[u32],
-        count: usize,
-    ) -> Option<perf_core::Result<Vec<f64>>> {
-        let rows = self.original.rows();
-        rows.over_parts(self.source(metric)?, path, parts, count)
     }
 }
 

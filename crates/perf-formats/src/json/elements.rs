@@ -61,7 +61,7 @@ enum Passing {
 }
 
 /// Number of bytes that may always be examined for the end of a broken element.
-const LOOK: u64 = 1 << 12;
+const MIN_SEARCH: u64 = 1 << 12;
 
 /// Budget of bytes to examine for the ends of all broken elements, plus [`EACH`] for each byte
 /// read. It keeps the total linear: otherwise each broken element could cost a search of the
@@ -152,7 +152,7 @@ impl<'a> Elements<'a> {
             let done = match passing {
                 Passing::Nothing => read(state, &mut cursor, index, offset).map(|()| Some(0)),
                 Passing::Broken => {
-                    let most = self.budget(offset).max(LOOK);
+                    let most = self.budget(offset).max(MIN_SEARCH);
                     cursor.recover(usize::try_from(most).unwrap_or(usize::MAX))
                 }
                 Passing::Rest => Ok(cursor.next_start()),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// State of the conversion.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct Converter {
     /// Parts under construction, one for each process.
     pub(super) parts: Vec<Part>,
     /// Number of unclosed ranges so far.
@@ -72,7 +72,7 @@ pub(super) fn read(path: &Path, options: &ReadContext, budget: &MemoryBudget) ->
             got: "a database without tables of Nsight Systems".into(),
         });
     }
-    let mut reader = Reader {
+    let mut reader = Converter {
         parts: Vec::new(),
         unclosed: 0,
         file: Arc::clone(&database.file),
@@ -110,7 +110,7 @@ pub(super) fn read(path: &Path, options: &ReadContext, budget: &MemoryBudget) ->
     Ok(in_order.collect())
 }
 
-impl Reader {
+impl Converter {
     fn strings(&mut self, database: &Database, options: &ReadContext) -> Result<()> {
         let table = "StringIds";
         let mut found = Diagnostics::default();

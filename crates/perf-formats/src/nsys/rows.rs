@@ -2,7 +2,7 @@
 
 use super::database::{Bad, Row};
 use super::names::{self, nvtx};
-use super::reader::Reader;
+use super::reader::Converter;
 use super::rules;
 use crate::timeline::{Edge, Extra, Kind, Role, RowKey, Sym};
 
@@ -13,12 +13,12 @@ pub(super) struct Table {
     /// Columns in the order of the conversion.
     pub(super) columns: &'static [&'static str],
     /// Conversion of a row.
-    pub(super) row: for<'r> fn(&mut Reader, &Row<'r>) -> Result<(), Bad<'r>>,
+    pub(super) row: for<'r> fn(&mut Converter, &Row<'r>) -> Result<(), Bad<'r>>,
 }
 
 const WORK: usize = 8;
 
-/// Activity tables begin with the same columns: see [`Reader::work`].
+/// Activity tables begin with the same columns: see [`Converter::work`].
 macro_rules! work_columns {
     ($($more:literal),*) => {
         &[
@@ -86,7 +86,7 @@ fn bits(number: Option<i64>) -> Option<(u64, bool)> {
 }
 
 /// Converts a kernel. It is named by the short name; the demangled one is its long form.
-fn kernel<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn kernel<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let mut strings = [None; 3];
     for (column, string) in (WORK..).zip(&mut strings) {
         *string = row.optional(column)?;
@@ -105,7 +105,7 @@ fn kernel<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     reader.add_work(part, row, (name, form), Kind::Kernel, None)
 }
 
-fn copy<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn copy<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let bytes = row.optional(WORK)?;
     let kinds = (
         row.optional(WORK + 1)?,
@@ -118,7 +118,7 @@ fn copy<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     reader.add_work(part, row, (name, None), Kind::Copy, bytes)
 }
 
-fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn set<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let bytes = row.optional(WORK)?;
     let kind = row.optional(WORK + 1)?;
     let part = reader.work(row)?;
@@ -126,7 +126,7 @@ fn set<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     reader.add_work(part, row, (name, None), Kind::Copy, bytes)
 }
 
-fn graph<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn graph<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let name = match row.optional(WORK)? {
         Some(number) => format!("CUDA graph {number}"),
         None => "CUDA graph".into(),
@@ -136,7 +136,7 @@ fn graph<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     reader.add_work(part, row, (name, None), Kind::Kernel, None)
 }
 
-fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn wait<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let kind = row.optional(WORK)?;
     let part = reader.work(row)?;
     let name = reader.name(part, names::wait(kind).as_bytes());
@@ -157,7 +157,7 @@ fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     Ok(())
 }
 
-fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn call<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let string = row.number(3)?;
     let correlation = bits(recorded(row.optional(4)?));
     let thread = row.number(2)?;
@@ -174,7 +174,7 @@ fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     Ok(())
 }
 
-fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
+fn range<'r>(reader: &mut Converter, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let kind = row.number(3)?;
     match kind {
         nvtx::MARK | nvtx::PUSH_POP | nvtx::START_END => {}
@@ -229,7 +229,7 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     Ok(())
 }
 
-impl Reader {
+impl Converter {
     /// Returns the part of the process of an activity row.
     fn work<'r>(&mut self, row: &Row<'r>) -> Result<usize, Bad<'r>> {
         row.number(0)?;

@@ -161,10 +161,10 @@ fn each(
     options: &ReadContext,
     read: impl FnMut(&mut Tool, &mut Cursor<'_>, u64, u64) -> Result<(), Stop>,
 ) -> Step {
-    let odd = |tool: &mut Tool, element: Element| tool.part.odd(element);
+    let odd = |tool: &mut Tool, element: Element| tool.part.report_deviation(element);
     let end = Elements::new(source, options).walk(tool, read, odd)?;
     let offset = source.offset();
-    tool.part.odd(Element::Window { offset })?;
+    tool.part.report_deviation(Element::Window { offset })?;
     Ok(match end {
         End::Closed => Ok(()),
         End::Open | End::Within(_) => Err(Cut),

@@ -13,7 +13,7 @@ use perf_core::{Diagnostics, EventSink, Nanos, Place};
 ///
 /// The step number of a row may be damaged. A step number up to one above the highest plausible
 /// step is accepted, and before the first row one up to [`FAR`]. For a higher step number, the
-/// [`LOOK`] lines after the row decide: if more of their rows have lower steps than not, the step
+/// [`DECIDING_ROWS`] lines after the row decide: if more of their rows have lower steps than not, the step
 /// number is wrong and the row belongs to the highest plausible step. If both counts are equal, the
 /// step number is wrong if it is more than [`FAR`] steps ahead.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ struct Head {
 }
 
 /// Number of following rows that decide on a doubtful one.
-const LOOK: usize = 8;
+const DECIDING_ROWS: usize = 8;
 /// Number of steps ahead that counts as far.
 const FAR: u64 = 16;
 
@@ -220,7 +220,7 @@ impl StreamFile {
                     head
                 }
                 Some(Err(wrong)) => {
-                    self.tell(wrong, found);
+                    self.report(wrong, found);
                     continue;
                 }
                 Some(Ok(Line::TooMany(_))) => {
@@ -246,7 +246,7 @@ impl StreamFile {
         }
         let mut guess = Syntax::guess(&first);
         if guess == Guess::Unknown {
-            let is_all = self.at_hand.read_on(LOOK, found)?;
+            let is_all = self.at_hand.read_on(DECIDING_ROWS, found)?;
             let rest: Vec<_> = self.at_hand.after().collect();
             if !rest.is_empty() || is_all {
                 guess = Syntax::guess_by(&first, &rest);
@@ -279,7 +279,7 @@ impl StreamFile {
         Ok(Some(!is_header))
     }
 
-    fn tell(&self, wrong: Wrong, found: &mut Diagnostics) {
+    fn report(&self, wrong: Wrong, found: &mut Diagnostics) {
         let (rule, record) = match wrong {
             Wrong::Kind(kind) => (rules::UNKNOWN_KIND, format!("kind `{kind}`")),
             Wrong::Field(expected, got) => (
@@ -321,7 +321,7 @@ impl StreamFile {
         if head.step.is_none() && !head.is_fact {
             self.used_period = true;
             if self.origin.is_none() {
-                self.at_hand.read_on(LOOK, found)?;
+                self.at_hand.read_on(DECIDING_ROWS, found)?;
                 let after = self.heads().into_iter().map(|head| head.at);
                 self.origin = after.chain([head.at]).min();
             }
@@ -337,7 +337,7 @@ impl StreamFile {
             self.highest = self.highest.max(Some(step));
             return Ok(Some(head));
         }
-        let is_all = self.at_hand.read_on(LOOK, found)?;
+        let is_all = self.at_hand.read_on(DECIDING_ROWS, found)?;
         let heads = self.heads().into_iter();
         let after: Vec<u64> = heads.map(|head| self.step_of(head)).collect();
         let back = after.iter().filter(|other| **other < step).count();

@@ -1,7 +1,7 @@
 //! [`TraceBuilder`]: sink that collects the events of a stream and builds a trace from them.
 
 use super::rules;
-use crate::timestamps::{LOOK, Verdict, judge_jump};
+use crate::timestamps::{TIMESTAMPS_AHEAD, Verdict, judge_jump};
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
     Clock, CommId, Communicator, Definitions, Diagnostics, Event, EventSink, Events, GroupKind,
@@ -122,7 +122,7 @@ fn repair(events: &mut [(Nanos, StreamEvent)]) -> u64 {
             before = before.max(Some((time, *at)));
             continue;
         }
-        let after = after.get(..LOOK).unwrap_or(after);
+        let after = after.get(..TIMESTAMPS_AHEAD).unwrap_or(after);
         let times: Vec<u64> = after.iter().map(|(at, _)| ordinal(*at)).collect();
         let instead = match judge_jump(last, time, &times, FAR) {
             Verdict::Plausible => None,

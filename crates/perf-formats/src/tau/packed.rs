@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub(super) const MAGIC: [u8; 6] = *b"\0P\0P\0K";
 
-struct Reader<'a> {
+struct PackedReader<'a> {
     /// Bytes of the file.
     bytes: &'a [u8],
     /// Read position.
@@ -22,7 +22,7 @@ struct Reader<'a> {
     definitions: u32,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PackedReader<'a> {
     fn place(&self) -> Place {
         Place::file(Arc::clone(self.name)).at(self.at as u64)
     }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
 pub(super) fn read(bytes: Bytes, options: &ReadContext, found: &mut Diagnostics) -> Result<Tables> {
     let name = Arc::clone(bytes.name());
     let bytes = bytes.into_memory(&options.job)?;
-    let mut reader = Reader {
+    let mut reader = PackedReader {
         bytes: &bytes,
         at: 0,
         name: &name,
@@ -217,7 +217,11 @@ pub(super) fn read(bytes: Bytes, options: &ReadContext, found: &mut Diagnostics)
     Ok(tables)
 }
 
-fn thread(reader: &mut Reader<'_>, tables: &Tables, found: &mut Diagnostics) -> Result<Thread> {
+fn thread(
+    reader: &mut PackedReader<'_>,
+    tables: &Tables,
+    found: &mut Diagnostics,
+) -> Result<Thread> {
     let mut thread = Thread {
         key: reader.key()?,
         ..Thread::default()
@@ -227,7 +231,7 @@ fn thread(reader: &mut Reader<'_>, tables: &Tables, found: &mut Diagnostics) -> 
         let place = reader.place();
         let function = reader.index(tables.functions.len(), "a function")?;
         let mut negative = 0;
-        let mut value = |reader: &mut Reader<'_>| {
+        let mut value = |reader: &mut PackedReader<'_>| {
             let place = reader.place();
             let value = reader.float("a value")?;
             if !value.is_finite() {

@@ -307,10 +307,10 @@ impl Whole<'_> {
                 }
             }
             let regions = &mut self.definitions.regions;
-            let id = RegionId::from_index(regions.len()).filter(|id| id.0 <= Events::MOST);
+            let id = RegionId::from_index(regions.len()).filter(|id| id.0 <= Events::MAX_ID);
             let id = id.ok_or(Error::TooMany {
                 what: "regions",
-                limit: u64::from(Events::MOST),
+                limit: u64::from(Events::MAX_ID),
             })?;
             let mut region: Region = kind.region(&name, device);
             if let Some((_, form)) = &form {

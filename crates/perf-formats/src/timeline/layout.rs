@@ -318,10 +318,10 @@ impl Copies<'_> {
         if let Some(known) = self.known.get(&(region, copy)) {
             return Ok(*known);
         }
-        let id = RegionId::from_index(self.regions.len()).filter(|id| id.0 <= Events::MOST);
+        let id = RegionId::from_index(self.regions.len()).filter(|id| id.0 <= Events::MAX_ID);
         let id = id.ok_or(perf_core::Error::TooMany {
             what: "regions",
-            limit: u64::from(Events::MOST),
+            limit: u64::from(Events::MAX_ID),
         })?;
         let own = self.copy(region);
         self.regions.push(own);

@@ -18,7 +18,7 @@ const USAGE: &str = "usage: perfkit-live COMMAND
 serve and replay:
   --listen ADDR    where, default 127.0.0.1:5560; port 0 for a free one. Beyond the machine nothing is
                    encrypted, and whoever reaches it may read
-  --host NAME      a further name under which the page may be asked; may be repeated
+  --host NAME      a further name under which the page may be options; may be repeated
 serve:
   --token-file F   what writers must know is in this file; default FILE.token, which is made. The variable
                    PERFKIT_LIVE_TOKEN goes before it
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Command-line options.
 #[derive(Debug, Default)]
-struct Asked {
+struct Options {
     /// Database or recording.
     file: Option<String>,
     /// Options of `serve`.
@@ -77,53 +77,53 @@ fn command(arguments: &[OsString]) -> Outcome {
         Some(other) => return Err(other.unexpected().into()),
         None => return Err(USAGE.into()),
     };
-    let mut asked = Asked::default();
+    let mut options = Options::default();
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("listen") => asked.serve.listen.address = Some(parser.value()?.parse()?),
-            Long("host") => asked.serve.listen.hosts.push(parser.value()?.string()?),
-            Long("token-file") => asked.serve.token_file = Some(parser.value()?.into()),
-            Long("from") => asked.from = Some(parser.value()?.into()),
-            Long("publish") => asked.serve.publish = Some(parser.value()?.parse()?),
-            Long("history") => asked.serve.history = Some(parser.value()?.parse()?),
-            Long("clients") => asked.serve.clients = Some(parser.value()?.parse()?),
-            Long("queue") => asked.serve.queue = Some(parser.value()?.parse()?),
-            Long("steps") => asked.steps = Some(parser.value()?.parse()?),
-            Long("ranks") => asked.load.ranks = parser.value()?.parse()?,
-            Long("updates") => asked.load.updates = parser.value()?.parse()?,
-            Long("forget") => asked.serve.forget = Some(seconds(&parser.value()?)?),
-            Long("keep-bytes") => asked.serve.keep_bytes = Some(parser.value()?.parse()?),
-            Long("keep-steps") => asked.serve.keep_steps = Some(parser.value()?.parse()?),
-            Long("period") => asked.load.period = seconds(&parser.value()?)?,
-            Long("connections") => asked.load.connections = parser.value()?.parse()?,
-            Long("threads") => asked.load.threads = parser.value()?.parse()?,
-            Long("views") => asked.load.views = parser.value()?.parse()?,
-            Long("program") => asked.load.program = parser.value()?.parse()?,
-            Long("no-records") => asked.load.records = false,
+            Long("listen") => options.serve.listen.address = Some(parser.value()?.parse()?),
+            Long("host") => options.serve.listen.hosts.push(parser.value()?.string()?),
+            Long("token-file") => options.serve.token_file = Some(parser.value()?.into()),
+            Long("from") => options.from = Some(parser.value()?.into()),
+            Long("publish") => options.serve.publish = Some(parser.value()?.parse()?),
+            Long("history") => options.serve.history = Some(parser.value()?.parse()?),
+            Long("clients") => options.serve.clients = Some(parser.value()?.parse()?),
+            Long("queue") => options.serve.queue = Some(parser.value()?.parse()?),
+            Long("steps") => options.steps = Some(parser.value()?.parse()?),
+            Long("ranks") => options.load.ranks = parser.value()?.parse()?,
+            Long("updates") => options.load.updates = parser.value()?.parse()?,
+            Long("forget") => options.serve.forget = Some(seconds(&parser.value()?)?),
+            Long("keep-bytes") => options.serve.keep_bytes = Some(parser.value()?.parse()?),
+            Long("keep-steps") => options.serve.keep_steps = Some(parser.value()?.parse()?),
+            Long("period") => options.load.period = seconds(&parser.value()?)?,
+            Long("connections") => options.load.connections = parser.value()?.parse()?,
+            Long("threads") => options.load.threads = parser.value()?.parse()?,
+            Long("views") => options.load.views = parser.value()?.parse()?,
+            Long("program") => options.load.program = parser.value()?.parse()?,
+            Long("no-records") => options.load.records = false,
             Short('h') | Long("help") => return help(),
-            Value(file) if asked.file.is_none() => asked.file = Some(file.string()?),
+            Value(file) if options.file.is_none() => options.file = Some(file.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
-    let file = asked
+    let file = options
         .file
         .clone()
         .ok_or("which file or address? See --help")?;
     let mut out = std::io::stdout();
     match command.as_str() {
-        "serve" => program::serve(Path::new(&file), &asked.serve, &mut out, |line| {
+        "serve" => program::serve(Path::new(&file), &options.serve, &mut out, |line| {
             eprintln!("perfkit-live: {line}");
         }),
-        "replay" => program::replay(Path::new(&file), &asked.serve.listen, &mut out),
+        "replay" => program::replay(Path::new(&file), &options.serve.listen, &mut out),
         "simulate" => {
-            let recording = asked.from.ok_or("--from which recording?")?;
-            let options = SimulateOptions {
+            let recording = options.from.ok_or("--from which recording?")?;
+            let simulation = SimulateOptions {
                 recording,
-                token_file: asked.serve.token_file,
-                steps: asked.steps.unwrap_or(100),
-                load: asked.load,
+                token_file: options.serve.token_file,
+                steps: options.steps.unwrap_or(100),
+                load: options.load,
             };
-            program::simulate(&file, &options, &mut out)
+            program::simulate(&file, &simulation, &mut out)
         }
         other => Err(format!("no command is called {other}: see --help").into()),
     }

@@ -51,7 +51,7 @@ struct Inner {
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Largest number of waiting deltas. A client never has more deltas in flight.
-const MOST: usize = 64;
+const MAX_WAITING: usize = 64;
 
 fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
     inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -139,7 +139,7 @@ impl Exchange for Background {
         if let Some(error) = inner.error.take() {
             return Err(error);
         }
-        if inner.waiting.len() >= MOST {
+        if inner.waiting.len() >= MAX_WAITING {
             return Err(Error::Exchange(
                 "the queue of messages to the server is full".into(),
             ));

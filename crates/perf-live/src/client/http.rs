@@ -25,7 +25,7 @@ pub(super) struct Http {
 pub(super) type Answered = (u16, Vec<u8>);
 
 /// Largest answer in bytes.
-const MOST: u64 = 1 << 30;
+const MAX_ANSWER: u64 = 1 << 30;
 
 /// Longest part of an answer in bytes that becomes an error message.
 const WORDS: usize = 400;
@@ -100,12 +100,17 @@ impl Http {
         let after = after.and_then(|after| after.to_str().ok()?.parse().ok());
         let after = after.map(|seconds: u64| Duration::from_secs(seconds.min(60)));
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(MOST).read_to_vec();
+        let body = response
+            .body_mut()
+            .with_config()
+            .limit(MAX_ANSWER)
+            .read_to_vec();
         Ok((status, after, body.map_err(failed)?))
     }
 
     /// Builds an error from the status and the body of an answer.
     pub(super) fn refused(&self, status: u16, body: &[u8]) -> Error {
+        // A shorter body is shown whole.
         let words = String::from_utf8_lossy(body.get(..WORDS).unwrap_or(body));
         Error::Refused {
             url: self.url.clone(),

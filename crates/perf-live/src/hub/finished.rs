@@ -5,7 +5,7 @@ use super::params::{CheckedHubParams, HubParams};
 use super::slow::Slow;
 use super::state::State;
 use crate::Result;
-use crate::store::Reader;
+use crate::store::DatabaseReader;
 use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Finished {
     /// Returns [`Error::Store`](crate::Error::Store) if the database cannot be read, and the errors
     /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
-        let reader = Reader::open(path.as_ref())?;
+        let reader = DatabaseReader::open(path.as_ref())?;
         let (overview, functions, slow) = if reader.is_plain() {
             let (overview, functions) = of_records(&reader, &params.0)?;
             (overview, functions, Slow::default())
@@ -94,7 +94,7 @@ impl Finished {
 type Known = (Overview, Vec<(FunctionName, FunctionStats)>);
 
 /// Computes the state from recorded anomalies.
-fn of_records(reader: &Reader, params: &HubParams) -> Result<Known> {
+fn of_records(reader: &DatabaseReader, params: &HubParams) -> Result<Known> {
     let mut ranks = Ranks::default();
     reader.each_recorded_step(|step| {
         ranks.add(&step, params.history, params.clients);

@@ -1,4 +1,4 @@
-//! [`Message`], [`Told`] and [`Counts`]: messages to a hub, its answers, and its counters.
+//! [`Message`], [`HubAnswer`] and [`Counts`]: messages to a hub, its answers, and its counters.
 
 use crate::Result;
 use crate::wire::{Answer, Hello, Push, Welcome};
@@ -11,7 +11,7 @@ use perf_anomaly::server::{Position, View};
 /// use perf_live::wire::Hello;
 /// let hello = Hello { client: 7, rank: 3, ..Hello::default() };
 /// let message = Message::hello(&hello.encode())?;
-/// assert!(matches!(message, Message::Hello(told) if told == hello));
+/// assert!(matches!(message, Message::Hello(sent) if sent == hello));
 /// assert!(Message::push(&hello.encode()).is_err());
 /// # Ok::<(), perf_live::Error>(())
 /// ```
@@ -46,13 +46,13 @@ impl Message {
 /// Answer to a client.
 ///
 /// ```
-/// use perf_live::hub::Told;
-/// let told = Told::default();
-/// assert_eq!((told.welcome(8 << 20).most, told.answer().view), (8_388_608, None));
+/// use perf_live::hub::HubAnswer;
+/// let answer = HubAnswer::default();
+/// assert_eq!((answer.welcome(8 << 20).most, answer.answer().view), (8_388_608, None));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Told {
+pub struct HubAnswer {
     /// Session of the server.
     pub session: u64,
     /// Number of the last stored delta of the client.
@@ -67,7 +67,7 @@ pub struct Told {
     pub positions: Vec<Position>,
 }
 
-impl Told {
+impl HubAnswer {
     /// Returns the answer to a push.
     pub fn answer(&self) -> Answer {
         Answer {

@@ -19,7 +19,7 @@ mod state;
 mod state_thread;
 
 pub use finished::Finished;
-pub use message::{Counts, Message, Told};
+pub use message::{Counts, HubAnswer, Message};
 pub use overview::{Overview, ProgramSummary};
 pub use params::{CheckedHubParams, HubParams};
 pub use slow::Slow;
@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Receiver of the result of a message.
-type Reply = Box<dyn FnOnce(Result<Told>) + Send>;
+type Reply = Box<dyn FnOnce(Result<HubAnswer>) + Send>;
 
 /// Waiting message.
 struct Request {
@@ -56,8 +56,8 @@ struct Request {
 /// # std::fs::remove_file(&file).ok();
 /// let hub = Hub::open(&file, Default::default())?;
 /// let hello = Hello { client: 7, program: 0, rank: 3, name: "lammps".into(), host: "n12".into() };
-/// let told = hub.say(Message::Hello(hello), 64)?;
-/// assert_eq!((told.delta, told.records), (0, 0));
+/// let answer = hub.say(Message::Hello(hello), 64)?;
+/// assert_eq!((answer.delta, answer.records), (0, 0));
 /// assert_eq!(hub.overview().clients, 1);
 /// hub.close();
 /// # std::fs::remove_file(&file).ok();
@@ -161,7 +161,7 @@ impl Hub {
         &self,
         message: Message,
         bytes: usize,
-        reply: impl FnOnce(Result<Told>) + Send + 'static,
+        reply: impl FnOnce(Result<HubAnswer>) + Send + 'static,
     ) -> Result<()> {
         let reply = Box::new(reply);
         self.0.queue.push(Request { message, reply }, bytes)
@@ -177,9 +177,9 @@ impl Hub {
     ///
     /// # Errors
     /// Returns the errors of `offer`, or the reason why the message was rejected.
-    pub fn say(&self, message: Message, bytes: usize) -> Result<Told> {
+    pub fn say(&self, message: Message, bytes: usize) -> Result<HubAnswer> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        let reply = move |told| drop(sender.send(told));
+        let reply = move |answer| drop(sender.send(answer));
         self.offer(message, bytes, reply)?;
         receiver.recv().map_err(|_| Error::Closed)?
     }

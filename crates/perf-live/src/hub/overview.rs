@@ -73,6 +73,7 @@ impl Overview {
         }
         for (number, program) in &mut programs {
             program.program = *number;
+            // The name and the first step of a program may be unknown yet.
             program.name = state.programs.get(number).cloned().unwrap_or_default();
             program.step = state.steps.get(number).copied().unwrap_or_default();
         }

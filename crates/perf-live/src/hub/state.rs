@@ -1,7 +1,7 @@
 //! [`State`]: state of the parameter server, and the effect of messages on the state.
 
 use super::params::HubParams;
-use super::{Counts, Message, Told};
+use super::{Counts, HubAnswer, Message};
 use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
@@ -148,7 +148,7 @@ impl State {
         message: Message,
         batch: &mut Batch,
         writer: &mut Writer,
-    ) -> Result<Told> {
+    ) -> Result<HubAnswer> {
         self.revision += 1;
         match message {
             Message::Hello(hello) => self.hello(&hello, writer),
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    fn hello(&mut self, hello: &Hello, writer: &mut Writer) -> Result<Told> {
+    fn hello(&mut self, hello: &Hello, writer: &mut Writer) -> Result<HubAnswer> {
         let (known, is_new) = self.client(hello.client)?;
         let has_records = known.stored.records > 0 || known.stored.delta > 0;
         known.is_resumed |= !is_new && has_records;
@@ -191,9 +191,9 @@ impl State {
             self.programs.insert(hello.program, hello.name.clone());
         }
         self.counts.hellos += 1;
-        let mut told = self.told(hello.client);
-        told.positions = self.server.positions(hello.client).to_vec();
-        Ok(told)
+        let mut answer = self.answer_to(hello.client);
+        answer.positions = self.server.positions(hello.client).to_vec();
+        Ok(answer)
     }
 
     fn push(
@@ -202,7 +202,7 @@ impl State {
         raw: &[u8],
         batch: &mut Batch,
         writer: &mut Writer,
-    ) -> Result<Told> {
+    ) -> Result<HubAnswer> {
         let (known, is_new) = self.client(push.client)?;
         if is_new {
             let first = push.delta.as_ref().and_then(|delta| delta.steps.first());
@@ -217,11 +217,11 @@ impl State {
         if let Some(bundle) = push.records {
             self.records(push.client, bundle, writer)?;
         }
-        let mut told = self.told(push.client);
-        let is_wanted = push.view != NO_VIEW && push.view != told.number;
-        told.view = view.filter(|_| is_wanted);
-        self.counts.views += u64::from(told.view.is_some());
-        Ok(told)
+        let mut answer = self.answer_to(push.client);
+        let is_wanted = push.view != NO_VIEW && push.view != answer.number;
+        answer.view = view.filter(|_| is_wanted);
+        self.counts.views += u64::from(answer.view.is_some());
+        Ok(answer)
     }
 
     fn delta(
@@ -312,10 +312,10 @@ impl State {
     }
 
     /// Returns the answer to a client without a view.
-    pub(super) fn told(&self, client: u64) -> Told {
+    pub(super) fn answer_to(&self, client: u64) -> HubAnswer {
         let stored = self.clients.get(&client).map(|known| known.stored);
         let stored = stored.unwrap_or_default();
-        Told {
+        HubAnswer {
             session: self.session,
             delta: stored.delta,
             records: stored.records,

@@ -3,7 +3,7 @@
 use super::params::HubParams;
 use super::queue::Queue;
 use super::state::{Batch, State};
-use super::{Hooks, Message, Request, Told, lock};
+use super::{Hooks, HubAnswer, Message, Request, lock};
 use crate::store::Writer;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ const RECOVERY: Duration = Duration::from_secs(1);
 const GATHER: Duration = Duration::from_millis(2);
 
 /// Largest interval between the checks for silent clients.
-const LOOK: Duration = Duration::from_secs(60);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 impl StateThread {
     pub(super) fn new(
@@ -66,10 +66,10 @@ impl StateThread {
             let (messages, replies): (Vec<_>, Vec<_>) =
                 jobs.into_iter().map(|job| (job.message, job.reply)).unzip();
             match self.batch(messages) {
-                Ok(told) => replies
+                Ok(answers) => replies
                     .into_iter()
-                    .zip(told)
-                    .for_each(|(reply, told)| reply(told)),
+                    .zip(answers)
+                    .for_each(|(reply, answer)| reply(answer)),
                 Err(_) => {
                     for reply in replies {
                         reply(Err(Error::Busy { again: RECOVERY }));
@@ -92,7 +92,7 @@ impl StateThread {
 
     /// Applies messages and stores them together. If an error is returned, none of the messages has
     /// an effect.
-    fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
+    fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<HubAnswer>>> {
         let began = Instant::now();
         let state = Arc::clone(&self.state);
         let mut state = lock(&state);
@@ -105,7 +105,7 @@ impl StateThread {
             return Err(error);
         }
         let mut batch = Batch::default();
-        let mut told = Vec::with_capacity(messages.len());
+        let mut answers = Vec::with_capacity(messages.len());
         for message in messages {
             let outcome = state.take(message, &mut batch, &mut self.writer);
             // A database error concerns the whole batch, not this message.
@@ -114,7 +114,7 @@ impl StateThread {
                 self.lose(&mut state, error);
                 return Err(Error::Busy { again: RECOVERY });
             }
-            told.push(outcome);
+            answers.push(outcome);
         }
         let stored = batch.store(&mut self.writer);
         let stored = stored.and_then(|()| self.writer.commit());
@@ -129,7 +129,7 @@ impl StateThread {
             counts.batches += 1;
             counts.storing += began.elapsed().as_micros() as u64;
         }
-        stored.map(|()| told)
+        stored.map(|()| answers)
     }
 
     fn lose(&mut self, state: &mut State, why: &Error) {
@@ -166,7 +166,7 @@ impl StateThread {
     }
 
     fn tidied(&mut self, state: &mut State) -> Result<()> {
-        if self.looked.elapsed() >= LOOK.min(self.params.forget / 2) {
+        if self.looked.elapsed() >= MAX_CHECK_INTERVAL.min(self.params.forget / 2) {
             self.looked = Instant::now();
             state.forget(self.params.forget, &mut self.writer)?;
         }

@@ -35,10 +35,10 @@ pub(super) type Answered = (u16, Vec<u8>);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Interval between two checks for an answer.
-const LOOK: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// Largest answer in bytes.
-const MOST: usize = 1 << 30;
+const MAX_ANSWER: usize = 1 << 30;
 
 /// Number of bytes read at once.
 const CHUNK: usize = 2 << 10;
@@ -101,7 +101,7 @@ impl Connection {
             if let Some(answered) = self.poll()? {
                 return Ok(answered);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -177,7 +177,7 @@ impl Connection {
             match stream.read(&mut chunk) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
-                    let came = chunk.get(..count).unwrap_or_default();
+                    let came = &chunk[..count];
                     self.answer.extend_from_slice(came);
                     let Some(head) = head(&self.answer)? else {
                         continue;
@@ -220,34 +220,34 @@ struct Head {
 
 /// Parses the head of an answer. Returns `None` if it is not complete yet.
 fn head(bytes: &[u8]) -> std::io::Result<Option<Head>> {
-    let odd = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what);
+    let invalid = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what);
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return if bytes.len() > HEAD {
-            Err(odd("a head without an end"))
+            Err(invalid("a head without an end"))
         } else {
             Ok(None)
         };
     };
-    let text = std::str::from_utf8(bytes.get(..end).unwrap_or_default());
+    let text = std::str::from_utf8(&bytes[..end]);
     let mut lines = text
-        .map_err(|_| odd("a head of other letters"))?
+        .map_err(|_| invalid("a head of other letters"))?
         .split("\r\n");
     let status = lines
         .next()
         .and_then(|line| line.split(' ').nth(1)?.parse().ok());
-    let status = status.ok_or_else(|| odd("an answer without a status"))?;
+    let status = status.ok_or_else(|| invalid("an answer without a status"))?;
     let (mut length, mut after, mut is_last) = (None, PAUSE, false);
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-length") {
-            length = value.parse().ok().filter(|length| *length <= MOST);
+            length = value.parse().ok().filter(|length| *length <= MAX_ANSWER);
         } else if name.eq_ignore_ascii_case("retry-after") {
             after = Duration::from_secs(value.parse().unwrap_or(1).min(60));
         } else if name.eq_ignore_ascii_case("connection") {
             is_last = value.eq_ignore_ascii_case("close");
         }
     }
-    let length: usize = length.ok_or_else(|| odd("an answer without a length"))?;
+    let length: usize = length.ok_or_else(|| invalid("an answer without a length"))?;
     Ok(Some(Head {
         status,
         after,
@@ -272,13 +272,13 @@ mod tests {
             (503, Duration::from_secs(2), true)
         );
         assert_eq!(&text[found.body], b"abc");
-        for odd in [
+        for malformed in [
             &b"HTTP/1.1 200 OK\r\n\r\n"[..],
             b"HTTP/1.1 OK\r\ncontent-length: 1\r\n\r\n",
             b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n",
             &[b'a'; HEAD + 1],
         ] {
-            assert!(head(odd).is_err());
+            assert!(head(malformed).is_err());
         }
     }
 }

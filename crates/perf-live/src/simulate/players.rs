@@ -37,12 +37,12 @@ struct Lane {
     /// Connection.
     pipe: Connection,
     /// Request in flight.
-    asked: Option<Asked>,
+    in_flight: Option<InFlight>,
 }
 
 /// Request in flight.
 #[derive(Debug)]
-struct Asked {
+struct InFlight {
     /// Number of the delta that the answer must contain, if a delta was sent.
     delta: Option<u64>,
     /// Number of the bundle that the answer must contain, if a bundle was sent.
@@ -77,7 +77,10 @@ impl Players {
         let ranks: Vec<Player> = ranks.map(player).collect();
         let lane = |_| {
             let pipe = Connection::new(target)?;
-            Ok(Lane { pipe, asked: None })
+            Ok(Lane {
+                pipe,
+                in_flight: None,
+            })
         };
         let count = connections.clamp(1, ranks.len().max(1));
         let mut lanes = (0..count).map(lane).collect::<Result<Vec<Lane>>>()?;
@@ -181,7 +184,7 @@ impl Players {
         let (Some(lane), Some(player)) = (self.lanes.get_mut(place), self.ranks.get_mut(at)) else {
             return Ok(None);
         };
-        if now < due || lane.asked.is_some() {
+        if now < due || lane.in_flight.is_some() {
             return Ok(None);
         }
         let Some(message) = turn.message(tape, player.rank, update) else {
@@ -205,7 +208,7 @@ impl Players {
         figures.anomalies += message.anomalies;
         figures.time += message.time;
         figures.sent += bytes.len() as u64;
-        lane.asked = Some(Asked {
+        lane.in_flight = Some(InFlight {
             delta: Some(update + 1),
             bundle: None,
             at: Instant::now(),
@@ -219,13 +222,13 @@ impl Players {
     /// Checks whether a connection has received its answer, and sends the next message of the rank
     /// if there is one.
     fn listen(&mut self, lane: usize, figures: &mut Figures) -> Result<Heard> {
-        let Some(Lane { pipe, asked }) = self.lanes.get_mut(lane) else {
+        let Some(Lane { pipe, in_flight }) = self.lanes.get_mut(lane) else {
             return Ok(Heard::All);
         };
         let Some(answered) = pipe.poll()? else {
             return Ok(Heard::Nothing);
         };
-        let Some(done) = asked.take() else {
+        let Some(done) = in_flight.take() else {
             return Ok(Heard::All);
         };
         let body = accepted(pipe, answered)?;
@@ -246,7 +249,7 @@ impl Players {
         };
         figures.sent += message.len() as u64;
         pipe.ask("POST", wire::PUSH, &message);
-        *asked = Some(Asked {
+        *in_flight = Some(InFlight {
             delta: None,
             bundle: Some(bundle),
             at: Instant::now(),

@@ -143,7 +143,7 @@ impl Figures {
 /// Returns the first error of a rank; other threads continue to their end.
 pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     let threads = load.threads.clamp(1, 64);
-    let connections = load.connections.clamp(threads, MOST) / threads;
+    let connections = load.connections.clamp(threads, MAX_CONNECTIONS) / threads;
     let before = stored(target, load.program)?;
     let shares = (0..threads).map(|at| (at as u32..load.ranks).step_by(threads));
     // All ranks are registered before the first update.
@@ -172,7 +172,7 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
 }
 
 /// Largest number of connections.
-const MOST: usize = 16_384;
+const MAX_CONNECTIONS: usize = 16_384;
 
 /// Largest age of the answers of the server, with a margin.
 const SETTLE: Duration = Duration::from_millis(300);
@@ -183,14 +183,14 @@ fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
     pipe.ask("GET", "/api/run", b"");
     let answered = pipe.wait()?;
     let body = accepted(&pipe, answered)?;
-    let odd = |what: String| Error::Unreachable {
+    let invalid = |what: String| Error::Unreachable {
         url: pipe.url().into(),
         what,
     };
     let run: serde_json::Value =
-        serde_json::from_slice(&body).map_err(|error| odd(error.to_string()))?;
+        serde_json::from_slice(&body).map_err(|error| invalid(error.to_string()))?;
     let programs = run["programs"].as_array();
-    let programs = programs.ok_or_else(|| odd("an answer without programs".into()))?;
+    let programs = programs.ok_or_else(|| invalid("an answer without programs".into()))?;
     let Some(found) = programs.iter().find(|one| one["program"] == program) else {
         return Ok((0, 0, 0));
     };

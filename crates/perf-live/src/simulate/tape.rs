@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Tape {
     /// Messages by rank of the recording.
-    pub(super) ranks: Vec<Vec<Told>>,
+    pub(super) ranks: Vec<Vec<RecordedMessage>>,
     /// Length of the recording.
     pub(super) span: Nanos,
     /// Number of steps.
@@ -25,7 +25,7 @@ pub struct Tape {
 
 /// Message of a rank in a step.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct RecordedMessage {
     /// Delta.
     pub(super) delta: Delta,
     /// Entries.
@@ -43,21 +43,22 @@ impl Tape {
         // the server assigns to them.
         let first = play(view, steps, None)?;
         let mut names: Vec<FunctionName> = Vec::new();
-        for told in first.ranks.iter().flatten() {
-            for name in &told.delta.names {
+        for recorded in first.ranks.iter().flatten() {
+            for name in &recorded.delta.names {
                 if !names.contains(name) {
                     names.push(name.clone());
                 }
             }
         }
-        let told = first.ranks.first().and_then(|rank| rank.first());
-        let mut delta = told
-            .map(|told| told.delta.clone())
-            .ok_or(Error::Parameter {
-                name: "recording",
-                value: "of no rank".into(),
-                range: "of at least one rank with calls",
-            })?;
+        let recorded = first.ranks.first().and_then(|rank| rank.first());
+        let mut delta =
+            recorded
+                .map(|recorded| recorded.delta.clone())
+                .ok_or(Error::Parameter {
+                    name: "recording",
+                    value: "of no rank".into(),
+                    range: "of at least one rank with calls",
+                })?;
         let link = Link::open(target, Who::default())?;
         delta.client = link.client();
         delta.names = names;
@@ -78,10 +79,10 @@ impl Tape {
 
 /// Messages and entries collected during the replay.
 #[derive(Clone, Debug, Default)]
-struct Heard(Arc<Mutex<(Vec<Told>, Vec<Entry>)>>);
+struct Heard(Arc<Mutex<(Vec<RecordedMessage>, Vec<Entry>)>>);
 
 impl Heard {
-    fn with<T>(&self, work: impl FnOnce(&mut (Vec<Told>, Vec<Entry>)) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut (Vec<RecordedMessage>, Vec<Entry>)) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -97,8 +98,8 @@ struct Writing {
 
 impl Exchange for Writing {
     fn send(&mut self, delta: &Delta) -> AnomalyResult<()> {
-        self.heard.with(|(told, entries)| {
-            told.push(Told {
+        self.heard.with(|(recorded, entries)| {
+            recorded.push(RecordedMessage {
                 delta: delta.clone(),
                 entries: std::mem::take(entries),
             });
@@ -157,14 +158,14 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
             return Err(error.into());
         }
     }
-    let mut ranks: Vec<Vec<Told>> = Vec::new();
+    let mut ranks: Vec<Vec<RecordedMessage>> = Vec::new();
     for (_, (monitor, heard)) in all.ranks {
         monitor.finish().map_err(perf_anomaly::Error::from)?;
-        ranks.push(heard.with(|(told, _)| std::mem::take(told)));
+        ranks.push(heard.with(|(recorded, _)| std::mem::take(recorded)));
     }
     // A rank without messages cannot be played.
-    ranks.retain(|told| !told.is_empty());
-    let of_steps = |told: &Told| told.delta.steps.clone();
+    ranks.retain(|recorded| !recorded.is_empty());
+    let of_steps = |recorded: &RecordedMessage| recorded.delta.steps.clone();
     let all_steps: Vec<_> = ranks.iter().flatten().flat_map(of_steps).collect();
     let first = all_steps.iter().map(|step| step.start).min();
     let last = all_steps.iter().map(|step| step.end).max();

@@ -1,6 +1,6 @@
 //! [`UpdateMessages`]: encoded messages of simulated ranks that play a tape.
 
-use super::tape::{Tape, Told};
+use super::tape::{RecordedMessage, Tape};
 use crate::wire::Push;
 use perf_anomaly::Functions;
 use perf_anomaly::lost_time::StepTimes;
@@ -15,7 +15,7 @@ pub(super) struct UpdateMessages {
     /// Program.
     program: u32,
     /// Update and message, by rank of the tape.
-    told: Vec<Option<(u64, UpdateMessage)>>,
+    latest: Vec<Option<(u64, UpdateMessage)>>,
 }
 
 /// Message of a rank in an update.
@@ -44,8 +44,8 @@ const CLIENT: std::ops::Range<usize> = 14..22;
 
 impl UpdateMessages {
     pub(super) fn new(tape: &Tape, program: u32) -> Self {
-        let told = tape.ranks.iter().map(|_| None).collect();
-        UpdateMessages { program, told }
+        let latest = tape.ranks.iter().map(|_| None).collect();
+        UpdateMessages { program, latest }
     }
 
     /// Returns the message of a simulated rank in an update, or `None` if the tape has no message.
@@ -56,18 +56,18 @@ impl UpdateMessages {
         update: u64,
     ) -> Option<&mut UpdateMessage> {
         let at = rank as usize % tape.ranks.len().max(1);
-        let slot = self.told.get_mut(at)?;
+        let slot = self.latest.get_mut(at)?;
         if slot.as_ref().is_none_or(|(of, _)| *of != update) {
-            let told = later(tape, at, update)?;
-            *slot = Some((update, UpdateMessage::new(told, self.program)));
+            let recorded = later(tape, at, update)?;
+            *slot = Some((update, UpdateMessage::new(recorded, self.program)));
         }
         slot.as_mut().map(|(_, message)| message)
     }
 }
 
 impl UpdateMessage {
-    fn new(mut told: Told, program: u32) -> Self {
-        for entry in &mut told.entries {
+    fn new(mut recorded: RecordedMessage, program: u32) -> Self {
+        for entry in &mut recorded.entries {
             match entry {
                 Entry::Call(record) => record.program = program,
                 Entry::Stream(stream) => stream.program = program,
@@ -75,7 +75,7 @@ impl UpdateMessage {
                 _ => {}
             }
         }
-        let mut steps = told.delta.clone();
+        let mut steps = recorded.delta.clone();
         steps.names = Vec::new();
         steps.model = steps.model.emptied();
         steps.functions = Functions::default();
@@ -83,19 +83,24 @@ impl UpdateMessage {
             .steps
             .iter_mut()
             .for_each(|step| step.program = program);
-        let sum = |of: fn(&StepStats) -> u64| told.delta.steps.iter().map(of).sum();
+        let sum = |of: fn(&StepStats) -> u64| recorded.delta.steps.iter().map(of).sum();
         let mut message = UpdateMessage {
             delta: Vec::new(),
             at: 0,
-            lines: told.entries.iter().map(split).collect(),
+            lines: recorded.entries.iter().map(split).collect(),
             calls: sum(|step| step.loss.calls),
             anomalies: sum(|step| step.loss.anomalies()),
-            time: told.delta.steps.iter().map(|step| step.loss.time.0).sum(),
+            time: recorded
+                .delta
+                .steps
+                .iter()
+                .map(|step| step.loss.time.0)
+                .sum(),
             steps,
         };
-        told.delta.steps.clear();
-        told.delta.times = StepTimes::default();
-        message.delta = told.delta.encode();
+        recorded.delta.steps.clear();
+        recorded.delta.times = StepTimes::default();
+        message.delta = recorded.delta.encode();
         message.delta.truncate(message.delta.len() - NUMBERS);
         let steps = std::mem::take(&mut message.steps.steps);
         let times = std::mem::take(&mut message.steps.times);
@@ -117,7 +122,7 @@ impl UpdateMessage {
             place.copy_from_slice(&client.to_le_bytes());
         }
         let steps = self.steps.encode();
-        delta.extend_from_slice(steps.get(self.at..).unwrap_or_default());
+        delta.extend_from_slice(&steps[self.at..]);
         Push::raw((client, view), Some(&delta), None)
     }
 
@@ -163,25 +168,27 @@ fn split(entry: &Entry) -> (String, Option<String>) {
 
 /// Returns the message of a rank of the tape in an update. In repetitions of the tape, steps and
 /// times are later.
-fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
+fn later(tape: &Tape, rank: usize, update: u64) -> Option<RecordedMessage> {
     let rank = tape.ranks.get(rank)?;
     let length = (rank.len() as u64).max(1);
-    let mut told = rank.get((update % length) as usize)?.clone();
+    let mut recorded = rank.get((update % length) as usize)?.clone();
     let round = update / length;
     let steps = round * tape.steps;
     let time = tape.span.0.saturating_mul(round as i64);
     let later = |at: Nanos| Nanos(at.0.saturating_add(time));
-    told.delta.sequence = update + 1;
-    told.delta.times = told.delta.times.moved((0, 0), steps);
-    for step in &mut told.delta.steps {
+    recorded.delta.sequence = update + 1;
+    recorded.delta.times = recorded.delta.times.moved((0, 0), steps);
+    for step in &mut recorded.delta.steps {
         step.step += steps;
         (step.start, step.end) = (later(step.start), later(step.end));
     }
     if round > 0 {
         // Streams and models were sent in the first round, so only calls are sent.
-        told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
+        recorded
+            .entries
+            .retain(|entry| matches!(entry, Entry::Call(_)));
     }
-    for entry in &mut told.entries {
+    for entry in &mut recorded.entries {
         let Entry::Call(record) = entry else {
             continue;
         };
@@ -195,5 +202,5 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
             message.at = later(message.at);
         }
     }
-    Some(told)
+    Some(recorded)
 }

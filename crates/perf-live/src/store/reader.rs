@@ -1,4 +1,4 @@
-//! [`Reader`]: queries on a database, during or after a run.
+//! [`DatabaseReader`]: queries on a database, during or after a run.
 
 use super::failed;
 use super::query::{Axis, Filter, Order, Table};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// Database opened for reading.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct DatabaseReader {
     /// Path of the database.
     path: PathBuf,
     /// Connection.
@@ -37,7 +37,7 @@ const RECORDED: &str =
     sum(label = 'beyond experience') beyond
     from call where kind = 'anomaly' group by program, rank, step)";
 
-impl Reader {
+impl DatabaseReader {
     /// Opens an existing database.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // Without this check the first query would fail with an obscure message if the file does
@@ -74,7 +74,7 @@ impl Reader {
             let what = format!("{name:?} is not a table of a server or of a detector");
             return Err(failed(path, what));
         }
-        Ok(Reader {
+        Ok(DatabaseReader {
             path: path.into(),
             database,
             is_plain: !has_facts,
@@ -377,13 +377,13 @@ mod tests {
             .within(|database| database.execute_batch(own))
             .expect("it is sound");
         drop(store);
-        assert!(Reader::open(&path).is_ok());
+        assert!(DatabaseReader::open(&path).is_ok());
         let endless = "drop table call; create view call as with recursive n(id) as
             (select 1 union all select id + 1 from n) select id from n";
         let database = Connection::open(&path).expect("it is there");
         database.execute_batch(endless).expect("it is sound");
         drop(database);
-        let refused = Reader::open(&path).expect_err("its questions would not end");
+        let refused = DatabaseReader::open(&path).expect_err("its questions would not end");
         assert!(refused.to_string().contains("\"call\""), "{refused}");
         let _ = std::fs::remove_file(&path);
     }

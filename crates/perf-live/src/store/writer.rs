@@ -261,6 +261,7 @@ impl Writer {
         let mut dropped = 0;
         for (program, last) in last {
             let from = last.saturating_add(1).saturating_sub(most);
+            // A program of which nothing was deleted begins at step 0.
             let before = self.from.get(program).copied().unwrap_or_default();
             if from <= before.saturating_add(most / 10) {
                 continue;

@@ -5,7 +5,7 @@ use super::access::is_meant;
 use super::answers::Answers;
 use super::params::WebParams;
 use crate::hub::{Finished, Hub, Overview, Slow};
-use crate::store::Reader;
+use crate::store::DatabaseReader;
 use crate::{Error, Result};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -92,7 +92,7 @@ pub(super) struct App {
     /// Free places for threads that run queries.
     readers_free: Arc<Semaphore>,
     /// Idle connections to the database.
-    readers: Mutex<Vec<Reader>>,
+    readers: Mutex<Vec<DatabaseReader>>,
 }
 
 /// Counters of requests.
@@ -164,14 +164,14 @@ impl App {
 
     /// Runs a query on the database with an idle connection, or with a new one. The connection is
     /// kept if the query succeeds.
-    pub(super) fn read<T>(&self, ask: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
-        let free = |all: &Mutex<Vec<Reader>>| {
+    pub(super) fn read<T>(&self, ask: impl FnOnce(&DatabaseReader) -> Result<T>) -> Result<T> {
+        let free = |all: &Mutex<Vec<DatabaseReader>>| {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
             all.pop()
         };
         let reader = match free(&self.readers) {
             Some(reader) => reader,
-            None => Reader::open(self.source.path())?,
+            None => DatabaseReader::open(self.source.path())?,
         };
         let answer = ask(&reader)?;
         let mut all = self.readers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -131,7 +131,7 @@ fn beside<T: Send + 'static, F: Future<Output = ()>>(
     name: &str,
     begin: impl FnOnce() -> std::io::Result<(T, F)> + Send + 'static,
 ) -> std::io::Result<(T, JoinHandle<()>)> {
-    let (tell, told) = sync_channel(1);
+    let (started, start) = sync_channel(1);
     let run = move || {
         let begun = runtime().and_then(|runtime| {
             let inside = runtime.enter();
@@ -142,15 +142,15 @@ fn beside<T: Send + 'static, F: Future<Output = ()>>(
         // Sending cannot fail, because the caller waits for the result.
         match begun {
             Ok((runtime, (known, until))) => {
-                let _ = tell.send(Ok(known));
+                let _ = started.send(Ok(known));
                 runtime.block_on(until);
                 runtime.shutdown_timeout(Duration::from_secs(1));
             }
-            Err(error) => drop(tell.send(Err(error))),
+            Err(error) => drop(started.send(Err(error))),
         }
     };
     let thread = std::thread::Builder::new().name(name.into()).spawn(run)?;
-    let known = told.recv().map_err(std::io::Error::other)??;
+    let known = start.recv().map_err(std::io::Error::other)??;
     Ok((known, thread))
 }
 

@@ -37,13 +37,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 #[derive(Debug)]
 pub struct Offline {
     /// Sender of requests. It is dropped before the thread is joined, so that the thread ends.
-    requests: Option<UnboundedSender<Asked>>,
+    requests: Option<UnboundedSender<PendingRequest>>,
     /// Thread of the server.
     thread: Option<JoinHandle<()>>,
 }
 
 /// Request, and the channel for the answer.
-type Asked = (Request<Body>, SyncSender<Reply>);
+type PendingRequest = (Request<Body>, SyncSender<Reply>);
 
 /// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,13 +68,13 @@ impl Offline {
     /// Returns [`Error::Listen`] if the system cannot create a thread or runtime.
     pub fn new(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
         let source = source.into();
-        let (requests, mut asked) = unbounded_channel::<Asked>();
+        let (requests, mut pending) = unbounded_channel::<PendingRequest>();
         let begin = move || {
             let app = App::new(source, params.0);
             carry(&app);
             let router = TowerToHyperService::new(router(Arc::new(app)));
             let answers = async move {
-                while let Some((request, to)) = asked.recv().await {
+                while let Some((request, to)) = pending.recv().await {
                     let response = router.call(request);
                     tokio::spawn(async move {
                         let reply = match response.await {

@@ -123,7 +123,7 @@ fn cut(name: &str) -> &str {
     while !name.is_char_boundary(end) {
         end -= 1;
     }
-    name.get(..end).unwrap_or_default()
+    &name[..end]
 }
 
 /// State of a client on the server, the answer to a hello.

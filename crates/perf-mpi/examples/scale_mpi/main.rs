@@ -37,15 +37,15 @@ fn main() -> ExitCode {
     common::main(USAGE, mpi::Threading::Single, run)
 }
 
-struct Asked {
+struct Options {
     shape: Shape,
     every: u64,
     compares: bool,
 }
 
-fn parse(mut parser: lexopt::Parser) -> Result<Asked, lexopt::Error> {
+fn parse(mut parser: lexopt::Parser) -> Result<Options, lexopt::Error> {
     use lexopt::prelude::*;
-    let mut asked = Asked {
+    let mut options = Options {
         shape: Shape {
             ranks: 80,
             steps: 120,
@@ -55,31 +55,31 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, lexopt::Error> {
         every: 1,
         compares: true,
     };
-    let shape = &mut asked.shape;
+    let shape = &mut options.shape;
     while let Some(arg) = parser.next()? {
         match arg {
             Long("ranks") => shape.ranks = parser.value()?.parse::<u32>()?.clamp(1, 1 << 20),
             Long("steps") => shape.steps = parser.value()?.parse::<u64>()?.clamp(1, 1 << 20),
             Long("functions") => shape.functions = parser.value()?.parse::<u64>()?.clamp(1, 4096),
             Long("calls") => shape.calls = parser.value()?.parse::<u64>()?.clamp(1, 4096),
-            Long("every") => asked.every = parser.value()?.parse::<u64>()?.max(1),
-            Long("no-labels") => asked.compares = false,
+            Long("every") => options.every = parser.value()?.parse::<u64>()?.max(1),
+            Long("no-labels") => options.compares = false,
             other => return Err(other.unexpected()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
-    let asked = ranks.agree(parse(parser).map_err(|error| perf_mpi::Error::Parameter {
+    let options = ranks.agree(parse(parser).map_err(|error| perf_mpi::Error::Parameter {
         name: "an option",
         value: error.to_string(),
         range: "as --help says",
     }))?;
-    let shape = asked.shape;
+    let shape = options.shape;
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let own = ranks.block(shape.ranks as usize);
-    let own = own.map(|rank| Rank::new(rank as u32, &shape, lockstep.mailbox(), asked.every));
+    let own = own.map(|rank| Rank::new(rank as u32, &shape, lockstep.mailbox(), options.every));
     let mut own: Vec<Rank> = own.collect::<Result<_, _>>()?;
     let clock = Clock::new();
     let mut times = Times::default();
@@ -102,7 +102,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     times.round += clock.since(&mut since);
     let mut text = String::new();
     table(ranks, &shape, &times, &finished, &mut text)?;
-    if asked.compares {
+    if options.compares {
         let labels = own.into_iter().map(|rank| rank.labels).collect();
         compare(ranks, &shape, labels, &mut text)?;
     }

@@ -113,17 +113,17 @@ impl Probe for () {
 }
 
 /// The three lines with which a program watches itself.
-struct Told<S> {
+struct Instrumented<S> {
     watch: Watch<S>,
     regions: [RegionId; 4],
     start: Instant,
     polled: Option<Polled>,
 }
 
-impl<S: EventSink> Told<S> {
+impl<S: EventSink> Instrumented<S> {
     fn new(sink: S, rank: usize, polled: Option<Polled>) -> Self {
         let mut watch = Watch::new(sink, 0, rank as u32).period(Nanos(0));
-        Told {
+        Instrumented {
             regions: PARTS.map(|part| watch.region(part)),
             watch,
             start: Instant::now(),
@@ -136,7 +136,7 @@ impl<S: EventSink> Told<S> {
     }
 }
 
-impl<S: EventSink> Probe for Told<S> {
+impl<S: EventSink> Probe for Instrumented<S> {
     fn enter(&mut self, part: usize) {
         let now = self.now();
         self.watch.enter(0, self.regions[part], now);
@@ -246,8 +246,8 @@ fn once(
         }
         Kind::Events => {
             let calls = Calls::default();
-            let mut told = Told::new(calls, ranks.rank(), None);
-            residual = solve(plan, &world, &mut told);
+            let mut instrumented = Instrumented::new(calls, ranks.rank(), None);
+            residual = solve(plan, &world, &mut instrumented);
             (solved, found) = (begin.elapsed(), None);
         }
         Kind::Detection => {
@@ -255,11 +255,11 @@ fn once(
             let (mailbox, polled, background) = exchange(plan, universe, pace)?;
             let client = Client::new(ranks.rank() as u64, mailbox);
             let monitor = Monitor::default().share(client);
-            let mut told = Told::new(monitor, ranks.rank(), polled);
-            residual = solve(plan, &world, &mut told);
+            let mut instrumented = Instrumented::new(monitor, ranks.rank(), polled);
+            residual = solve(plan, &world, &mut instrumented);
             solved = begin.elapsed();
-            told.watch.into_sink().finish()?;
-            found = match (told.polled, background) {
+            instrumented.watch.into_sink().finish()?;
+            found = match (instrumented.polled, background) {
                 (Some(polled), _) => Some(polled.finish()?),
                 (None, Some(background)) => Some(background.finish()?),
                 (None, None) => None,

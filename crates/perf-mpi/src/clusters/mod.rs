@@ -101,7 +101,7 @@ pub fn cluster(
     let scan = slab.scan(params, job);
     let scan = ranks.agree(scan)?;
     let numbers = slab.numbers(ranks, &scan)?;
-    let mut found = slab.tell(ranks, &scan, &numbers, &starts)?;
+    let mut found = slab.return_labels(ranks, &scan, &numbers, &starts)?;
     found.first = first;
     found.clusters = numbers.clusters;
     let noise = found.labels.noise() as u64;
@@ -286,7 +286,7 @@ impl Slab {
     }
 
     /// Sends the labels of points back to the ranks that hold the points.
-    fn tell(
+    fn return_labels(
         &self,
         ranks: &Ranks,
         scan: &Scan,

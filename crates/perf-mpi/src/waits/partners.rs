@@ -35,6 +35,7 @@ impl<'a> Partners<'a> {
         }
         for (location, ranks) in (0..).map(LocationId).zip(&mut of_process) {
             if let Some(group) = system.process(location) {
+                // Only damaged definitions name a group that does not exist.
                 ranks.clone_from(of_group.get(group.index()).unwrap_or(&Vec::new()));
             }
             sort(ranks);

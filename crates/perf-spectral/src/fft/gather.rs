@@ -100,7 +100,7 @@ impl<T: Real> Transform<T> {
                 let rows = &mut space[..samples * count * row];
                 for next in 0..count {
                     let first = 2 * (inner + next) + sample * layout.below;
-                    let starts = layout.place2.get(first..).unwrap_or_default();
+                    let starts = &layout.place2[first..];
                     macro_rules! runs {
                         ($run:literal) => {
                             Arch::new().dispatch(Runs::<T, $run> {

@@ -79,6 +79,7 @@ impl<T: Real> Strips<'_, T> {
             let mut lines: [&[T]; N] = [&[]; N];
             let mut place = 0;
             for (column, line) in lines.iter_mut().enumerate() {
+                // A square has N lines: those beyond the last column repeat it.
                 place = self.places.get(column).copied().unwrap_or(place);
                 *line = &self.values[(start + place) as usize..][..self.samples];
             }

@@ -83,6 +83,7 @@ impl Kinship {
             let about = metrics.get(metric.index());
             Place {
                 metric: metric.index(),
+                // Ids that the profile does not have get no relatives.
                 quantity: quantities.get(metric.index()).copied().unwrap_or_default(),
                 subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
                 is_inclusive: about

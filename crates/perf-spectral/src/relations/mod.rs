@@ -216,7 +216,7 @@ impl<T: Real> Spectra<T> {
         let mut checks = job.checks();
         for (at, one) in leaders.iter().enumerate() {
             checks.next(leaders.len() - at)?;
-            let others = leaders.get(at + 1..).unwrap_or_default();
+            let others = &leaders[at + 1..];
             let related = others.iter().filter(|other| are_kin(*one, **other)).count();
             relations.kin += related as u64;
             relations.tested += (others.len() - related) as u64;

@@ -179,6 +179,7 @@ impl<T: Real> Spectra<T> {
         Ok(Confidence {
             p: p.collect(),
             p_of_all: p_of_all.collect(),
+            // Without surrogates the band is empty.
             band: best.get(at).copied().unwrap_or(0.0),
         })
     }

@@ -192,6 +192,7 @@ impl<T: Real> SpectraBuilder<T> {
                 self.views.push(View::unfit(self.plan.dims().len()));
                 continue;
             };
+            // A view that is not known is the first of its kind.
             let first = self.known.get(hash).copied().unwrap_or(number);
             if first < number {
                 let same = View {
@@ -297,6 +298,7 @@ impl<T: Real> SpectraBuilder<T> {
         two.write_u8(1);
         for (at, value) in values.iter().enumerate() {
             checks.next(1)?;
+            // An empty mask holds all cells.
             let held = mask.get(at).copied().unwrap_or(true);
             // 0 and -0 are the same value.
             let bits = if held {

@@ -77,6 +77,7 @@ pub(crate) fn header<T: Real>(layout: &Layout, counts: &Counts) -> Vec<u8> {
         bytes.extend(number.to_le_bytes());
     }
     for axis in 0..AXES {
+        // Axes that the grid does not have are written as 0.
         let len = layout.dims.get(axis).copied().unwrap_or_default();
         bytes.extend((len as u32).to_le_bytes());
     }
@@ -102,7 +103,7 @@ fn side(layout: &Layout, axis: usize) -> u32 {
 
 /// Parses the shape and counts of a header, for a file of `length` bytes.
 pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usize>, Counts)> {
-    let mut reader = Reader {
+    let mut reader = FileReader {
         bytes,
         at: 0,
         start: 0,
@@ -118,13 +119,13 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
     if magic[7] != MAGIC[7] {
         return Err(wrong(7, format!("version {}", MAGIC[7]), magic[7]));
     }
-    let stored = Reader {
+    let stored = FileReader {
         bytes,
         at: SUM,
         start: 0,
     }
     .u64()?;
-    let sum = checksum(bytes.get(..SUM).unwrap_or_default());
+    let sum = checksum(&bytes[..SUM]);
     if stored != sum {
         return Err(wrong(
             SUM,
@@ -206,7 +207,7 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
 /// Returns an error unless the plan stores spectra in the order that the header states.
 pub(crate) fn check_order(bytes: &[u8], layout: &Layout) -> Result<()> {
     let real = layout.real_axis.map_or(u32::MAX, |axis| axis as u32);
-    let found = Reader {
+    let found = FileReader {
         bytes,
         at: 20,
         start: 0,
@@ -215,7 +216,7 @@ pub(crate) fn check_order(bytes: &[u8], layout: &Layout) -> Result<()> {
     if found != real {
         return Err(wrong(20, format!("real axis {real}"), found));
     }
-    let mut reader = Reader {
+    let mut reader = FileReader {
         bytes,
         at: 64 + 4 * AXES,
         start: 0,
@@ -262,7 +263,7 @@ pub(crate) fn read_table(bytes: &[u8], counts: &Counts, axes: usize) -> Result<V
         let expected = format!("a table of views with checksum {:016x}", counts.sum);
         return Err(wrong(start, expected, format!("{sum:016x}")));
     }
-    let mut reader = Reader {
+    let mut reader = FileReader {
         bytes,
         at: 0,
         start,
@@ -313,7 +314,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Reader of consecutive bytes of a file from `start` on.
-struct Reader<'a> {
+struct FileReader<'a> {
     /// The bytes.
     bytes: &'a [u8],
     /// Current index into `bytes`.
@@ -322,7 +323,7 @@ struct Reader<'a> {
     start: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FileReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(bytes) = rest.get(..count) else {

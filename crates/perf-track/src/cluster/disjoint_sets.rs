@@ -1,4 +1,4 @@
-//! [`Union`]: disjoint sets that several threads unite concurrently.
+//! [`DisjointSets`]: disjoint sets that several threads unite concurrently.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// and their roots (the lowest number of each) therefore depend on the united pairs and not on
 /// their order.
 #[derive(Debug)]
-pub(crate) struct Union(Vec<AtomicU32>);
+pub(crate) struct DisjointSets(Vec<AtomicU32>);
 
-impl Union {
+impl DisjointSets {
     pub(crate) fn new(count: usize) -> Self {
-        Union((0..count as u32).map(AtomicU32::new).collect())
+        DisjointSets((0..count as u32).map(AtomicU32::new).collect())
     }
 
     /// Returns the root of the set of `x`. Concurrent changes do no harm: every parent that is read
@@ -70,7 +70,7 @@ mod tests {
     fn roots_are_lowest_for_any_order() {
         let links = [(5, 3), (9, 8), (3, 9), (1, 2), (7, 7)];
         for turn in 0..links.len() {
-            let union = Union::new(10);
+            let union = DisjointSets::new(10);
             for step in 0..links.len() {
                 let (a, b) = links[(turn + step) % links.len()];
                 union.unite(a, b);

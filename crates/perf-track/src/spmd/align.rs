@@ -336,8 +336,8 @@ impl<'a> Group<'a> {
             starts.push((wide + slot) as u32);
             wide += width;
         }
-        let start = |slot: u32| starts.get(slot as usize).copied().unwrap_or_default();
-        let width = |slot: u32| widths.get(slot as usize).copied().unwrap_or_default() as u32;
+        let start = |slot: u32| starts[slot as usize];
+        let width = |slot: u32| widths[slot as usize] as u32;
         let of_place = |place: &Place| match *place {
             Place::Column(column) => start(column) + width(column),
             Place::Before(slot) => start(slot),

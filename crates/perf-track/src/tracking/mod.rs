@@ -19,9 +19,9 @@
 //! ];
 //! let params = Tracking::params().check()?;
 //! let tracking = Tracking::of(&experiments, &params, &Job::default())?;
-//! assert_eq!(tracking.objects.len(), 2);
-//! assert_eq!(tracking.objects[0].members, [[a], [a]]);
-//! assert!(tracking.objects[0].confidence > 0.8);
+//! assert_eq!(tracking.regions.len(), 2);
+//! assert_eq!(tracking.regions[0].members, [[a], [a]]);
+//! assert!(tracking.regions[0].confidence > 0.8);
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 //!
@@ -70,7 +70,8 @@ pub use program_position::callers::{CallerWeight, Callers};
 pub use program_position::code_position::CodePosition;
 pub use program_position::occurrence::Occurrence;
 pub use result::{
-    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedExperiment, Tracking, Vote,
+    Evaluator, Event, Link, LinkKind, Pair, TrackedExperiment, TrackedRegion, TrackedRegionId,
+    Tracking, Vote,
 };
 pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

@@ -63,7 +63,7 @@ perf_core::parameters! {
         /// at least two experiments. Default 0, which drops no region.
         min_share: f64 = 0.0,
         /// Sets the confidence, in `0.0..=1.0`, below which a tracked region is not
-        /// [reliable](super::Object::is_reliable): it is listed without a statement about its trend.
+        /// [reliable](super::TrackedRegion::is_reliable): it is listed without a statement about its trend.
         /// Default 0.5.
         ///
         /// In 60 random series with known truth, 746 of 752 tracked regions of several experiments with

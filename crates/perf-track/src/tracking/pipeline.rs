@@ -9,7 +9,9 @@ use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
 use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
-use super::result::{Evaluator, Object, ObjectId, Pair, TrackedExperiment, Tracking, Vote};
+use super::result::{
+    Evaluator, Pair, TrackedExperiment, TrackedRegion, TrackedRegionId, Tracking, Vote,
+};
 use crate::tracking::composition::mixture::mixtures;
 use crate::tracking::composition::shared_clusters;
 use crate::tracking::composition::unclustered;
@@ -99,7 +101,7 @@ impl Tracking {
             job.advance("track", 1, wanted.len() as u64);
         }
         let drafts = match params.mode() {
-            Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
+            Mode::Optimal => optimal::regions(&ready, &pairs, &simultaneity, params),
             // A single experiment has no links: each cluster is a tracked region.
             Mode::Published if ready.len() == 1 => {
                 let all = ready[0].side.present();
@@ -111,27 +113,27 @@ impl Tracking {
                 chains.map(|chain| grouped(&chain, &pairs)).collect()
             }
         };
-        let mut objects = number(drafts, &ready, (experiments, params));
+        let mut regions = number(drafts, &ready, (experiments, params));
         if published {
             let by_calls: Vec<_> = experiments.iter().map(Observation::by_calls).collect();
-            unclustered::explain(&by_calls, &mut objects);
+            unclustered::explain(&by_calls, &mut regions);
         } else {
-            unclustered::explain(experiments, &mut objects);
+            unclustered::explain(experiments, &mut regions);
         }
-        shared_clusters::name(experiments, &mut objects);
-        code_position::locate(originals, &mut objects);
-        let mixed = mixtures(experiments, &objects);
-        let occurrences = occurrences(experiments, &objects);
-        for ((object, mixture), occurrence) in objects.iter_mut().zip(mixed).zip(occurrences) {
-            object.is_reliable = mixture.is_none()
+        shared_clusters::name(experiments, &mut regions);
+        code_position::locate(originals, &mut regions);
+        let mixed = mixtures(experiments, &regions);
+        let occurrences = occurrences(experiments, &regions);
+        for ((region, mixture), occurrence) in regions.iter_mut().zip(mixed).zip(occurrences) {
+            region.is_reliable = mixture.is_none()
                 && occurrence == Occurrence::Repeated
-                && object.confidence >= params.min_confidence();
-            (object.mixture, object.occurrence) = (mixture, occurrence);
+                && region.confidence >= params.min_confidence();
+            (region.mixture, region.occurrence) = (mixture, occurrence);
         }
         Ok(Tracking {
-            experiments: summarise(experiments, &ready, simultaneity, &objects),
+            experiments: summarise(experiments, &ready, simultaneity, &regions),
             pairs,
-            objects,
+            regions,
         })
     }
 }
@@ -238,7 +240,7 @@ fn number(
     mut drafts: Vec<Draft>,
     experiments: &[Prepared],
     (seen, params): (&[Observation<'_>], &TrackChecked),
-) -> Vec<Object> {
+) -> Vec<TrackedRegion> {
     // Factors that convert shares of the time in clusters to shares of the CPU time.
     let scales: Vec<f64> = experiments
         .iter()
@@ -271,14 +273,14 @@ fn number(
         });
     }
     let id = |&class: &usize| ClusterId(class as u32 + 1);
-    let objects = drafts.into_iter().enumerate().map(|(at, draft)| {
+    let regions = drafts.into_iter().enumerate().map(|(at, draft)| {
         let share = share(&draft);
         let small = share
             .iter()
             .filter(|&&share| share < params.min_share())
             .count();
-        Object {
-            id: ObjectId(at as u32 + 1),
+        TrackedRegion {
+            id: TrackedRegionId(at as u32 + 1),
             members: draft
                 .members
                 .iter()
@@ -299,34 +301,34 @@ fn number(
             is_reliable: false,
         }
     });
-    objects.collect()
+    regions.collect()
 }
 
 fn summarise(
     seen: &[Observation<'_>],
     experiments: &[Prepared],
     simultaneity: Vec<Matrix>,
-    objects: &[Object],
+    regions: &[TrackedRegion],
 ) -> Vec<TrackedExperiment> {
     let all = seen.iter().zip(experiments).zip(simultaneity).enumerate();
     type Experiment<'f, 'p> = ((&'f Observation<'p>, &'f Prepared), Matrix);
     let summary = |(experiment, ((seen, ready), simultaneity)): (usize, Experiment<'_, '_>)| {
         let side = &ready.side;
         let mut is_known = vec![false; side.clusters];
-        for id in objects
+        for id in regions
             .iter()
-            .flat_map(|object| object.members[experiment].iter())
+            .flat_map(|region| region.members[experiment].iter())
         {
             if let Some(known) = id.index().and_then(|index| is_known.get_mut(index)) {
                 *known = true;
             }
         }
         let untracked = side.present().filter(|&class| !is_known[class]);
-        let tracked = objects
+        let tracked = regions
             .iter()
-            .filter(|object| object.experiments() > 1 && !object.is_filtered);
+            .filter(|region| region.experiments() > 1 && !region.is_filtered);
         let mut is_tracked = vec![false; side.clusters];
-        for id in tracked.flat_map(|object| object.members[experiment].iter()) {
+        for id in tracked.flat_map(|region| region.members[experiment].iter()) {
             if let Some(known) = id.index().and_then(|index| is_tracked.get_mut(index)) {
                 *known = true;
             }

@@ -11,9 +11,9 @@ use perf_core::Merge;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
-pub struct ObjectId(pub u32);
+pub struct TrackedRegionId(pub u32);
 
-impl std::fmt::Display for ObjectId {
+impl std::fmt::Display for TrackedRegionId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.0)
     }
@@ -215,10 +215,10 @@ pub enum Event {
 /// Tracked region: one phase of the program in all experiments.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Object {
+pub struct TrackedRegion {
     /// Number 1, 2, ...: in the optimal mode in descending order of the share of the time, in the
     /// published mode in order of the lowest cluster of the first experiment.
-    pub id: ObjectId,
+    pub id: TrackedRegionId,
     /// Clusters of the region in each experiment, ascending; empty if the region is not seen there.
     pub members: Vec<Vec<ClusterId>>,
     /// Confidence of the region, in `0.0..=1.0`: the confidence of the weakest link of the maximum
@@ -250,7 +250,7 @@ pub struct Object {
     pub is_reliable: bool,
 }
 
-impl Object {
+impl TrackedRegion {
     /// Returns the place of the region in the program in the last experiment in which it is known.
     pub fn position(&self) -> Option<&CodePosition> {
         self.positions.iter().flatten().next_back()
@@ -315,9 +315,9 @@ pub struct TrackedExperiment {
 /// # }
 /// # let tracking = Tracking::of(&experiments, &Default::default(), &Job::default())?;
 /// // One phase in three experiments.
-/// let object = &tracking.objects[0];
-/// assert_eq!((tracking.objects.len(), object.experiments()), (1, 3));
-/// assert_eq!(tracking.colours(2)?, [None, Some(object.id)]);
+/// let region = &tracking.regions[0];
+/// assert_eq!((tracking.regions.len(), region.experiments()), (1, 3));
+/// assert_eq!(tracking.colours(2)?, [None, Some(region.id)]);
 /// assert!(tracking.colours(3).is_err());
 /// # Ok::<(), perf_track::Error>(())
 /// ```
@@ -328,8 +328,8 @@ pub struct Tracking {
     pub experiments: Vec<TrackedExperiment>,
     /// Pairs of experiments that were compared, with the matrices of all evaluators.
     pub pairs: Vec<Pair>,
-    /// Tracked regions; `objects[i].id` is `i + 1`.
-    pub objects: Vec<Object>,
+    /// Tracked regions; `regions[i].id` is `i + 1`.
+    pub regions: Vec<TrackedRegion>,
 }
 
 impl Tracking {
@@ -344,8 +344,8 @@ impl Tracking {
     }
 
     /// Returns a tracked region by number; `None` if there is no such region.
-    pub fn object(&self, id: ObjectId) -> Option<&Object> {
-        self.objects.get((id.0 as usize).checked_sub(1)?)
+    pub fn region(&self, id: TrackedRegionId) -> Option<&TrackedRegion> {
+        self.regions.get((id.0 as usize).checked_sub(1)?)
     }
 
     /// Returns the tracked region of each cluster of an experiment, by cluster number: `[0]` is
@@ -354,7 +354,7 @@ impl Tracking {
     ///
     /// # Errors
     /// Returns an error if there is no such experiment.
-    pub fn colours(&self, experiment: usize) -> Result<Vec<Option<ObjectId>>> {
+    pub fn colours(&self, experiment: usize) -> Result<Vec<Option<TrackedRegionId>>> {
         let clusters = self
             .experiments
             .get(experiment)
@@ -365,10 +365,10 @@ impl Tracking {
             count: self.experiments.len(),
         })?;
         let mut colours = vec![None; clusters + 1];
-        for object in self.objects.iter().filter(|object| !object.is_filtered) {
-            for id in object.members.get(experiment).into_iter().flatten() {
+        for region in self.regions.iter().filter(|region| !region.is_filtered) {
+            for id in region.members.get(experiment).into_iter().flatten() {
                 if let Some(colour) = colours.get_mut(id.0 as usize) {
-                    *colour = Some(object.id);
+                    *colour = Some(region.id);
                 }
             }
         }
@@ -389,7 +389,7 @@ impl Tracking {
                 id: id.0 as usize,
                 count: colours.len() - 1,
             })?;
-            Ok(colour.map_or(ClusterId::NOISE, |object| ClusterId(object.0)))
+            Ok(colour.map_or(ClusterId::NOISE, |region| ClusterId(region.0)))
         };
         let ids: Result<Vec<ClusterId>> = labels.as_slice().iter().map(new).collect();
         Ok(Labels::new(ids?))

@@ -1,6 +1,6 @@
 //! Tables of tracked regions and of the evidence for them.
 
-use super::{CodePosition, Evaluator, Event, Link, LinkKind, Object, Pair, Tracking};
+use super::{CodePosition, Evaluator, Event, Link, LinkKind, Pair, TrackedRegion, Tracking};
 use crate::{ClusterId, TimeBalance};
 use perf_core::Table;
 
@@ -65,11 +65,11 @@ impl Tracking {
     ///
     /// | column of `tracked regions` | type | meaning |
     /// |---|---|---|
-    /// | `tracked region` | unsigned | number, see [`Object::id`] |
+    /// | `tracked region` | unsigned | number, see [`TrackedRegion::id`] |
     /// | `experiments` | unsigned | number of experiments in which the region is seen |
-    /// | `confidence` | float, % | see [`Object::confidence`] |
-    /// | `reliable` | flag | see [`Object::is_reliable`] |
-    /// | `filtered` | flag | see [`Object::is_filtered`] |
+    /// | `confidence` | float, % | see [`TrackedRegion::confidence`] |
+    /// | `reliable` | flag | see [`TrackedRegion::is_reliable`] |
+    /// | `filtered` | flag | see [`TrackedRegion::is_filtered`] |
     /// | `mixed call sites` | text | call sites that the region mixes, separated by `; `; missing if it mixes none |
     /// | `function` | text | innermost function with file and line, see [`CodePosition::function`] |
     /// | `call before`, `call after`, `within` | text | chains of [`CodePosition`] in the last experiment |
@@ -151,17 +151,18 @@ impl Tracking {
     }
 
     fn regions(&self) -> Table {
-        let all = || self.objects.iter();
+        let all = || self.regions.iter();
         let position = |of: fn(&CodePosition) -> Option<String>| {
-            all().map(move |object| object.position().and_then(of))
+            all().map(move |region| region.position().and_then(of))
         };
-        let mixture = |object: &Object| object.mixture.as_ref().map(|it| it.sites.join("; "));
+        let mixture =
+            |region: &TrackedRegion| region.mixture.as_ref().map(|it| it.sites.join("; "));
         Table::new(
             "tracked regions",
             "Clusters followed through the experiments.",
         )
         .unsigned("tracked region", "", all().map(|it| it.id.0))
-        .unsigned("experiments", "", all().map(Object::experiments))
+        .unsigned("experiments", "", all().map(TrackedRegion::experiments))
         .floats("confidence", "%", all().map(|it| 100.0 * it.confidence))
         .flags("reliable", all().map(|it| it.is_reliable))
         .flags("filtered", all().map(|it| it.is_filtered))
@@ -174,16 +175,16 @@ impl Tracking {
 
     fn members(&self) -> Table {
         let rows = || {
-            self.objects.iter().flat_map(|object| {
-                let members = object.members.iter().enumerate();
+            self.regions.iter().flat_map(|region| {
+                let members = region.members.iter().enumerate();
                 let seen = members.filter(|(_, members)| !members.is_empty());
-                seen.map(move |(experiment, members)| (object, experiment, members))
+                seen.map(move |(experiment, members)| (region, experiment, members))
             })
         };
         let tasks =
             rows().map(|(_, experiment, _)| self.experiments.get(experiment).map(|it| it.tasks));
         let share =
-            rows().map(|(object, experiment, _)| object.share.get(experiment).map(|it| 100.0 * it));
+            rows().map(|(region, experiment, _)| region.share.get(experiment).map(|it| 100.0 * it));
         Table::new("clusters", "Clusters of the tracked regions.")
             .unsigned("tracked region", "", rows().map(|row| row.0.id.0))
             .text("experiment", rows().map(|row| self.name(row.1)))
@@ -194,8 +195,8 @@ impl Tracking {
 
     fn events(&self) -> Table {
         let rows = || {
-            let objects = self.objects.iter();
-            objects.flat_map(|object| object.events.iter().map(move |event| (object, event)))
+            let regions = self.regions.iter();
+            regions.flat_map(|region| region.events.iter().map(move |event| (region, event)))
         };
         Table::new(
             "events",
@@ -212,10 +213,10 @@ impl Tracking {
     }
 
     fn links(&self) -> Table {
-        let rows: Vec<(&Object, &Link)> = {
-            let objects = self.objects.iter();
+        let rows: Vec<(&TrackedRegion, &Link)> = {
+            let regions = self.regions.iter();
             let links =
-                objects.flat_map(|object| object.links.iter().map(move |link| (object, link)));
+                regions.flat_map(|region| region.links.iter().map(move |link| (region, link)));
             links.collect()
         };
         let of = |of: fn(&Link) -> f64| rows.iter().map(move |row| 100.0 * of(row.1));

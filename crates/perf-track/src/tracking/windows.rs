@@ -15,7 +15,7 @@ pub enum Windows {
 
 /// Largest number of windows of a recording. The limit bounds memory, because each window has a name
 /// and storage for each metric.
-const MOST: u64 = 1 << 16;
+const MAX_WINDOWS: u64 = 1 << 16;
 
 /// Splits the time from the first begin to the last end of bursts into windows, and returns the
 /// bursts of each window with their indices in `bursts`. A burst belongs to the window in which it
@@ -61,7 +61,7 @@ pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>>
             span.div_ceil(whole.ok_or_else(|| wrong("width of a window", width.to_string()))?)
         }
     };
-    if count == 0 || count > u128::from(MOST) {
+    if count == 0 || count > u128::from(MAX_WINDOWS) {
         return Err(wrong("number of windows", count.to_string()));
     }
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); count as usize];

@@ -1,7 +1,7 @@
 //! [`TimeChange`]: causes of a change in the duration of a tracked region.
 
 use super::trends::Trends;
-use crate::tracking::ObjectId;
+use crate::tracking::TrackedRegionId;
 use crate::{ClusterId, Result};
 
 /// Metrics that determine the time of a burst.
@@ -117,18 +117,18 @@ impl Trends {
     /// Returns an error if the tracked region or a metric does not exist.
     pub fn change(
         &self,
-        object: ObjectId,
+        region: TrackedRegionId,
         from: usize,
         to: usize,
         counters: &Counters,
     ) -> Result<Option<TimeChange>> {
-        let object = self.object(object)?;
+        let region = self.region(region)?;
         let (Cycles::Counted(cycles) | Cycles::FromIpc(cycles)) = &counters.cycles;
         for name in [&counters.time, &counters.instructions, cycles] {
             self.metric(name)?;
         }
         let sums = |experiment: usize| {
-            let members = self.members.get(object)?.get(experiment)?;
+            let members = self.members.get(region)?.get(experiment)?;
             self.sums(experiment, members, counters)
         };
         let (Some(a), Some(b)) = (sums(from), sums(to)) else {

@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::trends::Trends;
-use crate::tracking::ObjectId;
+use crate::tracking::TrackedRegionId;
 use crate::{Error, Result};
 
 /// Expected behaviour of a metric between experiments.
@@ -59,7 +59,7 @@ impl Expect {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Flag {
     /// Tracked region.
-    pub object: ObjectId,
+    pub region: TrackedRegionId,
     /// Name of the metric.
     pub metric: String,
     /// `true` if the metric was multiplied by the number of tasks.
@@ -94,13 +94,13 @@ impl Trends {
             });
         }
         let mut flags = Vec::new();
-        for object in 1..=self.members.len() as u32 {
+        for region in 1..=self.members.len() as u32 {
             for expect in expected {
-                let object = ObjectId(object);
+                let region = TrackedRegionId(region);
                 let series = if expect.by_tasks {
-                    self.series_by_tasks(object, &expect.metric)?
+                    self.series_by_tasks(region, &expect.metric)?
                 } else {
-                    self.series(object, &expect.metric)?
+                    self.series(region, &expect.metric)?
                 };
                 let seen = series.iter().enumerate();
                 let seen: Vec<(usize, &Summary)> = seen
@@ -120,7 +120,7 @@ impl Trends {
                     let sigmas = factor.ln().abs() / (error(a) + error(b)).sqrt();
                     if worse > 1.0 + tolerance && sigmas > SIGMAS {
                         flags.push(Flag {
-                            object,
+                            region,
                             metric: expect.metric.clone(),
                             by_tasks: expect.by_tasks,
                             from: *from,

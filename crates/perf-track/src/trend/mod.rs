@@ -30,12 +30,12 @@
 //! let tracking = Tracking::of(&experiments, &params, &Job::default())?;
 //! let trends = Trends::of(&tracking, measured)?;
 //!
-//! let object = tracking.objects[0].id;
-//! let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("two experiments");
+//! let region = tracking.regions[0].id;
+//! let model = trends.fit(region, "instructions", 0.95, &Job::default())?.expect("two experiments");
 //! assert!((model.exponent(0) + 1.0).abs() < 1e-12);
 //! assert!((model.predict(&[16.0])?.value - 2e9).abs() < 1.0);
 //! let counters = Counters::with_ipc("duration", "instructions", "IPC");
-//! let change = trends.change(object, 0, 1, &counters)?.expect("both have counters");
+//! let change = trends.change(region, 0, 1, &counters)?.expect("both have counters");
 //! assert!((change.time - (change.instructions - change.ipc - change.frequency)).abs() < 1e-12);
 //! assert!((change.ipc.exp() - 1.0 / 1.1).abs() < 1e-12);
 //! let flags = trends.flags(&[Expect::higher("IPC"), Expect::divided("duration")], 0.05)?;

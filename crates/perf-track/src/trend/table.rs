@@ -4,7 +4,7 @@ use super::trends::{Metric, Trends};
 use super::{Counters, Flag, Summary, TimeChange};
 use crate::Result;
 use crate::scaling::{Prediction, ScalingModel};
-use crate::tracking::ObjectId;
+use crate::tracking::TrackedRegionId;
 use perf_core::{Column, Job, Table};
 
 /// Scaling model of a metric of a region, and its prediction for the next scale.
@@ -62,11 +62,11 @@ impl Trends {
     /// ```
     pub fn table(&self) -> Table {
         let mut rows: Vec<(usize, usize, &Metric, &Summary)> = Vec::new();
-        for object in 0..self.members.len() {
+        for region in 0..self.members.len() {
             for experiment in 0..self.experiments.len() {
                 let metrics = self.metrics.iter().enumerate();
                 rows.extend(metrics.filter_map(|(at, metric)| {
-                    Some((object, experiment, metric, self.at(object, experiment, at)?))
+                    Some((region, experiment, metric, self.at(region, experiment, at)?))
                 }));
             }
         }
@@ -140,7 +140,7 @@ impl Trends {
         let mut rows: Vec<Modelled<'_>> = Vec::new();
         for region in 1..=self.members.len() {
             for metric in &self.metrics {
-                let id = ObjectId(region as u32);
+                let id = TrackedRegionId(region as u32);
                 let Some(model) = self.fit(id, &metric.name, level, job)? else {
                     continue;
                 };
@@ -240,14 +240,14 @@ impl Trends {
     /// Returns an error if a metric does not exist.
     pub fn time_changes(&self, counters: &Counters) -> Result<Table> {
         let mut rows: Vec<(usize, usize, usize, TimeChange)> = Vec::new();
-        for (object, members) in self.members.iter().enumerate() {
+        for (region, members) in self.members.iter().enumerate() {
             let seen = members.iter().enumerate();
             let seen = seen.filter(|(_, members)| !members.is_empty());
             let seen: Vec<usize> = seen.map(|(experiment, _)| experiment).collect();
             for (from, to) in seen.iter().zip(seen.iter().skip(1)) {
-                let id = ObjectId(object as u32 + 1);
+                let id = TrackedRegionId(region as u32 + 1);
                 if let Some(change) = self.change(id, *from, *to, counters)? {
-                    rows.push((object + 1, *from, *to, change));
+                    rows.push((region + 1, *from, *to, change));
                 }
             }
         }
@@ -320,7 +320,7 @@ impl Trends {
     /// ```
     pub fn flag_table(&self, flags: &[Flag]) -> Table {
         Table::new("flags", "Degraded metrics of tracked regions.")
-            .unsigned("tracked region", "", flags.iter().map(|it| it.object.0))
+            .unsigned("tracked region", "", flags.iter().map(|it| it.region.0))
             .text("metric", flags.iter().map(|it| it.metric.as_str()))
             .flags("times tasks", flags.iter().map(|it| it.by_tasks))
             .text(

@@ -2,7 +2,7 @@
 
 use super::{Measured, Summary};
 use crate::scaling::{Measurements, ScalingModel, positive};
-use crate::tracking::{ObjectId, Tracking};
+use crate::tracking::{TrackedRegionId, Tracking};
 use crate::{ClusterId, Error, Result};
 use perf_core::Job;
 
@@ -35,12 +35,12 @@ pub struct Metric {
 /// let experiment = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
 /// let measured = runs.iter().map(experiment).collect::<Result<_, _>>()?;
 /// let trends = Trends::of(&tracking, measured)?;
-/// let object = tracking.objects[0].id;
-/// let each: Vec<f64> = trends.series(object, "instructions")?.iter().flatten().map(|one| one.mean).collect();
+/// let region = tracking.regions[0].id;
+/// let each: Vec<f64> = trends.series(region, "instructions")?.iter().flatten().map(|one| one.mean).collect();
 /// assert_eq!(each, [8e9, 4e9, 2e9]);
-/// let all = trends.series_by_tasks(object, "instructions")?;
+/// let all = trends.series_by_tasks(region, "instructions")?;
 /// assert!(all.iter().flatten().all(|one| one.mean == 32e9));
-/// let model = trends.fit(object, "instructions", 0.95, &Job::default())?.expect("three numbers of tasks");
+/// let model = trends.fit(region, "instructions", 0.95, &Job::default())?.expect("three numbers of tasks");
 /// assert!((model.exponent(0) + 1.0).abs() < 1e-9);
 /// assert_eq!(trends.next_scale(), Some(vec![32.0]));
 /// # Ok::<(), perf_track::Error>(())
@@ -86,10 +86,10 @@ impl Trends {
                 metrics.push(metric.clone());
             }
         }
-        let members: Vec<_> = tracking.objects.iter().map(|o| o.members.clone()).collect();
+        let members: Vec<_> = tracking.regions.iter().map(|o| o.members.clone()).collect();
         let mut table = Vec::with_capacity(members.len() * measured.len() * metrics.len());
-        for object in &members {
-            for (experiment, clusters) in measured.iter().zip(object) {
+        for region in &members {
+            for (experiment, clusters) in measured.iter().zip(region) {
                 for metric in &metrics {
                     let values = experiment.of_clusters(&metric.name, clusters);
                     table.push(values.and_then(|values| Summary::of(&values)));
@@ -193,19 +193,19 @@ impl Trends {
         })
     }
 
-    pub(super) fn object(&self, object: ObjectId) -> Result<usize> {
-        let index = (object.0 as usize).checked_sub(1);
+    pub(super) fn region(&self, region: TrackedRegionId) -> Result<usize> {
+        let index = (region.0 as usize).checked_sub(1);
         index
             .filter(|&index| index < self.members.len())
             .ok_or(Error::Unknown {
-                what: "object",
-                id: object.0 as usize,
+                what: "region",
+                id: region.0 as usize,
                 count: self.members.len(),
             })
     }
 
-    pub(super) fn at(&self, object: usize, experiment: usize, metric: usize) -> Option<&Summary> {
-        let row = object * self.experiments.len() + experiment;
+    pub(super) fn at(&self, region: usize, experiment: usize, metric: usize) -> Option<&Summary> {
+        let row = region * self.experiments.len() + experiment;
         self.table.get(row * self.metrics.len() + metric)?.as_ref()
     }
 
@@ -214,11 +214,11 @@ impl Trends {
     ///
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
-    pub fn series(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
-        let (object, metric) = (self.object(object)?, self.metric(metric)?);
+    pub fn series(&self, region: TrackedRegionId, metric: &str) -> Result<Vec<Option<Summary>>> {
+        let (region, metric) = (self.region(region)?, self.metric(metric)?);
         let experiments = 0..self.experiments.len();
         Ok(experiments
-            .map(|experiment| self.at(object, experiment, metric).copied())
+            .map(|experiment| self.at(region, experiment, metric).copied())
             .collect())
     }
 
@@ -228,10 +228,14 @@ impl Trends {
     ///
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
-    pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
-        let repeats = self.repeats(object)?;
+    pub fn series_by_tasks(
+        &self,
+        region: TrackedRegionId,
+        metric: &str,
+    ) -> Result<Vec<Option<Summary>>> {
+        let repeats = self.repeats(region)?;
         let series = self
-            .series(object, metric)?
+            .series(region, metric)?
             .into_iter()
             .zip(&self.experiments);
         let scaled = series.zip(repeats).map(|((summary, experiment), repeats)| {
@@ -243,9 +247,9 @@ impl Trends {
     /// Returns the number of bursts of a tracked region on each thread, relative to the first experiment in
     /// which it is seen. Returns 1 unless threads [share](Self::shares_loops) loops, and while the number
     /// changes by less than half, because bursts in noise change it too.
-    fn repeats(&self, object: ObjectId) -> Result<Vec<f64>> {
+    fn repeats(&self, region: TrackedRegionId) -> Result<Vec<f64>> {
         const SAME: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
-        let index = self.object(object)?;
+        let index = self.region(region)?;
         let bursts = |experiment: usize| {
             let metrics = 0..self.metrics.len();
             let counts =
@@ -276,13 +280,13 @@ impl Trends {
     /// Returns the errors of [`fit`](Self::fit).
     pub fn fit_of_threads(
         &self,
-        object: ObjectId,
+        region: TrackedRegionId,
         metric: &str,
         level: f64,
         job: &Job,
     ) -> Result<Option<ScalingModel>> {
-        let repeats = self.repeats(object)?;
-        self.model(object, metric, &repeats, (level, job))
+        let repeats = self.repeats(region)?;
+        self.model(region, metric, &repeats, (level, job))
     }
 
     /// Fits the scaling model of the means of a metric over the [parameters](Self::parameters), with
@@ -294,24 +298,24 @@ impl Trends {
     /// [`ScalingModel::fit`].
     pub fn fit(
         &self,
-        object: ObjectId,
+        region: TrackedRegionId,
         metric: &str,
         level: f64,
         job: &Job,
     ) -> Result<Option<ScalingModel>> {
         let once = vec![1.0; self.experiments.len()];
-        self.model(object, metric, &once, (level, job))
+        self.model(region, metric, &once, (level, job))
     }
 
     fn model(
         &self,
-        object: ObjectId,
+        region: TrackedRegionId,
         metric: &str,
         repeats: &[f64],
         (level, job): (f64, &Job),
     ) -> Result<Option<ScalingModel>> {
         let mut data = Measurements::new(self.parameters.iter().cloned());
-        let series = self.series(object, metric)?;
+        let series = self.series(region, metric)?;
         for ((summary, scale), repeats) in series.into_iter().zip(&self.scales).zip(repeats) {
             if let Some(summary) = summary {
                 data.push(scale, summary.mean * repeats)?;

@@ -1,7 +1,7 @@
 //! [`VersionChange`]: regions that became slower between two versions of a program.
 
 use super::trends::Trends;
-use crate::tracking::ObjectId;
+use crate::tracking::TrackedRegionId;
 use crate::{ClusterId, Error, Result};
 use perf_core::{Column, Table};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -51,7 +51,7 @@ pub enum Sample {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct VersionChange {
     /// Tracked region.
-    pub object: ObjectId,
+    pub region: TrackedRegionId,
     /// Geometric mean of the time of a burst in the new version divided by that in the old version.
     pub factor: f64,
     /// Confidence interval of the factor at 95 %; `None` if there are too few samples.
@@ -137,7 +137,7 @@ impl Trends {
             if share >= params.min_share
                 && let Some(mut comparison) = Comparison::of(&before, &after)
             {
-                comparison.change.object = ObjectId(index as u32 + 1);
+                comparison.change.region = TrackedRegionId(index as u32 + 1);
                 comparison.change.share = share;
                 found.push(comparison);
             }
@@ -170,6 +170,7 @@ impl Trends {
         let mut sum = 0.0;
         for (at, value) in measured.values(metric)?.iter().enumerate() {
             if members.contains(measured.labels.get(at)?) && value.is_finite() && *value > 0.0 {
+                // Bursts without a thread count for the first one.
                 let thread = measured.threads.get(at).copied().unwrap_or_default();
                 let own = logs.entry(thread).or_default();
                 *own = (own.0 + value.ln(), own.1 + 1);
@@ -216,7 +217,7 @@ impl Trends {
             "versions",
             "Change of each tracked region between versions.",
         )
-        .unsigned("tracked region", "", changes.iter().map(|it| it.object.0))
+        .unsigned("tracked region", "", changes.iter().map(|it| it.region.0))
         .floats(
             "share of the time",
             "%",
@@ -338,7 +339,7 @@ impl Comparison {
         };
         Some(Comparison {
             change: VersionChange {
-                object: ObjectId(0),
+                region: TrackedRegionId(0),
                 factor: change.exp(),
                 interval: None,
                 probability: None,

@@ -28,26 +28,26 @@ fn tracking() -> Tracking {
 fn regions_links_and_events() {
     let tracking = tracking();
     let [regions, clusters, events, links, experiments, balance] = tracking.tables();
-    assert_eq!(regions.rows(), tracking.objects.len());
-    for (row, object) in tracking.objects.iter().enumerate() {
-        let id = Some(Cell::Unsigned(object.id.0.into()));
+    assert_eq!(regions.rows(), tracking.regions.len());
+    for (row, region) in tracking.regions.iter().enumerate() {
+        let id = Some(Cell::Unsigned(region.id.0.into()));
         assert_eq!(regions.cell(row, "tracked region"), id);
         assert_eq!(
             float(&regions, row, "confidence"),
-            100.0 * object.confidence
+            100.0 * region.confidence
         );
         assert_eq!(
             regions.cell(row, "experiments"),
-            Some(Cell::Unsigned(object.experiments() as u64))
+            Some(Cell::Unsigned(region.experiments() as u64))
         );
     }
     let seen: usize = tracking
-        .objects
+        .regions
         .iter()
-        .map(|object| object.experiments())
+        .map(|region| region.experiments())
         .sum();
     assert_eq!(clusters.rows(), seen);
-    let all: usize = tracking.objects.iter().map(|it| it.events.len()).sum();
+    let all: usize = tracking.regions.iter().map(|it| it.events.len()).sum();
     assert_eq!(events.rows(), all);
     let names = (0..events.rows()).map(|row| events.text_of(row, "event"));
     assert!(
@@ -56,7 +56,7 @@ fn regions_links_and_events() {
         names.collect::<Vec<_>>()
     );
     let mut row = 0;
-    for link in tracking.objects.iter().flat_map(|object| &object.links) {
+    for link in tracking.regions.iter().flat_map(|region| &region.links) {
         assert_eq!(links.text_of(row, "cluster"), link.from.1.to_string());
         assert_eq!(links.text_of(row, "later cluster"), link.to.1.to_string());
         assert_eq!(float(&links, row, "evidence"), 100.0 * link.evidence);
@@ -105,9 +105,9 @@ fn results_are_json() {
     use perf_track::{Amount, Burst, Bursts, Dropped, Thread};
     let tracking = tracking();
     let json = serde_json::to_value(&tracking).unwrap();
-    let object = &json["objects"][0];
-    assert_eq!(object["confidence"], tracking.objects[0].confidence);
-    assert_eq!(object["links"][0]["kind"], "Continues");
+    let region = &json["regions"][0];
+    assert_eq!(region["confidence"], tracking.regions[0].confidence);
+    assert_eq!(region["links"][0]["kind"], "Continues");
     assert_eq!(json["pairs"][0]["evidence"]["rows"], 12);
     let mut bursts = Bursts::new(["instructions"]);
     let name = "rank 0".to_string();

@@ -110,83 +110,12 @@ perfkit.view("topology", (section, data) => {
 
   const ends = (view) => view.list.reduce(([low, high], { value }) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
 
-  const VERTEX = `#version 300 es
-    in vec3 corner, normal; in vec2 face; in vec3 place; in vec4 colour;
-    uniform mat4 camera; uniform float size; uniform vec3 centre;
-    out vec3 tint; out vec2 side; out float light;
-    void main() {
-      vec3 at = place - centre + corner * size;
-      gl_Position = camera * vec4(at, 1.0);
-      vec3 sun = normalize(vec3(0.35, -0.5, 0.8));
-      light = 0.74 + 0.3 * max(0.0, dot(normal, sun)) + 0.08 * normal.z;
-      tint = colour.rgb; side = face;
-    }`;
-  const FRAGMENT = `#version 300 es
-    precision mediump float;
-    in vec3 tint; in vec2 side; in float light; uniform float bevel; out vec4 pixel;
-    void main() {
-      vec2 edge = min(side, 1.0 - side);
-      float rim = 1.0 - smoothstep(0.0, 0.09, min(edge.x, edge.y));
-      float shade = light * (1.0 - bevel * 0.28 * rim);
-      pixel = vec4(min(tint * shade, vec3(1.0)), 1.0);
-    }`;
-  const cube = () => {
-    const corners = [], normals = [], faces = [];
-    for (let axis = 0; axis < 3; axis++) for (const sign of [-0.5, 0.5]) {
-      const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
-      for (const [a, b] of [[0, 0], [1, 0], [1, 1], [0, 0], [1, 1], [0, 1]]) {
-        const corner = [0, 0, 0], normal = [0, 0, 0];
-        [corner[axis], corner[u], corner[v], normal[axis]] = [sign, a - 0.5, b - 0.5, 2 * sign];
-        corners.push(...corner); normals.push(...normal); faces.push(a, b);
-      }
-    }
-    return { corners, normals, faces };
-  };
-
-  const compiled = (gl) => {
-    const program = gl.createProgram();
-    for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
-      const shader = gl.createShader(kind);
-      gl.shaderSource(shader, text);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
-    }
-    gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
-    gl.useProgram(program);
-    const attribute = (name, size, values, divisor, type = gl.FLOAT) => {
-      const place = gl.getAttribLocation(program, name), buffer = gl.createBuffer();
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      if (values) gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-      gl.enableVertexAttribArray(place);
-      gl.vertexAttribPointer(place, size, type, type !== gl.FLOAT, 0, 0);
-      gl.vertexAttribDivisor(place, divisor);
-      return buffer;
-    };
-    const { corners, normals, faces } = cube();
-    attribute("corner", 3, new Float32Array(corners), 0);
-    attribute("normal", 3, new Float32Array(normals), 0);
-    attribute("face", 2, new Float32Array(faces), 0);
-    gl.enable(gl.DEPTH_TEST);
-    return {
-      gl,
-      places: attribute("place", 3, null, 1),
-      colours: attribute("colour", 4, null, 1, gl.UNSIGNED_BYTE),
-      camera: gl.getUniformLocation(program, "camera"),
-      size: gl.getUniformLocation(program, "size"),
-      centre: gl.getUniformLocation(program, "centre"),
-      bevel: gl.getUniformLocation(program, "bevel"),
-      count: 0,
-    };
-  };
-
   const panes = ["left", "right"].map((name) => {
     const figure = find("." + name), canvas = figure.querySelector("canvas");
-    const gl = canvas.getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
-    return { figure, canvas, gl: gl && compiled(gl), caption: figure.querySelector("figcaption"),
+    return { figure, canvas, renderer: perfkit.cubeRenderer(canvas), caption: figure.querySelector("figcaption"),
       bar: figure.querySelector(".bar"), ends: figure.querySelector(".ends"), seen: [], view: null };
   });
-  const drawn = panes.every((pane) => pane.gl);
+  const drawn = panes.every((pane) => pane.renderer);
   section.dataset.webgl = drawn ? "1" : "0";
   find(".stills").hidden = drawn;
   find(".panes").hidden = !drawn;
@@ -229,8 +158,8 @@ perfkit.view("topology", (section, data) => {
     panes.forEach((pane) => {
       const { range } = pane;
       pane.seen = exposed(pane, isBrushed);
-      const table = maps[state.map].table, { gl } = pane.gl || {};
-      if (gl) {
+      const { table } = maps[state.map];
+      if (pane.renderer) {
         const places = new Float32Array(3 * pane.seen.length), colours = new Uint8Array(4 * pane.seen.length);
         pane.seen.forEach(({ place, value }, index) => {
           places.set(place, 3 * index);
@@ -238,11 +167,7 @@ perfkit.view("topology", (section, data) => {
           colours.set(table.subarray(3 * step, 3 * step + 3), 4 * index);
           colours[4 * index + 3] = 255;
         });
-        gl.bindBuffer(gl.ARRAY_BUFFER, pane.gl.places);
-        gl.bufferData(gl.ARRAY_BUFFER, places, gl.DYNAMIC_DRAW);
-        gl.bindBuffer(gl.ARRAY_BUFFER, pane.gl.colours);
-        gl.bufferData(gl.ARRAY_BUFFER, colours, gl.DYNAMIC_DRAW);
-        pane.gl.count = pane.seen.length;
+        pane.renderer.fill(places, colours);
       }
       pane.caption.textContent = perfkit.shortened(pane.grid.name, Math.max(16, Math.floor(pane.figure.clientWidth / 8)), LEAF);
       pane.caption.title = pane.grid.name;
@@ -259,63 +184,16 @@ perfkit.view("topology", (section, data) => {
     draw();
   };
 
-  // The camera: a rotation about the vertical, then about the horizontal axis; no perspective.
-  const turned = ([x, y, z]) => {
-    const [c, s, d, t] = [Math.cos(state.yaw), Math.sin(state.yaw), Math.cos(state.pitch), Math.sin(state.pitch)];
-    const [u, v] = [x * c + y * s, -x * s + y * c];
-    return [u, v * t + z * d, v * d - z * t];
-  };
-  const radius = (dims) => 0.5 * Math.hypot(...dims) + 0.3;
+  // Length of the sides of a cube; cells have the distance 1.
+  const side = () => 1 - find(".gap").value / 100;
   const draw = () => {
     if (!drawn) return;
     const paper = perfkit.rgb(perfkit.variable("paper")).map((value) => value / 255);
-    const gap = 1 - find(".gap").value / 100;
-    for (const pane of panes) {
-      const { gl } = pane.gl, dims = pane.view.dims, ratio = Math.min(2, window.devicePixelRatio || 1);
-      const [width, height] = [pane.canvas.clientWidth, pane.canvas.clientHeight].map((value) => Math.max(1, Math.round(value * ratio)));
-      if (pane.canvas.width !== width || pane.canvas.height !== height) [pane.canvas.width, pane.canvas.height] = [width, height];
-      gl.viewport(0, 0, width, height);
-      gl.clearColor(...paper, 1);
-      gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-      const scale = (state.zoom * Math.min(width, height)) / radius(dims) / 2;
-      const columns = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(turned);
-      const matrix = columns.flatMap(([u, v, w]) => [(2 * scale * u) / width, (2 * scale * v) / height, w / (4 * radius(dims)), 0]);
-      gl.uniformMatrix4fv(pane.gl.camera, false, [...matrix, 0, 0, 0, 1]);
-      gl.uniform1f(pane.gl.size, gap);
-      gl.uniform1f(pane.gl.bevel, Math.min(1, scale / 14));
-      gl.uniform3fv(pane.gl.centre, dims.map((len) => (len - 1) / 2));
-      gl.drawArraysInstanced(gl.TRIANGLES, 0, 36, pane.gl.count);
-    }
+    for (const pane of panes) pane.renderer.draw(state, pane.view.dims, side(), paper);
     section.dataset.camera = [state.yaw, state.pitch, state.zoom].map((value) => value.toFixed(3)).join();
   };
 
-  // The cube under the pointer: the nearest one whose box the line of sight meets.
-  const pick = (pane, event) => {
-    const bounds = pane.canvas.getBoundingClientRect(), dims = pane.view.dims;
-    const scale = (state.zoom * Math.min(bounds.width, bounds.height)) / radius(dims) / 2;
-    const right = turned([1, 0, 0]), ahead = turned([0, 1, 0]), up = turned([0, 0, 1]);
-    const [u, v] = [(event.clientX - bounds.left - bounds.width / 2) / scale, (bounds.top + bounds.height / 2 - event.clientY) / scale];
-    // Rows of the rotation are the screen's axes in the grid's directions.
-    const base = [0, 1, 2].map((at) => u * [right, ahead, up][at][0] + v * [right, ahead, up][at][1]);
-    const sight = [0, 1, 2].map((at) => [right, ahead, up][at][2]);
-    const half = (1 - find(".gap").value / 100) / 2;
-    let best = null, nearest = Infinity;
-    for (const cube of pane.seen) {
-      let [enter, leave] = [-Infinity, Infinity];
-      for (let at = 0; at < 3; at++) {
-        const middle = cube.place[at] - (dims[at] - 1) / 2 - base[at];
-        if (Math.abs(sight[at]) < 1e-9) {
-          if (Math.abs(middle) > half) enter = Infinity;
-          continue;
-        }
-        const [a, b] = [(middle - half) / sight[at], (middle + half) / sight[at]];
-        enter = Math.max(enter, Math.min(a, b));
-        leave = Math.min(leave, Math.max(a, b));
-      }
-      if (enter <= leave && enter < nearest) [best, nearest] = [cube, enter];
-    }
-    return best;
-  };
+  const pick = (pane, event) => pane.renderer.pick(state, pane.view.dims, side(), pane.seen, event);
   const words = (pane, cube) => {
     const where = axes.map((axis, at) => {
       if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;

@@ -9,7 +9,7 @@ perfkit.view("track", (section, data) => {
   const beside = (unit) => (unit === "#" ? "" : unit.length > 3 && unit !== "bytes" ? "" : unit === "bytes" ? "B" : unit);
   const withUnit = (name, unit) => name + (unit.length > 3 && unit !== "bytes" ? ` [${unit}]` : "");
   const experiments = data.experiments, last = experiments.length - 1;
-  const objects = new Map(data.objects.map((object) => [object.id, object]));
+  const regions = new Map(data.regions.map((region) => [region.id, region]));
   const asked = perfkit.linked(section.id);
   const number = (name, most, otherwise) => {
     const value = parseFloat(asked.get(name));
@@ -21,8 +21,8 @@ perfkit.view("track", (section, data) => {
     at: number("experiment", last, 0),
     metric: Math.round(number("metric", data.metrics.length - 1, 0)),
     // The region with the most time is selected at first. Others are only dimmed after a choice.
-    object: objects.has(Number(asked.get("object"))) ? Number(asked.get("object")) : data.objects.length ? data.objects[0].id : null,
-    isolated: objects.has(Number(asked.get("object"))),
+    region: regions.has(Number(asked.get("region"))) ? Number(asked.get("region")) : data.regions.length ? data.regions[0].id : null,
+    isolated: regions.has(Number(asked.get("region"))),
   };
 
   // Numbers of 16 bits.
@@ -32,17 +32,17 @@ perfkit.view("track", (section, data) => {
     return out;
   };
   const clouds = experiments.map((experiment) => {
-    const of = words(experiment.objects), counts = experiment.counts ? words(experiment.counts) : null;
+    const of = words(experiment.regions), counts = experiment.counts ? words(experiment.counts) : null;
     // What is in none lies below.
     const order = Uint32Array.from(of.keys()).sort((a, b) => (of[a] ? 1 : 0) - (of[b] ? 1 : 0) || of[a] - of[b] || a - b);
-    return { places: experiment.places.map(words), objects: of, counts, order };
+    return { places: experiment.places.map(words), regions: of, counts, order };
   });
   const size = (cells, at) => (cells.counts ? Math.exp(cells.counts[at] / 1000) : 1);
   const grey = () => {
     const [from, to] = [perfkit.rgb(perfkit.variable("quiet")), perfkit.rgb(perfkit.variable("paper"))];
     return from.map((channel, at) => Math.round(channel + 0.45 * (to[at] - channel)));
   };
-  const channels = (id) => (objects.has(id) ? perfkit.rgb(objects.get(id).colour) : grey());
+  const channels = (id) => (regions.has(id) ? perfkit.rgb(regions.get(id).colour) : grey());
   const colour = (id) => `rgb(${channels(id).join()})`;
 
   const place = (axis, coordinate) => {
@@ -65,14 +65,14 @@ perfkit.view("track", (section, data) => {
       [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "B" || unit === "%" ? write(found) : text]);
   };
   const axisName = (axis) => withUnit(data.axes[axis].name, data.axes[axis].unit) + (data.axes[axis].log ? ", logarithmic" : "");
-  const isDimmed = (id) => state.isolated && state.object !== null && state.object !== id;
+  const isDimmed = (id) => state.isolated && state.region !== null && state.region !== id;
   const single = () => state.x === state.y;
 
   const points = (context, experiment, [left, top, width, height], alpha) => {
     const cells = clouds[experiment], xs = cells.places[state.x], ys = cells.places[state.y];
     let current = -1;
     for (const at of cells.order) {
-      const id = cells.objects[at];
+      const id = cells.regions[at];
       if (id !== current) {
         context.fillStyle = colour(id);
         context.globalAlpha = alpha * (isDimmed(id) ? 0.15 : id ? 0.85 : 0.6);
@@ -90,11 +90,11 @@ perfkit.view("track", (section, data) => {
     context.globalAlpha = 1;
   };
 
-  // Discs with the numbers of objects, where their centres are.
+  // Discs with the numbers of regions, where their centres are.
   const badges = (context, at, [left, top, width, height], sized) => {
     const [from, to] = [Math.floor(at), Math.min(last, Math.ceil(at))], share = at - from;
-    for (const object of data.objects.slice(0, 40)) {
-      const [a, b] = [object.centres[from], object.centres[to]];
+    for (const region of data.regions.slice(0, 40)) {
+      const [a, b] = [region.centres[from], region.centres[to]];
       if (!a && !b) continue;
       const centre = (axis) => {
         const [one, other] = [(a || b)[0][axis], (b || a)[0][axis]];
@@ -102,11 +102,11 @@ perfkit.view("track", (section, data) => {
       };
       const x = left + centre(state.x) * width, y = single() ? top + height / 2 : top + height - centre(state.y) * height;
       const seen = (a ? 1 - share : 0) + (b ? share : 0);
-      const time = (1 - share) * (object.share[from] || 0) + share * (object.share[to] || 0);
-      const faint = isDimmed(object.id) ? 0.25 : 1;
+      const time = (1 - share) * (region.share[from] || 0) + share * (region.share[to] || 0);
+      const faint = isDimmed(region.id) ? 0.25 : 1;
       if (sized) {
         context.globalAlpha = 0.25 * seen * faint;
-        context.fillStyle = object.colour;
+        context.fillStyle = region.colour;
         context.beginPath();
         context.arc(x, y, 8 + 44 * Math.sqrt(Math.max(0, time)), 0, 7);
         context.fill();
@@ -117,15 +117,15 @@ perfkit.view("track", (section, data) => {
       context.beginPath();
       context.arc(right, above, 10, 0, 7);
       context.fill();
-      context.fillStyle = object.colour;
+      context.fillStyle = region.colour;
       context.beginPath();
       context.arc(right, above, 9, 0, 7);
       context.fill();
-      context.fillStyle = perfkit.readable(perfkit.rgb(object.colour));
+      context.fillStyle = perfkit.readable(perfkit.rgb(region.colour));
       context.font = "600 11px system-ui, sans-serif";
       context.textAlign = "center";
       context.textBaseline = "middle";
-      context.fillText(object.id, right, above + 0.5);
+      context.fillText(region.id, right, above + 0.5);
       context.globalAlpha = 1;
     }
   };
@@ -167,10 +167,10 @@ perfkit.view("track", (section, data) => {
     const boxes = kindBox.value === "boxes", height = tall(width);
     const [context] = perfkit.fit(trend, width, height);
     const inside = [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
-    const shown = data.objects.slice(0, 16).map((object, at) => {
+    const shown = data.regions.slice(0, 16).map((region, at) => {
       const series = metric.series[at], first = series.find((found) => found);
       const by = relative && relative.checked && first && first[0] ? 1 / first[0] : 1;
-      return [object, series.map((found) => found && found.map((value) => value * by))];
+      return [region, series.map((found) => found && found.map((value) => value * by))];
     });
     const ends = (s) => (boxes ? [s[2], s[8]] : [s[0] - s[1], s[0] + s[1]]);
     const all = shown.flatMap(([, series]) => series.filter(Boolean).flatMap(ends)), means = shown.flatMap(([, series]) => series.filter(Boolean).map((s) => s[0]));
@@ -187,9 +187,9 @@ perfkit.view("track", (section, data) => {
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
     const room = inside[2] / experiments.length, step = Math.min(14, (0.8 * room) / Math.max(1, shown.length));
-    shown.forEach(([object, series], at) => {
-      context.globalAlpha = isDimmed(object.id) ? 0.2 : 1;
-      context.strokeStyle = context.fillStyle = object.colour;
+    shown.forEach(([region, series], at) => {
+      context.globalAlpha = isDimmed(region.id) ? 0.2 : 1;
+      context.strokeStyle = context.fillStyle = region.colour;
       let before = null;
       series.forEach((s, experiment) => {
         if (!s) return;
@@ -208,7 +208,7 @@ perfkit.view("track", (section, data) => {
           context.fillRect(x - half, y(s[6]), 2 * half, tall);
           context.strokeStyle = perfkit.variable("paper");
           if (tall > 4) line(x - half, y(s[5]), x + half, y(s[5]), 1.2);
-          context.strokeStyle = object.colour;
+          context.strokeStyle = region.colour;
           for (const [found, outside] of [[s[2], s[2] < s[3]], [s[8], s[8] > s[7]]])
             if (outside) context.fillRect(x - 1.5, y(found) - 1.5, 3, 3);
           return;
@@ -294,20 +294,20 @@ perfkit.view("track", (section, data) => {
       const found = cell(event);
       if (!found) { spot.textContent = ""; return; }
       const { timeline, column, thread, at } = found, id = timeline.regions[at] - 1, write = writer("ns"), wide = timeline.duration / timeline.columns;
-      const what = id < 0 ? "no computation" : `${id ? data.noun + " " + id : "in no " + data.noun}${objects.has(id) && objects.get(id).position ? ", " + objects.get(id).position : ""}; ${percent(timeline.shares[at] / 255)} of this time is computation`;
+      const what = id < 0 ? "no computation" : `${id ? data.noun + " " + id : "in no " + data.noun}${regions.has(id) && regions.get(id).position ? ", " + regions.get(id).position : ""}; ${percent(timeline.shares[at] / 255)} of this time is computation`;
       spot.textContent = `${timeline.threads[thread]}, ${write(column * wide)} to ${write((column + 1) * wide)}: ${what}.`;
     });
     lanes.addEventListener("click", (event) => {
       const found = cell(event), id = found ? found.timeline.regions[found.at] - 1 : 0;
-      choose(objects.has(id) && !(state.isolated && id === state.object) ? id : null);
+      choose(regions.has(id) && !(state.isolated && id === state.region) ? id : null);
     });
   }
 
   // The selected region: where it is in the program, how it scales.
   const paintRegion = () => {
-    const object = objects.get(state.object), lines = object ? [object.position, ...object.facts].filter(Boolean) : [];
+    const region = regions.get(state.region), lines = region ? [region.position, ...region.facts].filter(Boolean) : [];
     find(".region").replaceChildren(...(lines.length ? [
-      element("h3", {}, `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id}`),
+      element("h3", {}, `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${region.id}`),
       element("ul", {}, ...lines.map((line) => element("li", {}, line))),
     ] : []));
   };
@@ -316,7 +316,7 @@ perfkit.view("track", (section, data) => {
   const share = () => {
     clearTimeout(pending);
     pending = setTimeout(() => perfkit.link(section.id, {
-      x: state.x, y: state.y, experiment: Math.round(state.at), metric: state.metric, ...(state.object === null || !state.isolated ? {} : { object: state.object }),
+      x: state.x, y: state.y, experiment: Math.round(state.at), metric: state.metric, ...(state.region === null || !state.isolated ? {} : { region: state.region }),
     }), 250);
   };
   const paint = (only) => {
@@ -325,12 +325,12 @@ perfkit.view("track", (section, data) => {
     if (only !== "cloud") paintMany();
     paintLanes();
     paintRegion();
-    for (const row of section.querySelectorAll(".objects tbody tr")) {
-      const chosen = Number(row.dataset.object) === state.object;
+    for (const row of section.querySelectorAll(".regions tbody tr")) {
+      const chosen = Number(row.dataset.region) === state.region;
       row.classList.toggle("chosen", chosen);
       row.querySelector("button").setAttribute("aria-pressed", String(chosen));
     }
-    section.dataset.object = state.object === null ? "" : state.object;
+    section.dataset.region = state.region === null ? "" : state.region;
     if (!first) share();
     first = false;
   };
@@ -340,25 +340,25 @@ perfkit.view("track", (section, data) => {
     const votes = link.votes.map(([who, found]) => who + " " + found.toFixed(2)).join(", ");
     return `${link.from[1]} of ${experiments[link.from[0]].name} ${link.kind} ${link.to[1]} of ${experiments[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
   };
-  const tell = (object, experiment) => {
-    if (!object) {
+  const showStatus = (region, experiment) => {
+    if (!region) {
       const { name, points: all, noise } = experiments[experiment];
-      status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.objects.length} ${data.noun}s.`;
+      status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.regions.length} ${data.noun}s.`;
       return;
     }
-    const part = object.share[experiment] ? `, ${percent(object.share[experiment])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
-    const into = object.links.filter((link) => link.to[0] === experiment), from = object.links.filter((link) => link.from[0] === experiment);
+    const part = region.share[experiment] ? `, ${percent(region.share[experiment])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
+    const into = region.links.filter((link) => link.to[0] === experiment), from = region.links.filter((link) => link.from[0] === experiment);
     const links = (into.length ? into : from).map(said).join(". ");
-    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${experiments[experiment].name}${part}. ${links}`;
+    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${region.id} in ${experiments[experiment].name}${part}. ${links}`;
   };
 
   // The cell next to a place, if one is near.
   const near = (x, y) => {
     const experiment = Math.round(state.at), cells = clouds[experiment], xs = cells.places[state.x], ys = cells.places[state.y];
     let best = null, least = 12 * 12;
-    for (let at = 0; at < cells.objects.length; at++) {
+    for (let at = 0; at < cells.regions.length; at++) {
       const px = box[0] + (xs[at] / 65535) * box[2], py = single() ? box[1] + box[3] / 2 : box[1] + box[3] - (ys[at] / 65535) * box[3];
-      const far = (px - x) ** 2 + (py - y) ** 2 - (cells.objects[at] ? 0.01 : 0);
+      const far = (px - x) ** 2 + (py - y) ** 2 - (cells.regions[at] ? 0.01 : 0);
       if (far < least) [best, least] = [{ at, px, py, experiment }, far];
     }
     return best;
@@ -368,37 +368,37 @@ perfkit.view("track", (section, data) => {
     const found = near(event.clientX - bounds.left, event.clientY - bounds.top);
     state.near = found && [found.px, found.py];
     paintCloud();
-    if (!found) return tell(objects.get(state.object), Math.round(state.at));
-    const cells = clouds[found.experiment], object = objects.get(cells.objects[found.at]), bursts = Math.round(size(cells, found.at));
-    tell(object, found.experiment);
+    if (!found) return showStatus(regions.get(state.region), Math.round(state.at));
+    const cells = clouds[found.experiment], region = regions.get(cells.regions[found.at]), bursts = Math.round(size(cells, found.at));
+    showStatus(region, found.experiment);
     const values = [...new Set([state.x, state.y])].map((axis) =>
       `${data.axes[axis].name} ${writer(beside(data.axes[axis].unit))(value(axis, found.experiment, cells.places[axis][found.at] / 65535))}`);
-    const what = object ? "" : `in no ${data.noun}: `;
-    status.textContent = `${what}${bursts === 1 ? "a burst" : count(bursts) + " bursts"} of ${values.join(", ")}. ${object ? status.textContent : ""}`;
+    const what = region ? "" : `in no ${data.noun}: `;
+    status.textContent = `${what}${bursts === 1 ? "a burst" : count(bursts) + " bursts"} of ${values.join(", ")}. ${region ? status.textContent : ""}`;
   };
   cloud.addEventListener("pointermove", hover);
   cloud.addEventListener("pointerleave", () => { state.near = null; paintCloud(); });
   cloud.addEventListener("click", (event) => {
     const bounds = cloud.getBoundingClientRect(), found = near(event.clientX - bounds.left, event.clientY - bounds.top);
-    const id = found ? clouds[found.experiment].objects[found.at] : 0;
-    choose(objects.has(id) && !(state.isolated && id === state.object) ? id : null);
+    const id = found ? clouds[found.experiment].regions[found.at] : 0;
+    choose(regions.has(id) && !(state.isolated && id === state.region) ? id : null);
   });
   const choose = (id) => {
-    state.object = id;
+    state.region = id;
     state.isolated = id !== null;
     paint();
-    tell(objects.get(id), Math.round(state.at));
+    showStatus(regions.get(id), Math.round(state.at));
   };
   const go = (at) => {
     state.at = Math.min(last, Math.max(0, at));
     state.near = null;
     if (slider) slider.value = state.at;
     paint("cloud");
-    tell(objects.get(state.object), Math.round(state.at));
+    showStatus(regions.get(state.region), Math.round(state.at));
   };
   cloud.addEventListener("keydown", (event) => {
     const step = (by) => {
-      const ids = data.objects.map((object) => object.id), at = state.isolated ? ids.indexOf(state.object) : -1;
+      const ids = data.regions.map((region) => region.id), at = state.isolated ? ids.indexOf(state.region) : -1;
       if (ids.length) choose(ids[at < 0 ? (by > 0 ? 0 : ids.length - 1) : (at + by + ids.length) % ids.length]);
     };
     const keys = {
@@ -422,8 +422,8 @@ perfkit.view("track", (section, data) => {
   if (relative) relative.addEventListener("change", () => paint("cloud"));
   find(".none").addEventListener("click", () => choose(null));
   for (const button of section.querySelectorAll(".pick")) {
-    const id = Number(button.closest("tr").dataset.object);
-    button.addEventListener("click", () => choose(state.isolated && state.object === id ? null : id));
+    const id = Number(button.closest("tr").dataset.region);
+    button.addEventListener("click", () => choose(state.isolated && state.region === id ? null : id));
   }
 
   if (slider) {
@@ -462,7 +462,7 @@ perfkit.view("track", (section, data) => {
   if (data.pairs.length) {
     const pairBox = find(".pair"), byBox = find(".by"), votes = find(".votes"), matrix = find(".matrix");
     data.pairs.forEach((pair, at) => pairBox.append(element("option", { value: at }, `${experiments[pair.from].name} to ${experiments[pair.to].name}`)));
-    const of = (experiment, cluster) => data.objects.find((object) => (object.members[experiment] || []).includes(cluster));
+    const of = (experiment, cluster) => data.regions.find((region) => (region.members[experiment] || []).includes(cluster));
     const fill = () => {
       const pair = data.pairs[Number(pairBox.value)], kept = byBox.value;
       byBox.replaceChildren(...pair.matrices.map(([name]) => element("option", { value: name }, name)));
@@ -475,8 +475,8 @@ perfkit.view("track", (section, data) => {
         votes.textContent = `${row + 1} of ${experiments[pair.from].name} and ${column + 1} of ${experiments[pair.to].name}: ${what}. ${all.map(([name, found]) => name + " " + found.toFixed(2)).join(", ")}`;
       };
       const head = (experiment, cluster, scope) => {
-        const label = element("th", { scope }, String(cluster)), object = of(experiment, cluster);
-        if (object) label.style.borderBottom = "3px solid " + object.colour;
+        const label = element("th", { scope }, String(cluster)), region = of(experiment, cluster);
+        if (region) label.style.borderBottom = "3px solid " + region.colour;
         return label;
       };
       const body = rows.map((row, at) => element("tr", {}, head(pair.from, at + 1, "row"), ...row.map((found, column) => {
@@ -503,5 +503,5 @@ perfkit.view("track", (section, data) => {
   // A window of another size is no choice of anybody: the link stays.
   perfkit.onPaint(() => { first = true; paint(); });
   paint();
-  tell(objects.get(state.object), Math.round(state.at));
+  showStatus(regions.get(state.region), Math.round(state.at));
 });

@@ -43,11 +43,11 @@ pub(super) struct Counts {
 }
 
 /// Upper bound on the sum of the numbers of steps over all ranks that are shown individually.
-const MOST: usize = 200_000;
+const MAX_STEPS: usize = 200_000;
 
 impl Counts {
     pub(super) fn of(summaries: &[RankSummary], ranks: &Ranks) -> Self {
-        Self::up_to(MOST, summaries, ranks)
+        Self::up_to(MAX_STEPS, summaries, ranks)
     }
 
     fn up_to(most: usize, summaries: &[RankSummary], ranks: &Ranks) -> Self {

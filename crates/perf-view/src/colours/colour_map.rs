@@ -54,6 +54,7 @@ impl ColourMap {
         let value = if value.is_nan() { 0.0 } else { value };
         let place = value.clamp(0.0, 1.0) * stops.len().saturating_sub(1) as f64;
         let below = place.floor();
+        // A map of the user may have no colours.
         let stop = |at: f64| stops.get(at as usize).copied().unwrap_or_default();
         let (from, to) = (stop(below), stop(place.ceil()));
         mixed(from, to, place - below)

@@ -19,7 +19,7 @@ pub(crate) fn front_coded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(usiz
             (bytes + one.len_utf8(), units + one.len_utf16())
         });
         last = name;
-        (units, name.get(bytes..).unwrap_or_default())
+        (units, &name[bytes..])
     };
     names.map(code).collect()
 }

@@ -30,7 +30,7 @@ pub struct Page {
 }
 
 /// Number of characters between two cancellation checks.
-const LOOK: usize = 1 << 20;
+const CHARACTERS_PER_CHECK: usize = 1 << 20;
 
 const SCRIPT: &str = include_str!("../../assets/page/page.js");
 const STYLE: &str = include_str!("../../assets/page/page.css");
@@ -154,7 +154,7 @@ impl Page {
         let mut letters = html.chars();
         let is_legible = loop {
             job.check()?;
-            let mut some = letters.by_ref().take(LOOK).peekable();
+            let mut some = letters.by_ref().take(CHARACTERS_PER_CHECK).peekable();
             if some.peek().is_none() {
                 break true;
             }
@@ -168,7 +168,7 @@ impl Page {
         let (mut mended, mut letters) = (String::with_capacity(html.len()), html.chars());
         while !letters.as_str().is_empty() {
             job.check()?;
-            mended.extend(letters.by_ref().take(LOOK).map(legible));
+            mended.extend(letters.by_ref().take(CHARACTERS_PER_CHECK).map(legible));
         }
         Ok(mended)
     }

@@ -139,7 +139,7 @@ impl Rows<'_> {
             *streams.entry(*row).or_default() += 1;
         }
         let runs = |row: u32, pixels: Vec<f64>| {
-            let count = streams.get(&row).copied().unwrap_or(1);
+            let count = streams[&row];
             let least = MIN_COVERED * f64::from(count);
             let mut runs: Vec<(f64, f64)> = Vec::new();
             let marked = pixels.iter().enumerate();

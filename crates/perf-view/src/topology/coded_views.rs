@@ -111,7 +111,7 @@ impl Frequencies {
     fn step(&self, at: usize, energies: &[f64], accuracy: f64) -> Option<f64> {
         let axes = self.shares.iter().zip(energies);
         let limits = axes.filter_map(|(shares, energy)| {
-            let share = shares.get(at).copied().unwrap_or(0.0);
+            let share = shares[at];
             (share > 0.0).then(|| energy / share)
         });
         let least = limits.fold(f64::INFINITY, f64::min);
@@ -155,7 +155,7 @@ impl Source {
         let plan = &frequencies.plan;
         let mut spectrum = vec![0.0; plan.len()];
         plan.forward(&parts, &mut spectrum, &mut plan.scratch())?;
-        let read = |at: usize| spectrum.get(at).copied().unwrap_or(0.0);
+        let read = |at: usize| spectrum[at];
         let places = frequencies.places.iter();
         let coefficients: Vec<[f64; 2]> = places
             .map(|(re, im, sign)| [read(*re), if *sign == 0.0 { 0.0 } else { sign * read(*im) }])

@@ -247,7 +247,7 @@ impl Projection {
             scene.push(Mark::Polygon(corners.clone(), colour.lit(light)));
             // The bevel is a lighter edge, drawn if the cube is large enough.
             if self.unit > 9.0 {
-                let edge = corners.get(..2).unwrap_or_default().to_vec();
+                let edge = corners[..2].to_vec();
                 scene.push(Mark::Path(edge, 1.0, colour.lit(light * 1.22).opacity(0.8)));
             }
         }

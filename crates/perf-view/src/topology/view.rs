@@ -108,6 +108,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/coded-spectra.js"),
     include_str!("../../assets/topology/correlator.js"),
     include_str!("../../assets/topology/trees.js"),
+    include_str!("../../assets/topology/cubes.js"),
     include_str!("../../assets/topology/view.js")
 );
 const STYLE: &str = include_str!("../../assets/topology/view.css");
@@ -264,7 +265,7 @@ impl View {
         };
         let coarse = Coarse::of(&first.grid, self.most);
         let computed = self.computed(&coarse, job)?;
-        let shown = self.grids.get(..computed.held).unwrap_or(&self.grids);
+        let shown = &self.grids[..computed.held.min(self.grids.len())];
         let names = front_coded(shown.iter().map(|shown| shown.name.as_str()));
         let mut grids = Vec::with_capacity(shown.len());
         for (shown, name) in shown.iter().zip(names) {

@@ -77,19 +77,19 @@ impl Picture<'_> {
             (*name).into(),
         ));
         let (left, top) = (left + 40.0, top + 56.0);
-        let object = |experiment: usize, cluster: usize| {
+        let region = |experiment: usize, cluster: usize| {
             let id = cluster as u32 + 1;
             let has = |members: &Vec<u32>| members.contains(&id);
-            let mut all = self.clusters.objects.iter();
-            let found = all.find(|object| object.members.get(experiment).is_some_and(has));
-            super::colour(found.map_or(0, |object| object.id), theme)
+            let mut all = self.clusters.regions.iter();
+            let found = all.find(|region| region.members.get(experiment).is_some_and(has));
+            super::colour(found.map_or(0, |region| region.id), theme)
         };
         for (row, values) in values.iter().enumerate() {
             let y = top + (row as f64 + 0.5) * cell;
             let label = (row + 1).to_string();
             scene.push(Mark::Rect(
                 [left - 14.0, y - 5.0, 10.0, 10.0],
-                object(pair.from, row),
+                region(pair.from, row),
             ));
             scene.text([left - 18.0, y], Anchor::End, theme.ink, &label);
             for (column, value) in values.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Picture<'_> {
                     let label = (column + 1).to_string();
                     let middle = x + cell / 2.0;
                     let swatch = [middle - 5.0, top - 14.0, 10.0, 10.0];
-                    scene.push(Mark::Rect(swatch, object(pair.to, column)));
+                    scene.push(Mark::Rect(swatch, region(pair.to, column)));
                     scene.text([middle, top - 22.0], Anchor::Middle, theme.ink, &label);
                 }
                 if value.is_nan() {

@@ -12,7 +12,7 @@ pub(super) struct Cells {
     /// Coordinates of each cell, cell after cell. They are the mean of the points of the cell.
     pub(super) places: Vec<f64>,
     /// Tracked region of each cell, 0 for none.
-    pub(super) objects: Vec<u32>,
+    pub(super) regions: Vec<u32>,
     /// Number of points in each cell.
     pub(super) counts: Vec<u64>,
 }
@@ -24,16 +24,16 @@ const STEPS: [f64; 11] = [
 
 impl Cells {
     pub(super) fn len(&self) -> usize {
-        self.objects.len()
+        self.regions.len()
     }
 
     /// Returns the position, tracked region and number of points of each cell.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[f64], u32, u64)> {
         let places = self.places.chunks_exact(self.dimensions.max(1));
-        let rest = self.objects.iter().zip(&self.counts);
+        let rest = self.regions.iter().zip(&self.counts);
         places
             .zip(rest)
-            .map(|(at, (object, count))| (at, *object, *count))
+            .map(|(at, (region, count))| (at, *region, *count))
     }
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Cloud<'a> {
     /// Coordinates, point after point.
     pub(super) places: &'a [f64],
     /// Tracked region of each point, 0 for none.
-    pub(super) objects: &'a [u32],
+    pub(super) regions: &'a [u32],
 }
 
 /// Merges points until all experiments together have at most `most` cells. This is not possible if
@@ -55,13 +55,13 @@ pub(super) fn cells(
     ranges: &[[f64; 2]],
     most: usize,
 ) -> (Vec<Cells>, Option<usize>) {
-    let all: usize = clouds.iter().map(|cloud| cloud.objects.len()).sum();
+    let all: usize = clouds.iter().map(|cloud| cloud.regions.len()).sum();
     if all <= most {
         let every = |cloud: &Cloud<'_>| Cells {
             dimensions,
             places: cloud.places.to_vec(),
-            objects: cloud.objects.to_vec(),
-            counts: vec![1; cloud.objects.len()],
+            regions: cloud.regions.to_vec(),
+            counts: vec![1; cloud.regions.len()],
         };
         return (clouds.iter().map(every).collect(), None);
     }
@@ -94,8 +94,8 @@ fn gather(cloud: &Cloud<'_>, dimensions: usize, ranges: &[[f64; 2]], steps: f64)
     // makes results reproducible.
     let mut sums: BTreeMap<(u32, Vec<u16>), (Vec<f64>, u64)> = BTreeMap::new();
     let places = cloud.places.chunks_exact(dimensions.max(1));
-    for (at, object) in places.zip(cloud.objects) {
-        let key = (*object, at.iter().zip(ranges).map(step).collect());
+    for (at, region) in places.zip(cloud.regions) {
+        let key = (*region, at.iter().zip(ranges).map(step).collect());
         let (sum, count) = sums
             .entry(key)
             .or_insert_with(|| (vec![0.0; dimensions], 0));
@@ -108,11 +108,11 @@ fn gather(cloud: &Cloud<'_>, dimensions: usize, ranges: &[[f64; 2]], steps: f64)
         dimensions,
         ..Cells::default()
     };
-    for ((object, _), (sum, count)) in sums {
+    for ((region, _), (sum, count)) in sums {
         cells
             .places
             .extend(sum.iter().map(|sum| sum / count as f64));
-        cells.objects.push(object);
+        cells.regions.push(region);
         cells.counts.push(count);
     }
     cells
@@ -133,11 +133,11 @@ mod tests {
             })
             .collect();
         places.extend([0.013, 0.987]);
-        let mut objects = vec![1; 20_000];
-        objects.push(0);
+        let mut regions = vec![1; 20_000];
+        regions.push(0);
         let cloud = Cloud {
             places: &places,
-            objects: &objects,
+            regions: &regions,
         };
         let (cells, steps) = cells(&[cloud], 2, &[[0.0, 1.0]; 2], 500);
         let cells = &cells[0];
@@ -151,7 +151,7 @@ mod tests {
     fn few_points_stay_as_they_are() {
         let cloud = Cloud {
             places: &[0.1, 0.2, 0.1, 0.2],
-            objects: &[2, 2],
+            regions: &[2, 2],
         };
         let (cells, steps) = cells(&[cloud], 2, &[[0.0, 1.0]; 2], 500);
         assert_eq!((cells[0].len(), steps), (2, None));

@@ -7,7 +7,7 @@
 //! | [`View`] | a section of a page, with a slider through the experiments, a choice of axes, and the votes for each match |
 //!
 //! A tracked region has the same colour in all experiments and pictures. Points in no tracked
-//! region are grey. In names of items a tracked region is called object, and an experiment experiment.
+//! region are grey. In names of items a tracked region is called region, and an experiment experiment.
 
 mod matrices;
 mod merged_points;
@@ -28,8 +28,8 @@ use crate::{Colour, Theme, numbered};
 
 /// Returns the colour of a tracked region, which has a number from 1. The number 0 stands for
 /// points in no tracked region.
-fn colour(object: u32, theme: &Theme) -> Colour {
-    match (object as usize).checked_sub(1) {
+fn colour(region: u32, theme: &Theme) -> Colour {
+    match (region as usize).checked_sub(1) {
         Some(index) => numbered(index),
         None => theme.quiet.mix(theme.paper, 0.45),
     }

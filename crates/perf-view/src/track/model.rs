@@ -38,7 +38,7 @@ pub struct Clusters {
     /// Experiments with their points.
     pub(super) experiments: Vec<Experiment>,
     /// Tracked regions, or clusters if there is one experiment.
-    pub(super) objects: Vec<Shown>,
+    pub(super) regions: Vec<Shown>,
     /// Metrics of the tracked regions.
     pub(super) metrics: Vec<Metric>,
     /// Pairs of experiments that were compared.
@@ -60,7 +60,7 @@ pub(super) struct Experiment {
     /// Coordinates, point after point.
     pub(super) places: Vec<f64>,
     /// Tracked region of each point, 0 for none.
-    pub(super) objects: Vec<u32>,
+    pub(super) regions: Vec<u32>,
     /// Division of the CPU time into classes, if it is known.
     pub(super) balance: Option<TimeBalance>,
     /// Regions of each thread over time, if they are known.
@@ -150,8 +150,8 @@ impl Clusters {
         scaled: &Scaled,
         labels: &[ClusterId],
     ) -> Result<Self> {
-        let objects = vec![numbers(labels)];
-        let mut found = Self::empty(vec![(name.into(), 0)], scaled, &[labels], objects)?;
+        let regions = vec![numbers(labels)];
+        let mut found = Self::empty(vec![(name.into(), 0)], scaled, &[labels], regions)?;
         found.noun = "cluster";
         let most = labels.iter().map(|id| id.0).max().unwrap_or(0);
         // A cluster number from a file may be arbitrarily large. Numbers above the number of points
@@ -168,7 +168,7 @@ impl Clusters {
                 .and_then(|of| of.as_ref())
                 .map_or(0, |of| of.1);
             shown.share = vec![count as f64 / labels.len().max(1) as f64];
-            found.objects.push(shown);
+            found.regions.push(shown);
         }
         Ok(found)
     }
@@ -192,39 +192,40 @@ impl Clusters {
     ///
     /// Returns [`Error::Mismatch`] if the numbers of values and points differ.
     pub fn metric(&mut self, name: &str, unit: &str, values: &[f64]) -> Result<()> {
-        let objects = self
+        let regions = self
             .experiments
             .first()
-            .map_or(&[][..], |experiment| &experiment.objects);
-        same("values of a metric", objects.len(), values.len())?;
+            .map_or(&[][..], |experiment| &experiment.regions);
+        same("values of a metric", regions.len(), values.len())?;
         let of = |id: u32| {
-            let own = objects
+            let own = regions
                 .iter()
                 .zip(values)
-                .filter(|(object, _)| **object == id);
+                .filter(|(region, _)| **region == id);
             let own: Vec<f64> = own.map(|(_, value)| *value).collect();
             vec![Summary::of(&own)]
         };
-        let series = self.objects.iter().map(|object| of(object.id)).collect();
+        let series = self.regions.iter().map(|region| of(region.id)).collect();
         if name == "duration" {
             let mut times = HashMap::new();
-            for (object, value) in objects.iter().zip(values) {
-                *times.entry(*object).or_insert(0.0) += value.max(0.0);
+            for (region, value) in regions.iter().zip(values) {
+                *times.entry(*region).or_insert(0.0) += value.max(0.0);
             }
-            let points = objects.iter().zip(values);
+            let points = regions.iter().zip(values);
             let points: f64 = points.map(|(_, value)| value.max(0.0)).sum();
             let balance = self
                 .experiments
                 .first()
                 .and_then(|experiment| experiment.balance);
             let all = balance.map_or(points, |of| of.total.time.0 as f64);
-            for object in self
-                .objects
+            for region in self
+                .regions
                 .iter_mut()
                 .filter(|_| all > 0.0 && all.is_finite())
             {
-                let own = times.get(&object.id).copied().unwrap_or_default();
-                object.share = vec![own / all];
+                // A region without points took no time.
+                let own = times.get(&region.id).copied().unwrap_or_default();
+                region.share = vec![own / all];
             }
         }
         self.metrics.push(Metric {
@@ -245,22 +246,22 @@ impl Clusters {
     /// Adds sentences about a tracked region or cluster, which a page shows when the region is selected: scaling
     /// models, predictions or changes. No effect if there is no such region.
     pub fn facts(mut self, region: u32, facts: impl IntoIterator<Item = String>) -> Self {
-        if let Some(shown) = self.objects.iter_mut().find(|shown| shown.id == region) {
+        if let Some(shown) = self.regions.iter_mut().find(|shown| shown.id == region) {
             shown.facts.extend(facts);
         }
         self
     }
 
     /// Returns the number of tracked regions or clusters.
-    pub fn objects(&self) -> usize {
-        self.objects.len()
+    pub fn regions(&self) -> usize {
+        self.regions.len()
     }
 
     /// Returns the number of points of all experiments.
     pub fn points(&self) -> usize {
         self.experiments
             .iter()
-            .map(|experiment| experiment.objects.len())
+            .map(|experiment| experiment.regions.len())
             .sum()
     }
 
@@ -268,7 +269,7 @@ impl Clusters {
         names: Vec<(String, u32)>,
         scaled: &Scaled,
         labels: &[&[ClusterId]],
-        objects: Vec<Vec<u32>>,
+        regions: Vec<Vec<u32>>,
     ) -> Result<Self> {
         same("experiments of labels", names.len(), labels.len())?;
         if names.is_empty() || scaled.transform.axes().is_empty() {
@@ -278,17 +279,17 @@ impl Clusters {
         }
         let dimensions = scaled.transform.axes().len();
         let mut experiments = Vec::new();
-        for (((name, tasks), of), objects) in
-            names.into_iter().zip(&scaled.experiments).zip(objects)
+        for (((name, tasks), of), regions) in
+            names.into_iter().zip(&scaled.experiments).zip(regions)
         {
             let points = of.points()?;
-            same("labels of points", points.len(), objects.len())?;
+            same("labels of points", points.len(), regions.len())?;
             same("axes of points", dimensions, points.dimensions())?;
             experiments.push(Experiment {
                 name,
                 tasks,
                 places: points.values().to_vec(),
-                objects,
+                regions,
                 balance: None,
                 timeline: None,
             });
@@ -296,7 +297,7 @@ impl Clusters {
         Ok(Clusters {
             axes: scaled.transform.axes().iter().map(SpaceAxis::of).collect(),
             experiments,
-            objects: Vec::new(),
+            regions: Vec::new(),
             metrics: Vec::new(),
             pairs: Vec::new(),
             labels: labels.iter().map(|labels| labels.to_vec()).collect(),
@@ -311,8 +312,8 @@ impl Clusters {
             let points = experiment
                 .places
                 .chunks_exact(dimensions)
-                .zip(&experiment.objects);
-            let own = points.filter(|(_, object)| **object == id);
+                .zip(&experiment.regions);
+            let own = points.filter(|(_, region)| **region == id);
             let start = (vec![0.0; dimensions], 0usize);
             let (sum, count) = own.fold(start, |(mut sum, count), (at, _)| {
                 sum.iter_mut()
@@ -354,7 +355,7 @@ impl Clusters {
     pub(super) fn cells(&self, ranges: &[[f64; 2]], most: usize) -> (Vec<Cells>, Option<usize>) {
         let clouds = self.experiments.iter().map(|experiment| Cloud {
             places: &experiment.places,
-            objects: &experiment.objects,
+            regions: &experiment.regions,
         });
         let clouds: Vec<Cloud<'_>> = clouds.collect();
         merged_points::cells(&clouds, self.axes.len(), ranges, most)

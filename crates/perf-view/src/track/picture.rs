@@ -209,22 +209,24 @@ impl<'a> Picture<'a> {
             .get(experiment)
             .map(|cells| self.circles(&panel, pair, cells));
         scene.marks.extend(circles.into_iter().flatten());
-        for object in self.clusters.objects.iter().take(SHOWN) {
-            let Some((centre, _)) = object.centres.get(experiment).and_then(|of| of.as_ref())
+        for region in self.clusters.regions.iter().take(SHOWN) {
+            let Some((centre, _)) = region.centres.get(experiment).and_then(|of| of.as_ref())
             else {
                 continue;
             };
+            // A space of one dimension is drawn along the middle of the second axis.
             let [x, y] = panel.place(spot(pair, |axis| centre.get(axis).copied().unwrap_or(0.5)));
             badge(
                 [x, y],
-                &object.id.to_string(),
-                super::colour(object.id, &self.theme),
+                &region.id.to_string(),
+                super::colour(region.id, &self.theme),
                 scene,
             );
         }
     }
 
     fn panel(&self, [x, y]: [usize; 2], corner: [f64; 2], ranges: &[[f64; 2]]) -> Panel {
+        // The axis beyond the last dimension has an arbitrary range.
         let of = |axis: usize| ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
         Panel {
             corner,
@@ -269,10 +271,11 @@ impl<'a> Picture<'a> {
     fn circles(&self, panel: &Panel, pair: [usize; 2], cells: &Cells) -> Vec<Mark> {
         let mut all: Vec<_> = cells.iter().collect();
         all.sort_by_key(|cell| cell.1 != 0);
-        let circle = |(at, object, count): (&[f64], u32, u64)| {
+        let circle = |(at, region, count): (&[f64], u32, u64)| {
+            // Points of a space of one dimension lie on the axis.
             let value = |axis: usize| at.get(axis).copied().unwrap_or_default();
             let [x, y] = panel.place(spot(pair, value));
-            Mark::Circle([x, y, radius(count)], super::colour(object, &self.theme))
+            Mark::Circle([x, y, radius(count)], super::colour(region, &self.theme))
         };
         all.into_iter().map(circle).collect()
     }
@@ -298,23 +301,24 @@ impl<'a> Picture<'a> {
             seen.marks.extend(circles.into_iter().flatten());
             scene.push(Mark::During(experiment, steps, seen.marks));
         }
-        for object in self.clusters.objects.iter().take(SHOWN) {
+        for region in self.clusters.regions.iter().take(SHOWN) {
             // While a tracked region is not visible, it stays at its last known position, or at its
             // first position if it was not visible yet.
-            let mut known = object.centres.iter().flatten().next();
-            let places = object
+            let mut known = region.centres.iter().flatten().next();
+            let places = region
                 .centres
                 .iter()
                 .enumerate()
                 .map(|(experiment, centre)| {
                     known = centre.as_ref().or(known);
-                    let share = object.share.get(experiment).copied().unwrap_or_default();
+                    // Clusters have a share of their only experiment alone.
+                    let share = region.share.get(experiment).copied().unwrap_or_default();
                     let value = |axis: usize| known.and_then(|of| of.0.get(axis).copied());
                     let at = spot(pair, |axis| value(axis).unwrap_or(0.5));
                     let [x, y] = panel.place(at);
                     ([x, y, 4.0 + 26.0 * share.max(0.0).sqrt()], centre.is_some())
                 });
-            let colour = super::colour(object.id, &self.theme).opacity(0.55);
+            let colour = super::colour(region.id, &self.theme).opacity(0.55);
             scene.push(Mark::Moving(places.collect(), colour));
         }
     }
@@ -322,20 +326,20 @@ impl<'a> Picture<'a> {
     fn entries(&self) -> Vec<(Colour, String)> {
         let clusters = self.clusters;
         let last = |shares: &[f64]| shares.iter().rev().find(|share| **share > 0.0).copied();
-        let object = |object: &super::model::Shown| {
-            let share = last(&object.share).map_or(String::new(), |share| {
+        let region = |region: &super::model::Shown| {
+            let share = last(&region.share).map_or(String::new(), |share| {
                 format!(", {}", number::percent(share))
             });
-            let name = format!("{} {}{share}", clusters.noun, object.id);
-            (super::colour(object.id, &self.theme), name)
+            let name = format!("{} {}{share}", clusters.noun, region.id);
+            (super::colour(region.id, &self.theme), name)
         };
-        let mut entries: Vec<_> = clusters.objects.iter().take(SHOWN).map(object).collect();
-        let more = clusters.objects.len().saturating_sub(SHOWN);
+        let mut entries: Vec<_> = clusters.regions.iter().take(SHOWN).map(region).collect();
+        let more = clusters.regions.len().saturating_sub(SHOWN);
         if more > 0 {
             let name = format!("and {more} more {}s", clusters.noun);
             entries.push((self.theme.paper, name));
         }
-        let in_none = |experiment: &super::model::Experiment| experiment.objects.contains(&0);
+        let in_none = |experiment: &super::model::Experiment| experiment.regions.contains(&0);
         if clusters.experiments.iter().any(in_none) {
             entries.push((super::colour(0, &self.theme), "in none".into()));
         }
@@ -350,7 +354,7 @@ impl<'a> Picture<'a> {
             .enumerate()
             .map(|(at, experiment)| {
                 let noise = clusters.noise(at);
-                let points = number::count(experiment.objects.len() as u64);
+                let points = number::count(experiment.regions.len() as u64);
                 format!(
                     "{} ({points} bursts, {} in no cluster)",
                     experiment.name,
@@ -364,7 +368,7 @@ impl<'a> Picture<'a> {
         };
         format!(
             "{title}{} {}s in {}",
-            clusters.objects.len(),
+            clusters.regions.len(),
             clusters.noun,
             experiments.join(", ")
         )

@@ -72,6 +72,7 @@ impl SpaceAxis {
 
     /// Returns the value at a coordinate of an experiment.
     pub(super) fn value(&self, experiment: usize, coordinate: f64) -> f64 {
+        // An experiment without a range of its own has normalised coordinates.
         let [a, b] = self
             .experiments
             .get(experiment)
@@ -89,6 +90,7 @@ impl SpaceAxis {
         most: usize,
     ) -> Vec<(f64, String)> {
         let unit = unit(&self.unit);
+        // An experiment without a range of its own has normalised coordinates.
         let [a, b] = self
             .experiments
             .get(experiment)

@@ -57,11 +57,11 @@ impl Clusters {
         let shown = self.experiments.get_mut(experiment).ok_or(Error::Empty {
             what: "no such experiment",
         })?;
-        same("bursts of points", shown.objects.len(), rows.len())?;
+        same("bursts of points", shown.regions.len(), rows.len())?;
         let mut region = vec![NO_REGION; bursts.len()];
-        for (&row, &object) in rows.iter().zip(&shown.objects) {
+        for (&row, &id) in rows.iter().zip(&shown.regions) {
             if let Some(slot) = region.get_mut(row as usize) {
-                *slot = u16::try_from(object).map_or(NO_REGION, |id| id.saturating_add(1));
+                *slot = u16::try_from(id).map_or(NO_REGION, |id| id.saturating_add(1));
             }
         }
         let all = bursts.rows();

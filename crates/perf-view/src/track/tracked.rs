@@ -2,7 +2,9 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::tracking::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
+use perf_track::tracking::{
+    Event, Link, LinkKind, Mixture, Occurrence, Pair, TrackedRegion, Tracking,
+};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
@@ -33,43 +35,43 @@ impl Clusters {
             tracking.experiments.len(),
             scaled.experiments.len(),
         )?;
-        let mut objects = Vec::with_capacity(tracking.experiments.len());
+        let mut regions = Vec::with_capacity(tracking.experiments.len());
         for (at, of_points) in labels.iter().enumerate().take(tracking.experiments.len()) {
             let colours = tracking.colours(at)?;
-            let object = |id: &ClusterId| {
+            let region = |id: &ClusterId| {
                 let found = colours.get(id.0 as usize).copied().flatten();
-                found.map_or(0, |object| object.0)
+                found.map_or(0, |region| region.0)
             };
-            objects.push(of_points.iter().map(object).collect());
+            regions.push(of_points.iter().map(region).collect());
         }
         let names = tracking.experiments.iter();
         let names = names.map(|experiment| (experiment.name.clone(), experiment.tasks));
-        let mut found = Self::empty(names.collect(), scaled, labels, objects)?;
+        let mut found = Self::empty(names.collect(), scaled, labels, regions)?;
         for (shown, experiment) in found.experiments.iter_mut().zip(&tracking.experiments) {
             shown.balance = experiment.balance;
         }
-        for object in &tracking.objects {
-            let mut shown = found.shown(object.id.0);
-            shown.members = object.members.iter().map(|ids| numbers(ids)).collect();
-            shown.share.clone_from(&object.share);
-            shown.confidence = Some(object.confidence);
-            shown.events = object
+        for region in &tracking.regions {
+            let mut shown = found.shown(region.id.0);
+            shown.members = region.members.iter().map(|ids| numbers(ids)).collect();
+            shown.share.clone_from(&region.share);
+            shown.confidence = Some(region.confidence);
+            shown.events = region
                 .events
                 .iter()
                 .map(|event| said(event, tracking))
-                .chain(object.mixture.as_ref().map(|of| mixed(of, tracking)))
-                .chain(occurrence(object.occurrence))
+                .chain(region.mixture.as_ref().map(|of| mixed(of, tracking)))
+                .chain(occurrence(region.occurrence))
                 .collect();
-            shown.position = object
+            shown.position = region
                 .position()
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            shown.links = links(object);
-            found.objects.push(shown);
+            shown.links = links(region);
+            found.regions.push(shown);
         }
         for metric in trends.metrics() {
-            let series = tracking.objects.iter();
-            let series = series.map(|object| trends.series(object.id, &metric.name));
+            let series = tracking.regions.iter();
+            let series = series.map(|region| trends.series(region.id, &metric.name));
             found.metrics.push(Metric {
                 name: metric.name.clone(),
                 unit: metric.unit.clone(),
@@ -81,7 +83,7 @@ impl Clusters {
     }
 }
 
-fn links(object: &Object) -> Vec<Match> {
+fn links(region: &TrackedRegion) -> Vec<Match> {
     let of = |link: &Link| Match {
         from: (link.from.0, link.from.1.0),
         to: (link.to.0, link.to.1.0),
@@ -100,7 +102,7 @@ fn links(object: &Object) -> Vec<Match> {
             .map(|(who, value)| (who.name(), *value))
             .collect(),
     };
-    object.links.iter().map(of).collect()
+    region.links.iter().map(of).collect()
 }
 
 /// Returns the description of an event of a tracked region.

@@ -29,7 +29,7 @@ pub(super) fn draw(
     scene: &mut Scene,
 ) {
     let all: Vec<(&Shown, &Vec<Option<Summary>>)> = clusters
-        .objects
+        .regions
         .iter()
         .zip(&metric.series)
         .take(SHOWN)
@@ -79,9 +79,9 @@ pub(super) fn draw(
     panel.frame(&around, theme, scene);
     let room = size[0] / clusters.experiments.len() as f64;
     let step = (0.8 * room / all.len().max(1) as f64).min(14.0);
-    for (at, (object, series)) in all.iter().enumerate() {
+    for (at, (region, series)) in all.iter().enumerate() {
         let aside = (at as f64 - (all.len() as f64 - 1.0) / 2.0) * step;
-        let colour = super::colour(object.id, theme);
+        let colour = super::colour(region.id, theme);
         let mut last: Option<[f64; 2]> = None;
         for (experiment, summary) in series.iter().enumerate() {
             let Some(summary) = summary else { continue };

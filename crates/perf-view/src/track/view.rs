@@ -27,7 +27,7 @@ pub struct View<'a> {
 const SCRIPT: &str = include_str!("../../assets/track/view.js");
 const STYLE: &str = include_str!("../../assets/track/view.css");
 /// Maximum number of tracked regions in a page. Regions with the most time take precedence.
-const OBJECTS: usize = 200;
+const REGIONS: usize = 200;
 /// Number of steps along an axis to which positions are rounded.
 const STEPS: f64 = 65_535.0;
 
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         for (at, (experiment, cells)) in clusters.experiments.iter().zip(&cells).enumerate() {
             job.check()?;
             let axis = |axis: usize| {
-                let [low, high] = ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
+                let [low, high] = ranges[axis];
                 let places = cells.iter().map(|(place, _, _)| place.get(axis).copied());
                 let places = places.map(|place| (place.unwrap_or(low) - low) / (high - low));
                 words(places.map(|share| (STEPS * share).round().clamp(0.0, STEPS) as u16))
@@ -87,13 +87,13 @@ impl<'a> View<'a> {
             experiments.push(ExperimentData {
                 name: &experiment.name,
                 tasks: experiment.tasks,
-                points: experiment.objects.len(),
+                points: experiment.regions.len(),
                 noise: clusters.noise(at),
                 cells: cells.len(),
                 places: (0..clusters.axes.len()).map(axis).collect(),
-                objects: words(
+                regions: words(
                     cells
-                        .objects
+                        .regions
                         .iter()
                         .map(|id| (*id).min(u32::from(u16::MAX)) as u16),
                 ),
@@ -102,7 +102,7 @@ impl<'a> View<'a> {
             });
             job.advance("clusters", 1, clusters.experiments.len() as u64);
         }
-        let shown = clusters.objects.len().min(OBJECTS);
+        let shown = clusters.regions.len().min(REGIONS);
         let axes = clusters.axes.iter().map(|axis| AxisData {
             name: &axis.name,
             unit: &axis.unit,
@@ -115,11 +115,11 @@ impl<'a> View<'a> {
             ranges: &ranges,
             axes: axes.collect(),
             experiments,
-            objects: clusters
-                .objects
+            regions: clusters
+                .regions
                 .iter()
                 .take(shown)
-                .map(ObjectData::of)
+                .map(RegionData::of)
                 .collect(),
             metrics: metrics
                 .map(|metric| MetricData::of(metric, shown))
@@ -128,7 +128,7 @@ impl<'a> View<'a> {
         })?;
         let mut notes = Vec::new();
         notes.extend(steps.map(|steps| note(clusters.points(), &cells, steps)));
-        let more = clusters.objects.len() - shown;
+        let more = clusters.regions.len() - shown;
         if more > 0 {
             notes.push(format!(
                 "{more} more {}s with less time are drawn in grey.",
@@ -254,36 +254,36 @@ impl<'a> View<'a> {
     fn table(&self) -> Markup {
         let clusters = self.clusters;
         let tracked = clusters
-            .objects
+            .regions
             .iter()
-            .any(|object| object.confidence.is_some());
+            .any(|region| region.confidence.is_some());
         html! {
-            table.objects {
+            table.regions {
                 thead { tr {
                     th scope="col" { (if clusters.noun == "cluster" { "Cluster" } else { "Region" }) }
                     @for experiment in &clusters.experiments { th.n scope="col" { (section::name(&experiment.name)) } }
                     @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "Events" } }
                 } }
                 tbody {
-                    @for object in clusters.objects.iter().take(OBJECTS) {
-                        tr data-object=(object.id) {
+                    @for region in clusters.regions.iter().take(REGIONS) {
+                        tr data-region=(region.id) {
                             th scope="row" {
                                 button.pick type="button" aria-pressed="false" {
                                     svg viewBox="0 0 13 13" aria-hidden="true" {
                                         rect width="13" height="13"
-                                            fill=(super::colour(object.id, &Theme::light())) {}
+                                            fill=(super::colour(region.id, &Theme::light())) {}
                                     }
-                                    (object.id)
+                                    (region.id)
                                 }
                             }
-                            @for (members, share) in object.members.iter().zip(&object.share) {
+                            @for (members, share) in region.members.iter().zip(&region.share) {
                                 td.n { @if !members.is_empty() {
                                     (joined(members)) ": " (number::percent(*share))
                                 } }
                             }
                             @if tracked {
-                                td.n { @if let Some(confidence) = object.confidence { (format!("{confidence:.2}")) } }
-                                td { (object.events.join("; ")) }
+                                td.n { @if let Some(confidence) = region.confidence { (format!("{confidence:.2}")) } }
+                                td { (region.events.join("; ")) }
                             }
                         }
                     }
@@ -309,7 +309,7 @@ struct Data<'a> {
     ranges: &'a [[f64; 2]],
     axes: Vec<AxisData<'a>>,
     experiments: Vec<ExperimentData<'a>>,
-    objects: Vec<ObjectData<'a>>,
+    regions: Vec<RegionData<'a>>,
     metrics: Vec<MetricData<'a>>,
     pairs: Vec<PairData>,
 }
@@ -329,10 +329,10 @@ struct ExperimentData<'a> {
     points: usize,
     noise: usize,
     cells: usize,
-    /// Coordinates of each axis as 16-bit numbers in base64; `objects` and `counts` have the same
+    /// Coordinates of each axis as 16-bit numbers in base64; `regions` and `counts` have the same
     /// encoding.
     places: Vec<String>,
-    objects: String,
+    regions: String,
     counts: Option<String>,
     timeline: Option<TimelineData<'a>>,
 }
@@ -363,7 +363,7 @@ impl<'a> TimelineData<'a> {
 }
 
 #[derive(Serialize)]
-struct ObjectData<'a> {
+struct RegionData<'a> {
     id: u32,
     colour: String,
     members: &'a [Vec<u32>],
@@ -376,22 +376,22 @@ struct ObjectData<'a> {
     facts: &'a [String],
 }
 
-impl<'a> ObjectData<'a> {
-    fn of(object: &'a Shown) -> Self {
+impl<'a> RegionData<'a> {
+    fn of(region: &'a Shown) -> Self {
         let centre = |centre: &Option<(Vec<f64>, usize)>| {
             let (at, count) = centre.as_ref()?;
             Some((at.iter().map(|value| rounded(*value)).collect(), *count))
         };
-        ObjectData {
-            id: object.id,
-            colour: super::colour(object.id, &Theme::light()).to_string(),
-            members: &object.members,
-            share: object.share.iter().map(|share| rounded(*share)).collect(),
-            links: object.links.iter().map(LinkData::of).collect(),
-            centres: object.centres.iter().map(centre).collect(),
-            events: &object.events,
-            position: &object.position,
-            facts: &object.facts,
+        RegionData {
+            id: region.id,
+            colour: super::colour(region.id, &Theme::light()).to_string(),
+            members: &region.members,
+            share: region.share.iter().map(|share| rounded(*share)).collect(),
+            links: region.links.iter().map(LinkData::of).collect(),
+            centres: region.centres.iter().map(centre).collect(),
+            events: &region.events,
+            position: &region.position,
+            facts: &region.facts,
         }
     }
 }

@@ -18,7 +18,7 @@ fn data(html: &str) -> Value {
 }
 
 #[test]
-fn a_page_has_every_point_object_and_vote() {
+fn a_page_has_every_point_region_and_vote() {
     let clusters = clusters(["4 tasks", "8 tasks"], 60);
     let section = View::new(&clusters)
         .section(&Job::default())
@@ -33,12 +33,12 @@ fn a_page_has_every_point_object_and_vote() {
         (&Value::from(240), &Value::from(240))
     );
     assert_eq!(data["experiments"][0]["noise"], 4);
-    let objects = data["objects"].as_array().expect("a list");
-    assert_eq!(objects.len(), 3);
-    for (at, object) in objects.iter().enumerate() {
-        assert_eq!(object["colour"], numbered(at).to_string());
-        assert_eq!(object["links"].as_array().expect("a list").len(), 1);
-        let votes = object["links"][0]["votes"].as_array().expect("a list");
+    let regions = data["regions"].as_array().expect("a list");
+    assert_eq!(regions.len(), 3);
+    for (at, region) in regions.iter().enumerate() {
+        assert_eq!(region["colour"], numbered(at).to_string());
+        assert_eq!(region["links"].as_array().expect("a list").len(), 1);
+        let votes = region["links"][0]["votes"].as_array().expect("a list");
         assert!(
             votes
                 .iter()
@@ -76,7 +76,7 @@ fn many_points_are_taken_together_and_the_page_says_so() {
 }
 
 #[test]
-fn pictures_show_equal_objects_in_equal_colours() {
+fn pictures_show_equal_regions_in_equal_colours() {
     let clusters = clusters(["four", "eight"], 60);
     let picture = Picture::new(&clusters).titled("Three phases, twice as many tasks");
     let scene = picture.scene();
@@ -88,7 +88,7 @@ fn pictures_show_equal_objects_in_equal_colours() {
         let found = circles(&numbered(at).to_string());
         assert!(
             found > bursts && found < bursts + 60,
-            "object {}: {found}",
+            "region {}: {found}",
             at + 1
         );
     }
@@ -165,7 +165,7 @@ fn what_does_not_belong_together_is_an_error() {
     let mut labels = vec![ClusterId(1); 12];
     labels[3] = ClusterId(u32::MAX);
     let mut found = Clusters::of_experiment("x", &scaled, &labels).expect("they are labels");
-    assert_eq!((found.objects(), found.points()), (1, 12));
+    assert_eq!((found.regions(), found.points()), (1, 12));
     assert!(matches!(
         found.metric("m", "", &[1.0]),
         Err(Error::Mismatch { .. })

@@ -180,6 +180,7 @@ impl Streams {
             let (Some(on), Some(call)) = (on, call) else {
                 continue;
             };
+            // A call without idle time before it was not delayed.
             let since = idle.get(&call).copied().unwrap_or(Ticks(u64::MAX));
             links.push(CallLink { call, on, since });
         }
@@ -236,6 +237,7 @@ impl Streams {
                     continue;
                 };
                 free = rest;
+                // Without an idle time before the work there was no delay.
                 let since = idle.get(&call).copied().unwrap_or(start);
                 links.push(CallLink {
                     call,
@@ -338,7 +340,7 @@ impl Streams {
                     let since = before.max(launch.map_or(Ticks(0), |launch| launch.enter));
                     let after = ends.partition_point(|end| end.0 <= it.start);
                     let own = self.is_collective(it);
-                    let others = ends.get(..after).unwrap_or_default().iter().rev();
+                    let others = ends[..after].iter().rev();
                     let mut others = others.take_while(|end| end.0 > since);
                     let other = others.find(|end| end.1.location != *location && (own || end.2));
                     links.extend(other.map(|(_, on, _)| CallLink {

@@ -44,6 +44,7 @@ impl Scanned {
             numbers.push(count);
             count += u32::from(is_kept(call));
         }
+        // The number of a call that was not stored stays.
         let number = |old: &mut u32| *old = numbers.get(*old as usize).copied().unwrap_or(*old);
         self.records.iter_mut().for_each(|it| number(&mut it.2));
         self.locks.iter_mut().for_each(|it| number(&mut it.2));

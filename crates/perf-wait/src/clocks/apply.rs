@@ -40,11 +40,7 @@ pub(super) fn shifted(trace: &Trace, estimate: &ClockEstimate, job: &Job) -> Res
 pub(super) fn with_times(trace: &Trace, times: &[Vec<Ticks>], job: &Job) -> Result<Trace> {
     let mut all = Vec::with_capacity(trace.events().len());
     for (events, times) in trace.events().iter().zip(times) {
-        all.push(rewritten(
-            events,
-            |index, at| times.get(index).copied().unwrap_or(at),
-            job,
-        )?);
+        all.push(rewritten(events, |index, _| times[index], job)?);
     }
     let trace_of = Trace::new(trace.definitions().clone(), all)?;
     Ok(trace_of.with_links(trace.links().to_vec())?)

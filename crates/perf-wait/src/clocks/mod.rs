@@ -146,6 +146,7 @@ impl ClockEstimate {
                 }
             }
         };
+        // Processes without an estimate are not corrected.
         let location = |(location, process): (LocationId, &usize)| ClockOffset {
             location,
             ..corrections.get(*process).copied().unwrap_or_default()

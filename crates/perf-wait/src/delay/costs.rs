@@ -62,7 +62,7 @@ impl Rates {
     }
 
     fn add(&mut self, kind: usize, location: LocationId, places: Range<usize>, rate: f64) {
-        let read = self.read.get(location.index()).copied().unwrap_or_default();
+        let read = self.read[location.index()];
         let unread = places.start..places.end.min(read);
         if !unread.is_empty() {
             // Reading goes down: the rate begins at the end of the range. Places at the border of two locations have no
@@ -125,6 +125,7 @@ impl Rates {
         while at > 0 {
             sum += self
                 .late
+                // The tree is empty until a rate is added late.
                 .get(at * self.kinds + kind)
                 .copied()
                 .unwrap_or_default();
@@ -222,9 +223,8 @@ impl<'a> Waits<'a> {
 
     /// Returns the places of the wait states of a cause.
     fn places(&self, cause: &Cause) -> Range<u32> {
-        let all = self.places_of.get(cause.location.index());
-        let all = all.cloned().unwrap_or_default();
-        let own = self.starts.get(all.clone()).unwrap_or_default();
+        let all = self.places_of[cause.location.index()].clone();
+        let own = &self.starts[all.clone()];
         let before = |time: Ticks| match time.0.checked_sub(1) {
             Some(before) => up_to(own, |start| start.0, before),
             None => 0,
@@ -293,7 +293,7 @@ impl Excesses {
         let (end, all) = self.ends[place];
         let earlier = &self.earlier[place];
         Excess {
-            slots: self.slots.get(start..end).unwrap_or_default(),
+            slots: &self.slots[start..end],
             all,
             earlier: earlier.start as usize..earlier.end as usize,
         }
@@ -527,7 +527,7 @@ fn since(
 ) -> Result<Vec<Ticks>> {
     let synchronisations = Synchronisations::of(activities, waits, places_of, job)?;
     let parts = parallel::try_map(places_of.len(), |number| {
-        let own = waits.get(places_of[number].clone()).unwrap_or_default();
+        let own = &waits[places_of[number].clone()];
         let mut searched = Searched::new();
         let mut checks = job.checks();
         let mut found = Vec::with_capacity(own.len());

@@ -48,7 +48,7 @@ impl<'a> Synchronisations<'a> {
         let own = parallel::try_map(places_of.len(), |number| {
             let mut pairs: HashMap<_, Vec<Ticks>> = HashMap::new();
             let mut checks = job.checks();
-            for wait in waits.get(places_of[number].clone()).unwrap_or_default() {
+            for wait in &waits[places_of[number].clone()] {
                 checks.next(1)?;
                 if let Some(cause) = wait.cause.filter(|_| is_pair(activities, wait)) {
                     let both = pair(wait.call.location, cause.location);
@@ -133,7 +133,7 @@ impl<'a> Synchronisations<'a> {
         } else {
             (0, None)
         };
-        let new = all.get(seen..after).unwrap_or_default().iter().rev();
+        let new = all[seen..after].iter().rev();
         let mut new = new.filter(|(_, number)| is_member(*number));
         let found = new.next().map(|(time, _)| *time).or(found);
         searched.insert(cause, (after, found));

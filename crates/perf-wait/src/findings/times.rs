@@ -126,6 +126,7 @@ impl<'a> Times<'a> {
         };
         let mut others: Vec<f64> = self.peers(location, by).iter().map(time).collect();
         others.sort_by(f64::total_cmp);
+        // Without others to compare with, the median is 0.
         let median = others.get(others.len() / 2).copied().unwrap_or_default();
         (time(&location), median, others.len())
     }
@@ -190,6 +191,7 @@ impl Times<'_> {
         let sum: f64 = inside.iter().map(|it| it.1).sum();
         let mut others: Vec<f64> = others.into_iter().map(|it| it.1).collect();
         others.sort_by(f64::total_cmp);
+        // Without others to compare with, the median is 0.
         let median = others.get(others.len() / 2).copied().unwrap_or_default();
         (sum / inside.len().max(1) as f64, median)
     }

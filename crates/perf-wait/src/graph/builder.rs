@@ -213,5 +213,5 @@ pub(super) fn lists(
 /// Returns the list of an element from [`lists`].
 pub(super) fn list<'a>(starts: &[u32], elements: &'a [u32], of: u32) -> &'a [u32] {
     let range = starts[of as usize] as usize..starts[of as usize + 1] as usize;
-    elements.get(range).unwrap_or_default()
+    &elements[range]
 }

@@ -118,6 +118,7 @@ impl ActivityGraph {
             let at = of as usize;
             Some(*self.starts.get(at)? as usize..*self.starts.get(at + 1)? as usize)
         };
+        // An activity that does not exist depends on nothing.
         let range = range().unwrap_or_default();
         self.before.get(range).unwrap_or_default()
     }
@@ -148,7 +149,7 @@ impl ActivityGraph {
         let mut checks = job.checks();
         let mut from = 0;
         for until in &self.ends {
-            let together = self.order.get(from..*until as usize).unwrap_or_default();
+            let together = &self.order[from..*until as usize];
             from = *until as usize;
             let mut begin = Nanos(i64::MIN);
             for id in together {

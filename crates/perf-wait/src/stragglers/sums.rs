@@ -223,6 +223,7 @@ impl Visitor for Calls<'_> {
         if self.code.get(region.index()) != Some(&true) {
             return;
         }
+        // A region without a definition stands for itself.
         let function = self
             .functions
             .get(region.index())

@@ -200,6 +200,7 @@ impl Steps<'_> {
 
     /// Connects the sends and receives of a stage with its computations.
     fn streams(&mut self, stage: &Stage, number: u32, of: Direction) -> Result<()> {
+        // A stage may lack a kind of operation, such as the sends of the last stage.
         let empty = Sequence::new();
         let order: Vec<usize> = stage
             .kinds

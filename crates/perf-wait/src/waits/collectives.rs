@@ -117,7 +117,7 @@ impl Found<'_> {
             // Members are in order of location, which is that of ranks in all recordings seen.
             Flow::Prefix => {
                 for (place, member) in members.iter().enumerate() {
-                    let lower = members.get(..place).unwrap_or_default();
+                    let lower = &members[..place];
                     if let Some(last) = latest_begin(lower) {
                         self.wait(Pattern::EarlyScan, [member], last);
                     }

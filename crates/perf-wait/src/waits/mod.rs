@@ -167,7 +167,7 @@ fn separate(states: &mut Vec<WaitState>) {
             .skip(at)
             .take_while(|it| it.call == first.call);
         let end = at + same.count();
-        let own = states.get_mut(at..end).unwrap_or_default();
+        let own = &mut states[at..end];
         if own.len() == 1 {
             at = end;
             continue;

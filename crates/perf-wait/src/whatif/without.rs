@@ -54,7 +54,7 @@ impl WhatIf<'_> {
                 bursts.collect()
             });
             let first = bursts.partition_point(|(_, _, end)| *end <= excess.from.0);
-            let inside = bursts.get(first..).unwrap_or_default();
+            let inside = &bursts[first..];
             let inside = inside
                 .iter()
                 .take_while(|(_, start, _)| *start < excess.to.0);

@@ -88,7 +88,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         Any::Trace(recording) => (&recording.diagnostics, Default::default()),
         Any::Profile(profiled) => (&profiled.diagnostics, profiled.counts),
     };
-    findings::tell(found, &counts);
+    findings::print(found, &counts);
     let written = match &opened {
         Any::Trace(recording) => trace(recording, format, to)?,
         Any::Profile(profiled) => profile(profiled, format, to)?,
@@ -173,7 +173,7 @@ fn trace(recording: &Recording, format: Format, to: &Path) -> Result<Written, Fa
         Format::Cube => {
             let made = Profile::from_trace(view, &job);
             let (profile, counts) = made.map_err(input)?;
-            findings::tell(&Diagnostics::default(), &counts);
+            findings::print(&Diagnostics::default(), &counts);
             let lost = (events, "a profile has sums of calls and no events");
             Written {
                 lost,

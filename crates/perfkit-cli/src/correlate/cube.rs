@@ -11,8 +11,8 @@ use super::list::List;
 use crate::failure::{Failure, input};
 use crate::scope::scoped_name;
 use perfkit::core::{
-    CallPathId, Combine, Diagnostics, Job, Metric, MetricId, Profile, ProfileMetric, Result,
-    RowStore, Scope, Severities, Value, ValueType,
+    CallPathId, Combine, Diagnostics, Job, JoinedRows, Metric, MetricId, Profile, ProfileMetric,
+    Result, RowStore, Scope, Severities, ValueType,
 };
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{self, Cube};
@@ -21,71 +21,26 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a profile, with one value for all locations in each row of an added metric.
+/// Rows with one value for all locations.
 #[derive(Debug)]
 struct Results {
-    /// Rows of the original profile.
-    base: Arc<dyn RowStore>,
-    /// First added metric.
-    first: MetricId,
     /// Number of locations.
     locations: usize,
-    /// Value of each row of an added metric.
+    /// Value of each row.
     values: BTreeMap<(MetricId, CallPathId), f64>,
 }
 
 impl RowStore for Results {
     fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        if metric < self.first {
-            return self.base.row(metric, path);
-        }
         let value = self.values.get(&(metric, path));
         let row = value.map(|value| Severities::F64(vec![*value; self.locations]));
         Ok(row.map(Arc::new))
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        if metric < self.first {
-            return self.base.paths(metric);
-        }
         let rows = self.values.range((metric, CallPathId(0))..);
         let rows = rows.take_while(|((own, _), _)| *own == metric);
         rows.map(|((_, path), _)| *path).collect()
-    }
-
-    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        if metric < self.first {
-            self.base.total(metric, path)
-        } else {
-            Ok(None)
-        }
-    }
-
-    fn scoped(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-        scope: Scope,
-    ) -> Option<Result<Severities>> {
-        if metric < self.first {
-            self.base.scoped(metric, path, scope)
-        } else {
-            None
-        }
-    }
-
-    fn over_parts(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-        parts: &[u32],
-        count: usize,
-    ) -> Option<Result<Vec<f64>>> {
-        if metric < self.first {
-            self.base.over_parts(metric, path, parts, count)
-        } else {
-            None
-        }
     }
 }
 
@@ -139,12 +94,11 @@ fn with_results(profile: &Profile, list: &List) -> std::result::Result<Profile, 
             values.extend(rows.map(|(id, r)| ((*id, path), r)));
         }
     }
-    let rows = Results {
-        base,
-        first,
-        locations,
-        values,
-    };
+    // `with_metric` has checked that the number of metrics fits.
+    let end = profile.metrics().len() as u32;
+    let mut rows = JoinedRows::default();
+    rows.extend(base, 0..first.0);
+    rows.extend(Arc::new(Results { locations, values }), first.0..end);
     Ok(profile.with_rows(Arc::new(rows)))
 }
 

@@ -87,7 +87,7 @@ pub(super) fn write_topology(options: &Options, opened: &Profiled, to: &Path) ->
     let archive = (opened.format == "cube").then_some(options.file.as_path());
     output::whole(to, |to| {
         let lost = cube::write_profile(&profile, archive, to)?;
-        findings::tell(&lost, &Default::default());
+        findings::print(&lost, &Default::default());
         Ok(())
     })
 }

@@ -46,7 +46,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         return scales::run(options, out);
     }
     let opened = recording::profile(&options.file)?;
-    findings::tell(&opened.diagnostics, &opened.counts);
+    findings::print(&opened.diagnostics, &opened.counts);
     if let Some(path) = &options.write_topology {
         detected::write_topology(options, &opened, path)?;
     }
@@ -62,7 +62,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         let archive = (opened.format == "cube").then_some(options.file.as_path());
         output::whole(path, |to| {
             let lost = cube::write(&opened.profile, &list, archive, to)?;
-            findings::tell(&lost, &Default::default());
+            findings::print(&lost, &Default::default());
             Ok(())
         })?;
     }

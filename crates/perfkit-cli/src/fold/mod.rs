@@ -40,7 +40,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     let recording = recording::open_ranks_by(&options.files, options.rows.reading())?;
     let explain = findings::explain(&recording.diagnostics);
     let view = View::of(&recording, options).map_err(explain)?;
-    findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
+    findings::print(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = options.name();
     let title = options.title(&view.op, options.matrix);
     let heading = options.title(&view.op, None);

@@ -181,12 +181,12 @@ fn events(
 /// Returns the names in the `.pcf` next to a Paraver trace, or `None` if there is no such file.
 fn names_of(file: &Path) -> Option<Pcf> {
     /// Largest size of the file in bytes.
-    const MOST: u64 = 64 << 20;
+    const MAX_BYTES: u64 = 64 << 20;
     let name = file.to_str()?;
     let stem = name.strip_suffix(".gz").unwrap_or(name);
     let path = format!("{}.pcf", stem.strip_suffix(".prv")?);
     let size = std::fs::metadata(&path).ok()?.len();
-    let text = (size <= MOST).then(|| std::fs::read(path).ok())?;
+    let text = (size <= MAX_BYTES).then(|| std::fs::read(path).ok())?;
     Some(Pcf::parse(&text?))
 }
 

@@ -317,7 +317,7 @@ impl<'a> ProfileSummary<'a> {
 
     /// Writes at most six nodes with their numbers of groups and locations.
     fn machine(&self, out: &mut dyn Write) -> Outcome {
-        const MOST: usize = 6;
+        const MAX_NODES: usize = 6;
         let system = self.opened.profile.system();
         let mut groups = vec![(0, 0); system.nodes().len()];
         let mut of_group = vec![0; system.groups().len()];
@@ -333,7 +333,7 @@ impl<'a> ProfileSummary<'a> {
         }
         let used = system.nodes().iter().zip(groups);
         let used: Vec<_> = used.filter(|(_, (groups, _))| *groups > 0).collect();
-        for (node, (groups, locations)) in used.iter().take(MOST) {
+        for (node, (groups, locations)) in used.iter().take(MAX_NODES) {
             writeln!(
                 out,
                 "              {} {}: {}, {}",
@@ -343,8 +343,8 @@ impl<'a> ProfileSummary<'a> {
                 counted(*locations, "location")
             )?;
         }
-        if used.len() > MOST {
-            let more = counted(used.len() - MOST, "more node");
+        if used.len() > MAX_NODES {
+            let more = counted(used.len() - MAX_NODES, "more node");
             writeln!(out, "              {more}")?;
         }
         Ok(())

@@ -59,21 +59,24 @@ fn start(name: &str) -> &str {
 /// assert_eq!(hint("joules", []), "; there are none");
 /// ```
 pub fn hint<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    const MOST: usize = 8;
+    const MAX_NAMES: usize = 8;
     let known: Vec<&str> = known.into_iter().collect();
     let quoted = |names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
         names.join(", ")
     };
-    let meant = near(wanted, known.iter().copied(), MOST);
+    let meant = near(wanted, known.iter().copied(), MAX_NAMES);
     if !meant.is_empty() {
         return format!("; did you mean {}?", quoted(&meant));
     }
     match known.len() {
         0 => "; there are none".into(),
-        count if count > MOST => {
-            let more = count - MOST;
-            format!("; there are {} and {more} more", quoted(&known[..MOST]))
+        count if count > MAX_NAMES => {
+            let more = count - MAX_NAMES;
+            format!(
+                "; there are {} and {more} more",
+                quoted(&known[..MAX_NAMES])
+            )
         }
         _ => format!("; there are {}", quoted(&known)),
     }

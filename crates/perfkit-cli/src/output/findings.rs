@@ -146,7 +146,7 @@ pub fn write(
 }
 
 /// Writes the findings like [`write()`], but to standard error.
-pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
+pub fn print(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     let mut text = Vec::new();
     // Writing to memory cannot fail.
     let _ = write(diagnostics, counts, &mut text);

@@ -195,7 +195,7 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
 /// # Errors
 /// Returns [`Failure::Input`] if no burst remains.
 fn told(found: Gathered) -> Result<Gathered, Failure> {
-    skipped::tell(&found.name, &found.dropped, &found.diagnostics);
+    skipped::print(&found.name, &found.dropped, &found.diagnostics);
     if found.dropped.complete.bursts == 0 {
         return Err(Failure::Input(format!(
             "{}: no burst is left: {}",

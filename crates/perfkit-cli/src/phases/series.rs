@@ -309,7 +309,7 @@ fn track_bursts(
             partition,
         });
     }
-    let tracking = objects(&mut experiments, &scaled, options)?;
+    let tracking = regions(&mut experiments, &scaled, options)?;
     let measured = experiments.iter().map(|clustered| {
         let bursts = clustered.experiment.bursts();
         Measured::of(bursts, &clustered.rows, &clustered.labels)
@@ -398,7 +398,7 @@ fn cut(recordings: &mut [Gathered], options: &ClusterOptions) -> Result<Vec<Cut>
     Ok(all)
 }
 
-fn objects(
+fn regions(
     experiments: &mut [Clustered],
     scaled: &Scaled,
     options: &ClusterOptions,

@@ -67,7 +67,7 @@ pub fn sentence(dropped: &Dropped) -> String {
 }
 
 /// Prints the dropped bursts of a recording and the findings of its reader to standard error.
-pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
+pub fn print(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     if !reasons(dropped).is_empty() {
         messages::say(&format!("note: {name}: left out: {}", sentence(dropped)));
     }

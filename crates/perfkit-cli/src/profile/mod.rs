@@ -82,7 +82,7 @@ fn several(
     let mut profiles = Vec::new();
     for file in files {
         let opened = recording::profile(file)?;
-        findings::tell(&opened.diagnostics, &opened.counts);
+        findings::print(&opened.diagnostics, &opened.counts);
         let profile = opened.profile;
         profiles.push(if is_collapsed {
             algebra::collapse(&profile).map_err(input)?
@@ -112,7 +112,7 @@ fn single(
         return Ok(());
     };
     let opened = recording::profile(file)?;
-    findings::tell(&opened.diagnostics, &opened.counts);
+    findings::print(&opened.diagnostics, &opened.counts);
     let profile = apply(&opened.profile, &Bar::job())?;
     let operand = Operand::new(file, &opened.profile, &[]);
     let summary = Summary::of(name, &profile, None, vec![operand], output)?;
@@ -141,7 +141,7 @@ fn finish(
         output::whole(path, |to| {
             let options = cube::WriteOptions::new();
             let lost = cube::write(profile, to, &options, &Bar::job()).map_err(input)?;
-            findings::tell(&lost, &Default::default());
+            findings::print(&lost, &Default::default());
             Ok(())
         })?;
     }

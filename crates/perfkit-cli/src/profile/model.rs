@@ -97,7 +97,7 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
     let mut profiles = Vec::new();
     for file in &options.files {
         let opened = recording::profile(file)?;
-        findings::tell(&opened.diagnostics, &opened.counts);
+        findings::print(&opened.diagnostics, &opened.counts);
         profiles.push(opened.profile);
     }
     let (parameters, scales) = scales(options, &profiles)?;

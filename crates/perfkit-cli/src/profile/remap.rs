@@ -52,7 +52,7 @@ pub(super) fn run(remap: &Remap, out: &mut dyn Write) -> Outcome {
         Specification::Metrics(text, name) => {
             let done = cube::remap(profile, text, name, &OpenOptions::new(), job);
             let (profile, found) = done.map_err(input)?;
-            findings::tell(&found, &Default::default());
+            findings::print(&found, &Default::default());
             Ok(profile)
         }
     };

@@ -81,7 +81,7 @@ impl Pages {
             let of = (&recording, Some(file.as_path()));
             let (states, groups, map) = options.rows.timelines(of, None, &job)?;
             let (counters, chosen) = options.counters.of(&recording.trace, &job)?;
-            findings::tell(&recording.diagnostics, &states.repairs());
+            findings::print(&recording.diagnostics, &states.repairs());
             if states.range().is_empty() {
                 let file = file.display();
                 return Err(Failure::Input(format!("{file}: no region is entered")));

@@ -4,7 +4,7 @@ use super::{LEVEL, Report, ids, percent};
 use crate::failure::{Outcome, input};
 use crate::table;
 use perfkit::core::{Column, Job, Table};
-use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
+use perfkit::track::tracking::{Event, Mixture, Occurrence, TrackedRegion};
 use perfkit::view::number;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -43,27 +43,28 @@ fn sites(chains: &[String]) -> Vec<String> {
 }
 
 impl Report<'_> {
-    pub(super) fn objects(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let objects = &self.series.tracking.objects;
+    pub(super) fn regions(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let regions = &self.series.tracking.regions;
         writeln!(
             out,
             "\nregions by CPU time: their clusters in each experiment, and the share of its CPU time"
         )?;
-        let listed = || objects.iter().take(top);
+        let listed = || regions.iter().take(top);
         let table = Table::new("regions", "Tracked regions.").unsigned(
             "region",
             "",
-            listed().map(|object| object.id.0),
+            listed().map(|region| region.id.0),
         );
         let experiments = self.series.tracking.experiments.iter().enumerate();
         let table = experiments.fold(table, |table, (at, experiment)| {
-            let members = |object: &Object| object.members.get(at).map(|members| ids(members));
-            let share = |object: &Object| {
-                let is_there = object
+            let members =
+                |region: &TrackedRegion| region.members.get(at).map(|members| ids(members));
+            let share = |region: &TrackedRegion| {
+                let is_there = region
                     .members
                     .get(at)
                     .is_some_and(|members| !members.is_empty());
-                object
+                region
                     .share
                     .get(at)
                     .filter(|_| is_there)
@@ -73,21 +74,21 @@ impl Report<'_> {
                 .text(experiment.name.clone(), listed().map(members))
                 .floats("CPU time", "%", listed().map(share))
         });
-        let confidences = listed().map(|object| object.confidence);
+        let confidences = listed().map(|region| region.confidence);
         let table = table.floats("confidence", "", confidences);
         table::print(out, &table, 60)?;
-        if objects.len() > top {
-            writeln!(out, "  and {} more", objects.len() - top)?;
+        if regions.len() > top {
+            writeln!(out, "  and {} more", regions.len() - top)?;
         }
         self.positions(top, out)?;
-        for object in objects.iter().take(top) {
-            for event in &object.events {
-                let text = self.shared_cluster(object, event);
+        for region in regions.iter().take(top) {
+            for event in &region.events {
+                let text = self.shared_cluster(region, event);
                 let text = text.unwrap_or_else(|| self.event(event));
-                writeln!(out, "  region {} {text}", object.id)?;
+                writeln!(out, "  region {} {text}", region.id)?;
             }
-            if let Some(mixture) = &object.mixture {
-                writeln!(out, "  region {} {}", object.id, self.mixture(mixture))?;
+            if let Some(mixture) = &region.mixture {
+                writeln!(out, "  region {} {}", region.id, self.mixture(mixture))?;
             }
         }
         for (experiment, clustered) in self.series.experiments.iter().enumerate() {
@@ -117,17 +118,17 @@ impl Report<'_> {
 
     /// Writes the weakest required link of each tracked region with the votes of all evaluators.
     pub(super) fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let linked = self.series.tracking.objects.iter().take(top);
-        if linked.clone().all(|object| object.links.is_empty()) {
+        let linked = self.series.tracking.regions.iter().take(top);
+        if linked.clone().all(|region| region.links.is_empty()) {
             return Ok(());
         }
         writeln!(out, "\nwhy: the weakest link that each region needs")?;
-        for object in self.series.tracking.objects.iter().take(top) {
+        for region in self.series.tracking.regions.iter().take(top) {
             // Links below the confidence of the region are redundant, because stronger links connect its
             // clusters.
-            let needed = object.links.iter();
+            let needed = region.links.iter();
             let weakest = needed
-                .filter(|link| link.confidence >= object.confidence)
+                .filter(|link| link.confidence >= region.confidence)
                 .min_by(|a, b| a.confidence.total_cmp(&b.confidence));
             let Some(link) = weakest else { continue };
             let votes = link
@@ -138,7 +139,7 @@ impl Report<'_> {
             writeln!(
                 out,
                 "  region {}: {} of {from} to {} of {to}, {:.2}: {}",
-                object.id,
+                region.id,
                 link.from.1,
                 link.to.1,
                 link.confidence,
@@ -150,7 +151,7 @@ impl Report<'_> {
 
     /// Describes a cluster that a region shares with other regions before regrouping by program position. `None`
     /// for events of the region's own clusters.
-    fn shared_cluster(&self, object: &Object, event: &Event) -> Option<String> {
+    fn shared_cluster(&self, region: &TrackedRegion, event: &Event) -> Option<String> {
         let (experiment, one, several, is_split) = match event {
             Event::Split {
                 experiment,
@@ -170,7 +171,7 @@ impl Report<'_> {
         } else {
             (experiment, before)
         };
-        let own = object.members.get(of_several)?;
+        let own = region.members.get(of_several)?;
         if several.iter().all(|id| own.contains(id)) {
             return None;
         }
@@ -235,22 +236,22 @@ impl Report<'_> {
     /// Describes the call sites that a tracked region mixes by the innermost callers that
     /// distinguish them.
     fn mixture(&self, mixture: &Mixture) -> String {
-        const MOST: usize = 4;
+        const MAX_SITES: usize = 4;
         let names = sites(&mixture.sites);
-        let more = match names.len().saturating_sub(MOST) {
+        let more = match names.len().saturating_sub(MAX_SITES) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         let [experiment, other] = mixture.experiments.map(|experiment| self.name(experiment));
         format!(
             "mixes computation after {}{more} (seen in {experiment} and {other})",
-            names[..names.len().min(MOST)].join(", after ")
+            names[..names.len().min(MAX_SITES)].join(", after ")
         )
     }
 
     /// Writes the place of each region in the program.
     fn positions(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let listed = self.series.tracking.objects.iter().take(top);
+        let listed = self.series.tracking.regions.iter().take(top);
         let placed: Vec<_> = listed.filter_map(|of| Some((of, of.position()?))).collect();
         if placed.is_empty() {
             return Ok(());
@@ -259,8 +260,8 @@ impl Report<'_> {
             out,
             "\nregions in the program: function, and the calls before and after"
         )?;
-        for (object, position) in placed {
-            writeln!(out, "  region {}: {position}", object.id)?;
+        for (region, position) in placed {
+            writeln!(out, "  region {}: {position}", region.id)?;
         }
         writeln!(out)?;
         Ok(())
@@ -278,10 +279,10 @@ impl Report<'_> {
     }
 
     /// Returns the number of threads with bursts of a region in an experiment, and of all threads.
-    fn threads(&self, object: &Object, experiment: usize) -> (usize, usize) {
+    fn threads(&self, region: &TrackedRegion, experiment: usize) -> (usize, usize) {
         let (Some(of), Some(members)) = (
             self.series.experiments.get(experiment),
-            object.members.get(experiment),
+            region.members.get(experiment),
         ) else {
             return (0, 0);
         };
@@ -296,7 +297,7 @@ impl Report<'_> {
 
     /// Writes the regions whose CPU time grows most from the first to the last experiment.
     pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
-        const MOST: usize = 3;
+        const MAX_REGIONS: usize = 3;
         const LEAST: f64 = 0.01;
         /// Ratio of the shares of threads from which on two experiments are compared.
         const SAME: f64 = 0.5;
@@ -309,15 +310,15 @@ impl Report<'_> {
         let mut grown: Vec<_> = self
             .series
             .tracking
-            .objects
+            .regions
             .iter()
-            .filter(|object| object.experiments() == experiments.len() && last > 0)
-            .filter_map(|object| {
+            .filter(|region| region.experiments() == experiments.len() && last > 0)
+            .filter_map(|region| {
                 let time =
-                    |experiment: usize| Some(object.share.get(experiment)? * total(experiment));
+                    |experiment: usize| Some(region.share.get(experiment)? * total(experiment));
                 let (before, after) = (time(0)?, time(last)?);
-                let threads = [0, last].map(|experiment| self.threads(object, experiment));
-                (after - before > LEAST * total(last)).then_some((object, before, after, threads))
+                let threads = [0, last].map(|experiment| self.threads(region, experiment));
+                (after - before > LEAST * total(last)).then_some((region, before, after, threads))
             })
             .collect();
         grown.sort_by(|a, b| {
@@ -325,8 +326,8 @@ impl Report<'_> {
                 .total_cmp(&(a.2 - a.1))
                 .then(a.0.id.0.cmp(&b.0.id.0))
         });
-        for (object, before, after, threads) in grown.iter().take(MOST) {
-            let place = object
+        for (region, before, after, threads) in grown.iter().take(MAX_REGIONS) {
+            let place = region
                 .position()
                 .map_or_else(String::new, |at| format!(", {at},"));
             let [few, many] = threads.map(|(own, all)| own as f64 / all.max(1) as f64);
@@ -336,8 +337,8 @@ impl Report<'_> {
                     out,
                     "region {}{place} takes {} of the CPU time in {}, on {own_last} of {all_last} threads; in {} only {own} of \
                      {all} threads have bursts of it that are long enough, so that no growth is stated",
-                    object.id,
-                    percent(object.share.last().copied().unwrap_or_default()),
+                    region.id,
+                    percent(region.share.last().copied().unwrap_or_default()),
                     self.name(last),
                     self.name(0),
                 )?;
@@ -346,14 +347,14 @@ impl Report<'_> {
             writeln!(
                 out,
                 "region {}{place} takes {:.1} times the CPU time of {} in {}: {}, {} of all, in place of {}, {}",
-                object.id,
+                region.id,
                 after / before,
                 self.name(0),
                 self.name(last),
                 number::time(*after),
-                percent(object.share.last().copied().unwrap_or_default()),
+                percent(region.share.last().copied().unwrap_or_default()),
                 number::time(*before),
-                percent(object.share.first().copied().unwrap_or_default()),
+                percent(region.share.first().copied().unwrap_or_default()),
             )?;
         }
         if !grown.is_empty() {
@@ -368,14 +369,14 @@ impl Report<'_> {
         };
         let by_ipc = work == "instructions";
         let mut rows = Vec::new();
-        let listed = self.series.tracking.objects.iter().take(top);
-        for object in listed.filter(|object| object.is_reliable) {
-            for (from, to) in Self::steps(object) {
-                let Some(change) = self.change(object, from, to) else {
+        let listed = self.series.tracking.regions.iter().take(top);
+        for region in listed.filter(|region| region.is_reliable) {
+            for (from, to) in Self::steps(region) {
+                let Some(change) = self.change(region, from, to) else {
                     continue;
                 };
                 rows.push((
-                    object.id,
+                    region.id,
                     [from, to].map(|experiment| self.name(experiment)),
                     change,
                 ));
@@ -420,12 +421,12 @@ impl Report<'_> {
         let first = report.name(0);
         let whole = series
             .tracking
-            .objects
+            .regions
             .iter()
             .take(top)
             .filter(|o| o.experiments() == series.experiments.len() && o.is_reliable);
-        for object in whole {
-            let Some(change) = report.change(object, 0, last) else {
+        for region in whole {
+            let Some(change) = report.change(region, 0, last) else {
                 continue;
             };
             let Some((work, _)) = &report.counters else {
@@ -433,7 +434,7 @@ impl Report<'_> {
             };
             let model = series
                 .trends
-                .fit_of_threads(object.id, work, LEVEL, &Job::default());
+                .fit_of_threads(region.id, work, LEVEL, &Job::default());
             let Some(model) = model.map_err(input)? else {
                 continue;
             };
@@ -447,8 +448,8 @@ impl Report<'_> {
             writeln!(
                 out,
                 "  region {} ({} of the CPU time in {}): {}; {}.",
-                object.id,
-                percent(object.share.last().copied().unwrap_or_default()),
+                region.id,
+                percent(region.share.last().copied().unwrap_or_default()),
                 report.name(last),
                 match (model.error, exponent) {
                     (Some(error), _) if error > MAX_ERROR => format!(
@@ -482,14 +483,14 @@ impl Report<'_> {
     /// Writes the tracked regions of several experiments for which no trend is reported, and the
     /// reasons.
     pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let objects = self.series.tracking.objects.iter().take(top);
-        let unstated = objects.filter(|object| object.experiments() > 1 && !object.is_reliable);
+        let regions = self.series.tracking.regions.iter().take(top);
+        let unstated = regions.filter(|region| region.experiments() > 1 && !region.is_reliable);
         let mut is_first = true;
-        for object in unstated {
+        for region in unstated {
             if std::mem::take(&mut is_first) {
                 writeln!(out, "\nno trend is stated")?;
             }
-            let why = match (&object.mixture, object.occurrence) {
+            let why = match (&region.mixture, region.occurrence) {
                 (Some(mixture), _) => self.mixture(mixture),
                 (None, Occurrence::StartUp) => {
                     "occurs only at start-up, before the main loop".to_owned()
@@ -497,10 +498,10 @@ impl Report<'_> {
                 (None, Occurrence::Once) => "occurs only once on each thread".to_owned(),
                 _ => format!(
                     "has a confidence of {:.2}, below {:.2} (--min-confidence)",
-                    object.confidence, self.min_confidence
+                    region.confidence, self.min_confidence
                 ),
             };
-            writeln!(out, "  region {} {why}", object.id)?;
+            writeln!(out, "  region {} {why}", region.id)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::phases::time_balance::MinDuration;
 use crate::progress::Bar;
 use perfkit::core::Table;
 use perfkit::track::cluster::EpsChoice;
-use perfkit::track::tracking::{Object, TrackedExperiment};
+use perfkit::track::tracking::{TrackedExperiment, TrackedRegion};
 use perfkit::track::{Amount, ClusterId, Dropped, Mode, TimeBalance};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ struct Document<'a> {
     /// Tracked share of the CPU time of each experiment.
     coverage: Vec<f64>,
     /// Tracked regions.
-    regions: &'a [Object],
+    regions: &'a [TrackedRegion],
     /// Metrics of each tracked region by experiment.
     trends: Table,
     /// Scaling models of the trends.
@@ -137,7 +137,7 @@ impl Report<'_> {
             experiments: experiments.collect(),
             balance: tracking.balance(),
             coverage: coverage.collect(),
-            regions: &tracking.objects,
+            regions: &tracking.regions,
             trends: trends.table(),
             scaling_models: trends.scaling_models(LEVEL, &Bar::job()).map_err(input)?,
             work: self.counters.as_ref().map(|(work, _)| work.as_str()),

@@ -21,7 +21,7 @@ use crate::progress::Bar;
 use crate::table;
 use clap::Args;
 use perfkit::formats::paraver::Cluster;
-use perfkit::track::tracking::{Object, ObjectId};
+use perfkit::track::tracking::{TrackedRegion, TrackedRegionId};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit::view::{Section, Theme};
@@ -149,11 +149,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 fn title(series: &Series) -> String {
     let names = series.experiments.iter().map(|of| of.experiment.name());
     let names: Vec<&str> = names.collect();
-    let count = series.tracking.objects.len();
-    let objects = table::counted(count, "tracked region");
+    let count = series.tracking.regions.len();
+    let regions = table::counted(count, "tracked region");
     match names.as_slice() {
-        [first, .., last] => format!("{objects} from {first} to {last}"),
-        _ => format!("{objects} in {}", names.join(", ")),
+        [first, .., last] => format!("{regions} from {first} to {last}"),
+        _ => format!("{regions} in {}", names.join(", ")),
     }
 }
 
@@ -225,13 +225,13 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
                 continue;
             }
             let colours = series.tracking.colours(at).map_err(failure::input)?;
-            let filtered = series.tracking.objects.iter().filter(|of| of.is_filtered);
+            let filtered = series.tracking.regions.iter().filter(|of| of.is_filtered);
             let small: Vec<_> = filtered.flat_map(|of| of.members[at].clone()).collect();
             let labels = clustered.experiment.labels().as_slice();
             let of = |row: usize| {
                 let label = labels.get(row).copied().unwrap_or_default();
                 match colours.get(label.0 as usize).copied().flatten() {
-                    Some(object) => Cluster::Id(object.0),
+                    Some(region) => Cluster::Id(region.0),
                     None if small.contains(&label) => Cluster::ThresholdFiltered,
                     None => Cluster::Noise,
                 }
@@ -307,24 +307,24 @@ impl<'s> Report<'s> {
         })
     }
 
-    fn is_reliable(&self, object: ObjectId) -> bool {
-        let found = self.series.tracking.object(object);
-        found.is_some_and(|object| object.is_reliable)
+    fn is_reliable(&self, region: TrackedRegionId) -> bool {
+        let found = self.series.tracking.region(region);
+        found.is_some_and(|region| region.is_reliable)
     }
 
-    fn change(&self, object: &Object, from: usize, to: usize) -> Option<TimeChange> {
+    fn change(&self, region: &TrackedRegion, from: usize, to: usize) -> Option<TimeChange> {
         let (_, counters) = self.counters.as_ref()?;
         self.series
             .trends
-            .change(object.id, from, to, counters)
+            .change(region.id, from, to, counters)
             .ok()
             .flatten()
     }
 
     /// Returns the pairs of experiments that contain a tracked region, without experiments in between
     /// that contain it.
-    fn steps(object: &Object) -> Vec<(usize, usize)> {
-        let seen = object
+    fn steps(region: &TrackedRegion) -> Vec<(usize, usize)> {
+        let seen = region
             .members
             .iter()
             .enumerate()

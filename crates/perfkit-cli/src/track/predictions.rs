@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome, input};
 use crate::table::{self, short};
 use perfkit::core::{Job, Table};
 use perfkit::track::scaling::{Prediction, ScalingModel};
-use perfkit::track::tracking::Object;
+use perfkit::track::tracking::TrackedRegion;
 use perfkit::track::trend::Flag;
 use perfkit::view::number;
 use perfkit::view::track::Clusters;
@@ -28,10 +28,10 @@ impl Report<'_> {
             return Ok(());
         };
         let mut rows = Vec::new();
-        let listed = self.series.tracking.objects.iter().take(top);
-        for object in listed.filter(|object| object.is_reliable) {
-            for (name, model, prediction) in self.predictions(object, &next)? {
-                rows.push((object.id, name, model, prediction));
+        let listed = self.series.tracking.regions.iter().take(top);
+        for region in listed.filter(|region| region.is_reliable) {
+            for (name, model, prediction) in self.predictions(region, &next)? {
+                rows.push((region.id, name, model, prediction));
             }
         }
         if rows.is_empty() {
@@ -62,13 +62,13 @@ impl Report<'_> {
     /// Returns the scaling model of each metric of a region with its name and its prediction for a scale.
     fn predictions(
         &self,
-        object: &Object,
+        region: &TrackedRegion,
         next: &[f64],
     ) -> Result<Vec<(String, ScalingModel, Prediction)>, Failure> {
         let trends = &self.series.trends;
         let mut all = Vec::new();
         for metric in self.metrics() {
-            let model = trends.fit(object.id, metric, LEVEL, &Job::default());
+            let model = trends.fit(region.id, metric, LEVEL, &Job::default());
             let Some(model) = model.map_err(input)? else {
                 continue;
             };
@@ -86,14 +86,14 @@ impl Report<'_> {
     /// Adds the scaling models, predictions and flagged changes of each reliable region, for pages.
     pub(super) fn facts(&self, mut clusters: Clusters) -> Result<Clusters, Failure> {
         /// Number of regions with models: those with the most time.
-        const MOST: usize = 40;
+        const MAX_MODELLED: usize = 40;
         let trends = &self.series.trends;
-        let objects = self.series.tracking.objects.iter().take(MOST);
-        for object in objects.filter(|object| object.is_reliable) {
+        let regions = self.series.tracking.regions.iter().take(MAX_MODELLED);
+        for region in regions.filter(|region| region.is_reliable) {
             let mut facts = Vec::new();
             if let Some(next) = trends.next_scale() {
                 let place = scale_text(trends.parameters(), &next);
-                for (name, model, prediction) in self.predictions(object, &next)? {
+                for (name, model, prediction) in self.predictions(region, &next)? {
                     let (value, interval) = if name.ends_with("[ns]") {
                         let times = prediction.interval.map(|(low, high)| {
                             format!("{} to {}", number::time(low), number::time(high))
@@ -110,9 +110,9 @@ impl Report<'_> {
                     ));
                 }
             }
-            let flags = self.flags.iter().filter(|flag| flag.object == object.id);
+            let flags = self.flags.iter().filter(|flag| flag.region == region.id);
             facts.extend(flags.map(|flag| format!("worse: {}", self.flag(flag))));
-            clusters = clusters.facts(object.id.0, facts);
+            clusters = clusters.facts(region.id.0, facts);
         }
         Ok(clusters)
     }
@@ -121,14 +121,14 @@ impl Report<'_> {
         let flags: Vec<&Flag> = self
             .flags
             .iter()
-            .filter(|flag| flag.object.0 as usize <= top && self.is_reliable(flag.object))
+            .filter(|flag| flag.region.0 as usize <= top && self.is_reliable(flag.region))
             .collect();
         if flags.is_empty() {
             return Ok(());
         }
         writeln!(out, "\nworse by more than 5 %")?;
         for flag in flags {
-            writeln!(out, "  region {}: {}", flag.object, self.flag(flag))?;
+            writeln!(out, "  region {}: {}", flag.region, self.flag(flag))?;
         }
         Ok(())
     }

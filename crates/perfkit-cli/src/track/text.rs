@@ -22,7 +22,7 @@ impl Report<'_> {
         self.balance(out)?;
         self.radii(out)?;
         self.left_out(out)?;
-        self.objects(top, out)?;
+        self.regions(top, out)?;
         if self.series.experiments.len() < 2 {
             writeln!(
                 out,

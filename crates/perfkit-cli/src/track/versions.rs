@@ -102,8 +102,8 @@ impl Versions {
         let found = series.trends.versions(self.old, "duration", &self.params);
         let changes = found.map_err(usage)?;
         let place = |change: &VersionChange| {
-            let object = series.tracking.object(change.object)?;
-            Some(object.position()?.to_string())
+            let region = series.tracking.region(change.region)?;
+            Some(region.position()?.to_string())
         };
         Ok(Compared {
             places: changes.iter().map(place).collect(),
@@ -155,7 +155,7 @@ impl Compared {
         });
         format!(
             "region {}{place} became slower by {}{range}; it takes {:.1} % of the time",
-            change.object,
+            change.region,
             percent(change.factor),
             100.0 * change.share
         )
@@ -221,7 +221,7 @@ impl Report<'_> {
             "versions",
             "Change of each tracked region between versions.",
         )
-        .unsigned("region", "", all().map(|it| it.object.0))
+        .unsigned("region", "", all().map(|it| it.region.0))
         .floats("time", "%", all().map(|it| 100.0 * it.share))
         .text("factor", all().map(|it| fixed(it.factor)))
         .text("95 % interval", all().map(|it| range(it.interval)))

@@ -4,63 +4,10 @@ use super::Analysis;
 use crate::failure::{Outcome, input};
 use crate::output;
 use crate::progress::Bar;
-use perfkit::core::{
-    CallPathId, MetricId, Profile, ProfileMetric, Result, RowStore, Scope, Severities, TraceView,
-    Value,
-};
+use perfkit::core::{JoinedRows, MetricId, Profile, ProfileMetric, TraceView};
 use perfkit::formats::cube;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Rows of several profiles over one call tree. The metrics of each profile follow those of the
-/// previous one.
-#[derive(Debug)]
-struct Joined(Vec<Profile>);
-
-impl Joined {
-    /// Returns the profile of a metric, and the metric in it.
-    fn find(&self, metric: MetricId) -> Option<(&Profile, MetricId)> {
-        let mut index = metric.index();
-        for profile in &self.0 {
-            match index.checked_sub(profile.metrics().len()) {
-                Some(rest) => index = rest,
-                None => return Some((profile, MetricId::from_index(index)?)),
-            }
-        }
-        None
-    }
-}
-
-impl RowStore for Joined {
-    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        match self.find(metric) {
-            Some((profile, metric)) => profile.rows().row(metric, path),
-            None => Ok(None),
-        }
-    }
-
-    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        let found = self.find(metric);
-        found.map_or_else(Vec::new, |(profile, metric)| profile.rows().paths(metric))
-    }
-
-    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        match self.find(metric) {
-            Some((profile, metric)) => profile.rows().total(metric, path),
-            None => Ok(None),
-        }
-    }
-
-    fn scoped(
-        &self,
-        metric: MetricId,
-        path: CallPathId,
-        scope: Scope,
-    ) -> Option<Result<Severities>> {
-        let (profile, metric) = self.find(metric)?;
-        profile.rows().scoped(metric, path, scope)
-    }
-}
 
 /// Returns the metrics of all profiles, with the numbers of their parents adapted.
 fn metrics(profiles: &[Profile]) -> Vec<ProfileMetric> {
@@ -92,16 +39,20 @@ pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Ou
 
 /// Returns times, wait states, delay costs and critical path as one profile. The times are included
 /// only if the trace has the same call tree as the analysis, which is the case without accelerators.
-fn joined(
-    view: TraceView<'_>,
-    analysis: &Analysis,
-) -> std::result::Result<Profile, crate::failure::Failure> {
+fn joined(view: TraceView<'_>, analysis: &Analysis) -> Result<Profile, crate::failure::Failure> {
     let (times, _) = Profile::from_trace(view, &Bar::job()).map_err(input)?;
     let waits = analysis.waits.profile();
     let own = [waits, analysis.delays.profile(), analysis.path.profile()];
     let mut profiles: Vec<Profile> = own.into_iter().cloned().collect();
     if times.calls().paths() == waits.calls().paths() {
         profiles.insert(0, times);
+    }
+    let mut rows = JoinedRows::default();
+    for profile in &profiles {
+        rows.extend(
+            Arc::clone(profile.rows()),
+            0..profile.metrics().len() as u32,
+        );
     }
     let definitions = view.definitions();
     let topologies = profiles.first().map(|it| it.topologies().to_vec());
@@ -110,7 +61,7 @@ fn joined(
         definitions.regions.clone(),
         waits.calls().clone(),
         metrics(&profiles),
-        Arc::new(Joined(profiles)),
+        Arc::new(rows),
     );
     let profile = profile.map_err(input)?;
     Ok(profile.with_topologies(topologies.unwrap_or_default()))

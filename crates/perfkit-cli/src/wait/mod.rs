@@ -163,7 +163,7 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         return files::json(out, &document);
     }
     writeln!(out, "{names}")?;
-    findings::tell(&recording.diagnostics, &Default::default());
+    findings::print(&recording.diagnostics, &Default::default());
     document.text(out)
 }
 

@@ -1,4 +1,4 @@
-//! What-if questions of `wait`: run times of replays with other durations.
+//! Option `--what-if` of `wait`: run time of a trace after changes of its durations, by replay.
 
 use super::Analysis;
 use crate::failure::{Failure, input};

@@ -73,7 +73,7 @@ fn has_line(target: &Path, fragment: &str) -> bool {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_existing_targets() {
     let mut wrong = Vec::new();
     for page in pages() {
         for link in links(&prose(&page)) {

@@ -70,7 +70,7 @@ fn papers_with_the_corpus() {
     let known = [
         ("A profile of NPB bt", 6, "no exception"),
         ("Real GPUs", 4, "select max"),
-        ("EPOCH", 21, "objects"),
+        ("EPOCH", 21, "regions"),
         ("Labels of its detectors", 9, "data reduction"),
         ("AR", 24, "no exception"),
     ];

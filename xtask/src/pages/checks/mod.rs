@@ -31,7 +31,7 @@ pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("report", "", report),
     (
         "track",
-        "#clusters?object=2&experiment=1&x=1&y=0",
+        "#clusters?region=2&experiment=1&x=1&y=0",
         linked_track,
     ),
     ("anomaly", "#anomalies?rank=7&step=13", linked_anomaly),

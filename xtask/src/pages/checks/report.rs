@@ -29,8 +29,8 @@ pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.click("nav a[href='#phases-2']")?;
     tab.expect("location.hash === '#phases-2' && Math.abs(document.querySelector('#phases-2').getBoundingClientRect().top) < innerHeight")?;
     // With real recordings, too, a tracked region can be selected and a call has its stack.
-    tab.click("#phases-2 .objects tbody tr button")?;
-    tab.expect("document.querySelector('#phases-2').dataset.object === '1' && document.querySelector('#phases-2 .status').textContent.includes('forward')")?;
+    tab.click("#phases-2 .regions tbody tr button")?;
+    tab.expect("document.querySelector('#phases-2').dataset.region === '1' && document.querySelector('#phases-2 .status').textContent.includes('forward')")?;
     tab.click("#anomalies .functions tbody tr button")?;
     tab.click("#anomalies .calls tbody tr button")?;
     tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;

@@ -9,7 +9,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     let status = "document.querySelector('section[data-view=track] .status').textContent";
     // The region with the most time is selected at first, without dimming the others.
     tab.expect(&format!(
-        "{status}.startsWith('Region 1 in 4 tasks') && {TRACK}.dataset.object === '1'"
+        "{status}.startsWith('Region 1 in 4 tasks') && {TRACK}.dataset.region === '1'"
     ))?;
     let inked = tab.number(&format!("{INKED}('{cloud}')"))?;
     if !(0.02..0.6).contains(&inked) {
@@ -36,7 +36,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     // Keys select a tracked region, and its votes are shown.
     tab.value(&format!("document.querySelector('{cloud}').focus()"))?;
     tab.key("ArrowDown")?;
-    tab.expect(&format!("{TRACK}.dataset.object === '1'"))?;
+    tab.expect(&format!("{TRACK}.dataset.region === '1'"))?;
     tab.expect(&format!("/Region 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
     tab.key("ArrowLeft")?;
     tab.expect(&format!(
@@ -44,12 +44,12 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.key("Escape")?;
     tab.expect(&format!(
-        "{TRACK}.dataset.object === '' && {status}.startsWith('16 <tasks>: 1,920 bursts')"
+        "{TRACK}.dataset.region === '' && {status}.startsWith('16 <tasks>: 1,920 bursts')"
     ))?;
     // A hover over the middle of the disc of a tracked region shows the details of a burst.
     let middle = format!(
         "(() => {{ const s = document.querySelector('section[data-view=track] .at'); s.value = 0; s.dispatchEvent(new Event('input'));
-        const data = JSON.parse({TRACK}.querySelector('script').textContent), c = data.objects[0].centres[0][0];
+        const data = JSON.parse({TRACK}.querySelector('script').textContent), c = data.regions[0].centres[0][0];
         const w = document.querySelector('{cloud}').clientWidth, h = document.querySelector('{cloud}').clientHeight;
         const at = c.map((v, i) => (v - data.ranges[i][0]) / (data.ranges[i][1] - data.ranges[i][0]));
         return [(66 + at[0] * (w - 80)) / w, (44 + (1 - at[1]) * (h - 86)) / h]; }})()"
@@ -87,9 +87,9 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("/^2 of 4 tasks and 2 of 8 tasks: both are region \\d+. evidence .*forward .*duration/.test(document.querySelector('.votes').textContent)")?;
     tab.expect("document.querySelectorAll('section[data-view=track] img').length === 0")?;
     // Check the link to the selection.
-    tab.click("section[data-view=track] .objects tbody tr:nth-child(2) button")?;
+    tab.click("section[data-view=track] .regions tbody tr:nth-child(2) button")?;
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
-    tab.expect("location.hash.includes('object=2') && location.hash.includes('x=1')")?;
+    tab.expect("location.hash.includes('region=2') && location.hash.includes('x=1')")?;
     // The animation plays by itself.
     tab.click("section[data-view=track] .play")?;
     tab.value("new Promise((done) => setTimeout(() => done(1), 2300))")?;
@@ -109,7 +109,7 @@ pub(super) fn track_many(tab: &mut Tab<'_>) -> Result<(), String> {
 
 pub(super) fn linked_track(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
-        "{TRACK}.dataset.object === '2' && {TRACK}.dataset.experiment === '1'"
+        "{TRACK}.dataset.region === '2' && {TRACK}.dataset.experiment === '1'"
     ))?;
     tab.expect(&format!("{TRACK}.querySelector('select.x').value === '1' && {TRACK}.querySelector('select.y').value === '0'"))?;
     tab.expect(&format!(

@@ -10,7 +10,7 @@ use super::gpu::{Gpu, Launch};
 use super::names::CounterKind;
 use super::params::{CallsParams, Repair};
 use super::{Batch, StreamHealth};
-use crate::detect::LOOK;
+use crate::detect::CALLS_PER_CHECK;
 use order::{Held, longest};
 use paths::Paths;
 use perf_core::{CallPathId, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
@@ -257,7 +257,7 @@ impl Stream {
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
             // A cancelled step ends with an error, so the rest of its events may be dropped.
-            if index.is_multiple_of(LOOK) && shared.job.is_cancelled() {
+            if index.is_multiple_of(CALLS_PER_CHECK) && shared.job.is_cancelled() {
                 break;
             }
             let is_exit = event.word & EXIT != 0;

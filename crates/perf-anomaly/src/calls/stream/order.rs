@@ -2,7 +2,7 @@
 //!
 //! A single wrong clock reading must not affect later events. An event is *far* from its
 //! predecessor if the time between them exceeds both [`CallsParams::jump`] and [`USUAL`] times the
-//! longest recent interval. The next [`LOOK`] events decide about a far event:
+//! longest recent interval. The next [`DECIDING_EVENTS`] events decide about a far event:
 //!
 //! * If more of them lie near the earlier events than near the far event, its time is wrong and is
 //!   replaced by that of its predecessor.
@@ -20,7 +20,7 @@ use perf_core::Nanos;
 use std::collections::HashMap;
 
 /// Number of following events that decide about an event.
-const LOOK: usize = 8;
+const DECIDING_EVENTS: usize = 8;
 /// Number of consistent events needed to accept a jump in time.
 const AGREE: usize = 2;
 /// Ratio to the usual interval beyond which an interval is implausible.
@@ -122,7 +122,7 @@ impl Stream {
                 || (events.len() <= AGREE && is_far(self.last, first.at, limits.far))
         };
         let from = events.len().saturating_sub(AGREE + 1);
-        let mut last = events.get(from..).unwrap_or_default().windows(2);
+        let mut last = events[from..].windows(2);
         is_first_far
             || self.is_behind()
             || last.any(|pair| matches!(pair, [a, b] if is_far(a.at, b.at, limits.far)))
@@ -147,7 +147,7 @@ impl Stream {
         for at in 0..events.len() {
             let (known, after) = events.split_at_mut(at + 1);
             let Some(event) = known.last_mut() else { break };
-            let after = after.get(..LOOK.min(after.len())).unwrap_or_default();
+            let after = &after[..DECIDING_EVENTS.min(after.len())];
             // An event waits for one step at most.
             let is_end = limits.is_end || event.index & HELD != 0;
             let limits = Limits { is_end, ..limits };

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_told() {
+    fn paths_beyond_the_limit_become_other() {
         let mut paths = Paths::new(1);
         assert_eq!(paths.child(Paths::ROOT, 7), 2);
         assert_eq!(paths.child(Paths::ROOT, 8), Paths::OTHER);

@@ -88,6 +88,7 @@ impl Stream {
             }
             open
         });
+        // A region that was never entered is not open.
         if open.get(&region).copied().unwrap_or_default() == 0 {
             self.health.wrong_exit += 1;
             if let Some(top) = self.stack.last_mut()

@@ -168,7 +168,7 @@ impl Drift {
     }
 
     fn insert(&mut self, change: Change) {
-        self.count = (self.count + 1).min(MOST);
+        self.count = (self.count + 1).min(MAX_COUNT);
         let key = change.key();
         let at = self.changes.partition_point(|one| one.key() < key);
         self.changes.insert(at, change);
@@ -227,7 +227,7 @@ impl Drift {
         let mut drift = Drift::new(params);
         let before = from;
         let count = from.varint("a number of changes")?;
-        if count > MOST {
+        if count > MAX_COUNT {
             return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "a number of changes that fits the remaining bytes")? {
@@ -247,7 +247,7 @@ impl Drift {
 }
 
 /// Largest number to which changes are counted.
-const MOST: u64 = (1 << 53) - 1;
+const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// Returns the numbers below `count`, each once, in strides of about the golden section, so that
 /// any part of the sequence is spread over all numbers.
@@ -292,7 +292,7 @@ impl Drift {
     /// rank. Functions must have the same numbers in both.
     pub fn merge(&mut self, other: &Self) {
         self.functions.merge(&other.functions);
-        let count = self.count.saturating_add(other.count).min(MOST);
+        let count = self.count.saturating_add(other.count).min(MAX_COUNT);
         other.changes.iter().for_each(|one| self.insert(*one));
         self.count = count;
     }

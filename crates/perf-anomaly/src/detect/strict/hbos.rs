@@ -52,6 +52,7 @@ impl Scores for ByBin {
 
     fn of(&self, histogram: &Histogram, value: f64) -> f64 {
         match histogram.bin(value, 0.05) {
+            // A value in no counted bin is as rare as one outside.
             Bin::Inside(bin) => self.0.get(bin).copied().unwrap_or_else(|| rarity(0.0)),
             Bin::Left | Bin::Right => rarity(0.0),
         }

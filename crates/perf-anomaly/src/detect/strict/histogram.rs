@@ -277,8 +277,8 @@ impl Histogram {
             Bin::Right => (self.counts.len() - 1, self.max),
         };
         let (lower, upper) = self.edges(bin);
-        let count = self.counts.get(bin).copied().unwrap_or_default() as f64;
-        let sum = below.get(bin).copied().unwrap_or_default() as f64;
+        let count = self.counts[bin] as f64;
+        let sum = below[bin] as f64;
         sum + (value - lower) / (upper - lower) * count
     }
 

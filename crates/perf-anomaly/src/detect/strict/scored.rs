@@ -4,7 +4,7 @@ use super::Histogram;
 use super::histogram::Width;
 use super::{Known, StrictChecked, by_function, check_part, room};
 use crate::detect::rules::{IGNORED, Rules, TOO_FEW};
-use crate::detect::{LOOK, ScoredHistogram, microseconds};
+use crate::detect::{CALLS_PER_CHECK, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 
@@ -124,7 +124,7 @@ impl Scored {
             thresholds.push((function, threshold));
             let median = histogram.median();
             for (number, (_, index, sample)) in calls.iter().enumerate() {
-                if number.is_multiple_of(LOOK) {
+                if number.is_multiple_of(CALLS_PER_CHECK) {
                     job.check()?;
                 }
                 let value = microseconds(sample);

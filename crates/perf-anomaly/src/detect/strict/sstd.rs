@@ -2,7 +2,7 @@
 
 use super::{Known, StrictChecked, StrictParams, check_sigma};
 use crate::detect::rules::{IGNORED, Rules, TOO_FEW};
-use crate::detect::{Detector, LOOK, Model, microseconds};
+use crate::detect::{CALLS_PER_CHECK, Detector, Model, microseconds};
 use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 
@@ -114,11 +114,11 @@ impl Detector for Sstd {
         judgements: &mut Vec<Judgement>,
         job: &Job,
     ) -> std::result::Result<(), Cancelled> {
-        for some in samples.chunks(LOOK) {
+        for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
             self.learn(some);
         }
-        for some in samples.chunks(LOOK) {
+        for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
             self.rejudge(some, judgements);
         }

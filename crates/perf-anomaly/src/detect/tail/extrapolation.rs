@@ -201,7 +201,7 @@ impl Extrapolation {
             Some(_) => outliers.min(kept / 4),
             None => outliers,
         };
-        let tail = cells.get(first..).unwrap_or_default();
+        let tail = &cells[first..];
         let start = match first.checked_sub(1) {
             Some(before) => cells[before].high,
             None => tail.first().map_or(1.0, |cell| cell.low),

@@ -15,7 +15,7 @@
 use super::sketch::edge;
 
 /// Largest number of components between two gaps.
-const MOST: usize = 5;
+const MAX_COMPONENTS: usize = 5;
 /// Largest number of bins.
 const BINS: usize = 128;
 /// Largest number of steps of a fit.
@@ -220,7 +220,7 @@ fn fit(room: &mut Room) {
     components.push(sums.component(all, origin));
     let mut likelihood = look(bins, components);
     let cost = 1.5 * all.ln();
-    while components.len() < MOST {
+    while components.len() < MAX_COMPONENTS {
         let Some(further) = excess(bins, all, origin) else {
             return;
         };
@@ -262,7 +262,7 @@ fn maximise(
 ) -> f64 {
     let mut before = f64::NEG_INFINITY;
     for _ in 0..STEPS {
-        let mut sums = [Sums::default(); MOST];
+        let mut sums = [Sums::default(); MAX_COMPONENTS];
         let mut likelihood = 0.0;
         for bin in bins.iter().filter(|bin| bin.calls > 0.0) {
             shares.clear();

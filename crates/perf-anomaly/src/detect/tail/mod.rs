@@ -13,7 +13,7 @@ pub use params::{TailChecked, TailParams};
 pub use sketch::Sketch;
 pub(super) use sketch::edge;
 
-use super::LOOK;
+use super::CALLS_PER_CHECK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
@@ -215,7 +215,7 @@ impl Detector for Tail {
         job: &Job,
     ) -> std::result::Result<(), Cancelled> {
         judgements.reserve(samples.len());
-        for some in samples.chunks(LOOK) {
+        for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
             judgements.extend(some.iter().map(|sample| self.step(sample)));
         }

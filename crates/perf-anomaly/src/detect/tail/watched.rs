@@ -203,6 +203,7 @@ impl Watched {
         near.sort_unstable();
         let first = near.partition_point(|recent| *recent <= from);
         let end = near.partition_point(|recent| *recent <= until);
+        // No recent call is between reversed bounds.
         let near = near.get(first..end).unwrap_or_default();
         if own.is_nan() || near.len() < LEAST_RECENT {
             return false;

@@ -42,7 +42,7 @@ use crate::{CallPathId, Error, Job, LocationId, MetricId, Result, ValueType};
 use cells::Sum;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use union::Union;
+use union::MatchedDefinitions;
 
 /// Operator that combines several profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,7 +226,7 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
             got: 0,
         });
     };
-    let union = Union::of(profiles, job)?;
+    let union = MatchedDefinitions::of(profiles, job)?;
     let (metrics, all, dropped) = planned(profiles, operator)?;
     let is_common = |planned: &&Planned| planned.sources.len() == profiles.len();
     let common = metrics.iter().filter(is_common).count();

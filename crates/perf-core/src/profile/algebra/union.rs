@@ -1,4 +1,4 @@
-//! [`Union`]: definitions of several profiles, matched by name.
+//! [`MatchedDefinitions`]: definitions of several profiles, matched by name.
 
 use super::super::Profile;
 use crate::{
@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 /// Definitions of several profiles.
-pub(super) struct Union {
+pub(super) struct MatchedDefinitions {
     /// Machine with the locations of all profiles.
     pub(super) system: SystemTree,
     /// Regions of all profiles.
@@ -59,7 +59,7 @@ fn too_many(what: &'static str) -> Error {
     Error::TooMany { what, limit }
 }
 
-impl Union {
+impl MatchedDefinitions {
     /// Unites the definitions of profiles.
     pub(super) fn of(profiles: &[Profile], job: &Job) -> Result<Self> {
         let mut machine = Machine::default();
@@ -74,7 +74,7 @@ impl Union {
             moved.push(code.add(profile, job)?);
         }
         let limits = Limits::default().with_depth(u32::MAX);
-        Ok(Union {
+        Ok(MatchedDefinitions {
             system: SystemTree::new(machine.nodes, machine.groups, machine.locations, &limits)?,
             regions: code.regions,
             calls: code.calls,

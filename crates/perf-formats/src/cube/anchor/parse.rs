@@ -121,7 +121,7 @@ pub(in crate::cube) fn parse_parts(
 }
 
 /// Number of tags between two cancellation checks.
-const LOOK: usize = 1 << 12;
+const TAGS_PER_CHECK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
     fn new(file: &Arc<str>, options: &'o ReadContext, found: &'o mut Diagnostics) -> Self {
@@ -193,7 +193,7 @@ impl<'a> Parser<'a, '_> {
         let mut looked = 0_usize;
         loop {
             looked = looked.wrapping_add(1);
-            if looked.is_multiple_of(LOOK) {
+            if looked.is_multiple_of(TAGS_PER_CHECK) {
                 self.options.job.check()?;
             }
             match self.stack.last() {

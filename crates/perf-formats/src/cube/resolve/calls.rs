@@ -8,7 +8,7 @@ use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
 /// Number of call paths between two cancellation checks.
-const LOOK: usize = 1 << 14;
+const PATHS_PER_CHECK: usize = 1 << 14;
 
 /// Index of a call path, name and value of a property.
 type Fact = (u32, String, String);
@@ -37,7 +37,7 @@ impl Resolver<'_> {
         };
         let mut parents = Vec::with_capacity(cnodes.len());
         for (number, cnode) in cnodes.iter().enumerate() {
-            if number.is_multiple_of(LOOK) {
+            if number.is_multiple_of(PATHS_PER_CHECK) {
                 self.options.job.check()?;
             }
             let region = match regions.get(&cnode.callee) {

@@ -4,7 +4,7 @@ use super::{Decoder, Stop};
 use crate::otf2::rules;
 use crate::otf2::schema::{self, Space, internal};
 use crate::otf2::wire::{Cursor, Damage, Read};
-use crate::timestamps::{LOOK, Verdict, judge_jump};
+use crate::timestamps::{TIMESTAMPS_AHEAD, Verdict, judge_jump};
 use perf_core::Place;
 
 /// Maximum number of bytes read ahead: enough for eight timestamps with their events.
@@ -74,14 +74,14 @@ impl Decoder<'_> {
         Ok(instead)
     }
 
-    /// Returns the next timestamps, at most [`LOOK`]. At the end of the chunk, the first timestamp
+    /// Returns the next timestamps, at most [`TIMESTAMPS_AHEAD`]. At the end of the chunk, the first timestamp
     /// of the next chunk is included.
     fn times_ahead(&self, from: &Cursor<'_>, whole: bool) -> Read<Vec<u64>> {
         let data = from.rest();
         let is_end = whole && data.len() <= LOOK_BYTES;
         let mut cursor = Cursor::new(data.get(..LOOK_BYTES).unwrap_or(data), self.state.order);
-        let mut times = Vec::with_capacity(LOOK);
-        while times.len() < LOOK {
+        let mut times = Vec::with_capacity(TIMESTAMPS_AHEAD);
+        while times.len() < TIMESTAMPS_AHEAD {
             match self.pass(&mut cursor) {
                 Ok(Passed::Time(time)) => times.push(time),
                 Ok(Passed::Event) => {}

@@ -178,7 +178,7 @@ impl Part {
     /// # Errors
     ///
     /// Returns [`Error::Limit`](crate::Error::Limit) if the memory budget is exceeded.
-    pub(crate) fn odd(&mut self, element: Element) -> Result<()> {
+    pub(crate) fn report_deviation(&mut self, element: Element) -> Result<()> {
         let place = Place::file(Arc::clone(&self.file));
         match element {
             Element::Broken {

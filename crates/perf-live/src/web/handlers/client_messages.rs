@@ -1,6 +1,6 @@
 //! Handlers of the messages of clients: hello and push.
 
-use crate::hub::{Hub, Message, Told};
+use crate::hub::{Hub, HubAnswer, Message};
 use crate::web::access::may_write;
 use crate::web::app::{App, Source, come_again, count, refusal};
 use crate::web::body::held;
@@ -19,9 +19,9 @@ use tokio::sync::oneshot;
 pub(crate) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
     let most = app.params.body as u64;
     match message(&app, request, Message::hello).await {
-        Ok(told) => binary(
+        Ok(reply) => binary(
             StatusCode::OK,
-            told.welcome(most).encode_with(&told.positions),
+            reply.welcome(most).encode_with(&reply.positions),
         ),
         Err(refused) => refused,
     }
@@ -30,7 +30,7 @@ pub(crate) async fn hello(State(app): State<Arc<App>>, request: Request) -> Resp
 /// Handles a push, which contains new knowledge and records of a client.
 pub(crate) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
     match message(&app, request, Message::push).await {
-        Ok(told) => answer(&app, told),
+        Ok(reply) => answer(&app, reply),
         Err(refused) => refused,
     }
 }
@@ -41,7 +41,7 @@ async fn message(
     app: &App,
     request: Request,
     decode: fn(&[u8]) -> Result<Message>,
-) -> Result<Told, Response> {
+) -> Result<HubAnswer, Response> {
     let Source::Live(hub) = &app.source else {
         let what = "the run is over and the database is read-only; send messages to a server started with `live serve`";
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, what));
@@ -55,14 +55,14 @@ async fn message(
     drop(bytes);
     count(&app.seen.messages);
     app.seen.bytes.fetch_add(size as u64, Ordering::Relaxed);
-    let told = wait(app, hub, message, size).await;
-    told.map_err(|error| refused(app, &error))
+    let reply = wait(app, hub, message, size).await;
+    reply.map_err(|error| refused(app, &error))
 }
 
-async fn wait(app: &App, hub: &Hub, message: Message, size: usize) -> Result<Told> {
+async fn wait(app: &App, hub: &Hub, message: Message, size: usize) -> Result<HubAnswer> {
     let (sender, receiver) = oneshot::channel();
     let answers = Arc::clone(&app.answers);
-    hub.offer(message, size, move |told| answers.put(sender, told))?;
+    hub.offer(message, size, move |reply| answers.put(sender, reply))?;
     receiver.await.unwrap_or(Err(Error::Closed))
 }
 
@@ -159,13 +159,13 @@ fn refused(app: &App, error: &Error) -> Response {
 
 /// Returns an answer with the view if memory is available. Otherwise the answer has no view and
 /// view number 0, so that the client requests the view again with its next message.
-fn answer(app: &App, mut told: Told) -> Response {
-    let mut answer = Told {
+fn answer(app: &App, mut reply: HubAnswer) -> Response {
+    let mut answer = HubAnswer {
         view: None,
-        ..told.clone()
+        ..reply.clone()
     }
     .answer();
-    let view = told.view.take().map(|view| view.encode());
+    let view = reply.view.take().map(|view| view.encode());
     let room = view.as_ref().and_then(|bytes| app.room(bytes.len()));
     if room.is_some() {
         answer.view = view;

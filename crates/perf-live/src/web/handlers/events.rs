@@ -1,7 +1,7 @@
 //! Server-sent events for pages, at a limited rate.
 
 use super::page_queries::{RANKS, Ranked, RankingData, StateData, json};
-use super::query_string::{Asked, Fields};
+use super::query_string::{Fields, Parsed};
 use crate::Result;
 use crate::hub::Overview;
 use crate::web::app::{App, Source, aside, refusal};
@@ -52,16 +52,16 @@ pub(crate) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuer
     };
     // At most one message waits for a slow page. Later changes are part of the next message.
     let (sender, receiver) = channel(1);
-    tokio::spawn(tell(app, wanted, sender, place));
+    tokio::spawn(send_updates(app, wanted, sender, place));
     let mut response = Response::new(Body::new(Streamed(receiver)));
     let kind = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     response
 }
 
-fn wanted(query: Option<&str>) -> Asked<Wanted> {
+fn wanted(query: Option<&str>) -> Parsed<Wanted> {
     let mut fields = Fields::parse(query)?;
-    let ranked = Ranked::asked(&mut fields)?;
+    let ranked = Ranked::parse(&mut fields)?;
     let ranks = fields.ranks(RANKS)?;
     fields.end()?;
     Ok(Wanted {
@@ -72,7 +72,12 @@ fn wanted(query: Option<&str>) -> Asked<Wanted> {
 }
 
 /// Sends changes to a page until the page closes the connection.
-async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSemaphorePermit) {
+async fn send_updates(
+    app: Arc<App>,
+    wanted: Wanted,
+    to: Sender<Bytes>,
+    _place: OwnedSemaphorePermit,
+) {
     let mut tick = tokio::time::interval(app.params.tick);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut wanted = wanted;

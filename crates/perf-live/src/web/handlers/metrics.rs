@@ -24,7 +24,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 struct Numbers(String);
 
 impl Numbers {
-    fn tell(&mut self, kind: &str, name: &str, help: &str, value: impl Display) {
+    fn write(&mut self, kind: &str, name: &str, help: &str, value: impl Display) {
         // Writing to a string does not fail.
         let _ = writeln!(
             self.0,
@@ -35,14 +35,14 @@ impl Numbers {
     /// Adds counters, given by name, description and value.
     fn counters<T: Display>(&mut self, all: &[(&str, &str, T)]) {
         for (name, help, value) in all {
-            self.tell("counter", &format!("{name}_total"), help, value);
+            self.write("counter", &format!("{name}_total"), help, value);
         }
     }
 
     /// Adds gauges, given by name, description and value.
     fn gauges(&mut self, all: &[(&str, &str, usize)]) {
         for (name, help, value) in all {
-            self.tell("gauge", name, help, value);
+            self.write("gauge", name, help, value);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Handlers of the page and of its queries, which are answered in JSON.
 
-use super::query_string::{Asked, Fields};
+use super::query_string::{Fields, Parsed};
 use crate::hub::{Overview, ProgramSummary};
 use crate::store::{Axis, Filter, Order};
 use crate::web::app::{App, Source, answered, come_again, refusal};
@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// Largest number of rows of an answer.
-pub(super) const MOST: usize = 10_000;
+pub(super) const MAX_ROWS: usize = 10_000;
 
 /// Default number of rows of an answer.
 const USUAL: usize = 1_000;
@@ -63,15 +63,15 @@ fn wrong(status: StatusCode, what: &str) -> Response {
 pub(super) async fn answer<Q: Send + 'static>(
     app: Arc<App>,
     query: Option<String>,
-    ask: fn(&mut Fields) -> Asked<Q>,
+    ask: fn(&mut Fields) -> Parsed<Q>,
     find: fn(&App, Q) -> Result<Option<String>>,
 ) -> Response {
-    let asked = Fields::parse(query.as_deref()).and_then(|mut fields| {
-        let asked = ask(&mut fields)?;
+    let parsed = Fields::parse(query.as_deref()).and_then(|mut fields| {
+        let question = ask(&mut fields)?;
         fields.end()?;
-        Ok(asked)
+        Ok(question)
     });
-    let question = match asked {
+    let question = match parsed {
         Ok(question) => question,
         Err(what) => return wrong(StatusCode::BAD_REQUEST, &what),
     };
@@ -349,11 +349,11 @@ const BY: [(&str, (&str, Ranking)); 6] = [
 ];
 
 impl Ranked {
-    pub(super) fn asked(fields: &mut Fields) -> Asked<Self> {
+    pub(super) fn parse(fields: &mut Fields) -> Parsed<Self> {
         Ok(Ranked {
             by: fields.one_of("by", &BY)?.unwrap_or(BY[0].1),
-            top: fields.within("top", 5, MOST)?,
-            bottom: fields.within("bottom", 0, MOST)?,
+            top: fields.within("top", 5, MAX_ROWS)?,
+            bottom: fields.within("bottom", 0, MAX_ROWS)?,
             program: fields.get("program")?,
         })
     }
@@ -377,8 +377,8 @@ impl Ranked {
 
 /// Returns ranks ordered by a statistic of their anomalies per step, or by time lost.
 pub(crate) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
-    answer(app, query, Ranked::asked, |app, asked| {
-        json(&asked.of(&app.source.overview()))
+    answer(app, query, Ranked::parse, |app, ranked| {
+        json(&ranked.of(&app.source.overview()))
     })
     .await
 }
@@ -386,7 +386,7 @@ pub(crate) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQue
 /// Returns steps with anomalies of the chosen ranks.
 pub(crate) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
-        let limit = fields.within("limit", USUAL, MOST)?;
+        let limit = fields.within("limit", USUAL, MAX_ROWS)?;
         Ok((fields.ranks(RANKS)?, fields.steps()?, limit))
     };
     answer(app, query, ask, |app, (ranks, steps, limit)| {
@@ -398,7 +398,7 @@ pub(crate) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery
 /// Returns the totals of steps of one program or of all programs.
 pub(crate) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
-        let limit = fields.within("limit", USUAL, MOST)?;
+        let limit = fields.within("limit", USUAL, MAX_ROWS)?;
         Ok((fields.get("program")?, fields.steps()?, limit))
     };
     answer(app, query, ask, |app, (program, steps, limit)| {
@@ -436,7 +436,7 @@ struct FunctionData<'a> {
 /// Returns the statistics of functions of one program or of all programs.
 pub(crate) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
-        let limit = fields.within("limit", USUAL, MOST)?;
+        let limit = fields.within("limit", USUAL, MAX_ROWS)?;
         Ok((fields.get::<u32>("program")?, limit))
     };
     answer(app, query, ask, |app, (program, limit)| {
@@ -470,7 +470,7 @@ const LABELS: [(&str, &str); 4] = [
 ];
 
 /// Parses a selection of records.
-fn filter(fields: &mut Fields) -> Asked<Filter> {
+fn filter(fields: &mut Fields) -> Parsed<Filter> {
     let has_steps = fields.steps()?;
     Ok(Filter {
         kind: fields.one_of("kind", &KINDS)?,
@@ -490,7 +490,7 @@ pub(crate) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQ
     let ask = |fields: &mut Fields| {
         let mut filter = filter(fields)?;
         filter.kind = Some("anomaly");
-        Ok((filter, fields.within("limit", USUAL, MOST)?))
+        Ok((filter, fields.within("limit", USUAL, MAX_ROWS)?))
     };
     answer(app, query, ask, |app, (filter, limit)| {
         json(&app.read(|reader| reader.functions(&filter, limit))?)
@@ -502,13 +502,17 @@ pub(crate) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQ
 pub(crate) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let mut axis = |name: &str, usual: &str| {
-            let asked = fields.text(name).unwrap_or_else(|| usual.into());
+            let name = fields.text(name).unwrap_or_else(|| usual.into());
             let names: Vec<_> = Axis::names().collect();
-            let axis = Axis::named(&asked);
+            let axis = Axis::named(&name);
             axis.ok_or_else(|| format!("`{name}` must be one of {}", names.join(", ")))
         };
         let axes = [axis("x", "entry")?, axis("y", "runtime")?];
-        Ok((filter(fields)?, axes, fields.within("limit", USUAL, MOST)?))
+        Ok((
+            filter(fields)?,
+            axes,
+            fields.within("limit", USUAL, MAX_ROWS)?,
+        ))
     };
     answer(app, query, ask, |app, (filter, axes, limit)| {
         json(&app.read(|reader| reader.samples(&filter, axes, limit))?)
@@ -520,7 +524,11 @@ pub(crate) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQue
 pub(crate) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let order = fields.one_of("order", &Order::ALL)?.unwrap_or_default();
-        Ok((filter(fields)?, order, fields.within("limit", 100, MOST)?))
+        Ok((
+            filter(fields)?,
+            order,
+            fields.within("limit", 100, MAX_ROWS)?,
+        ))
     };
     answer(app, query, ask, |app, (filter, order, limit)| {
         json(&app.read(|reader| reader.records(&filter, order, limit))?)

@@ -9,11 +9,11 @@ use std::str::FromStr;
 pub(super) struct Fields(Vec<(String, String)>);
 
 /// Result with an error message for the user.
-pub(super) type Asked<T> = Result<T, String>;
+pub(super) type Parsed<T> = Result<T, String>;
 
 impl Fields {
     /// Parses the text after `?`.
-    pub(super) fn parse(query: Option<&str>) -> Asked<Self> {
+    pub(super) fn parse(query: Option<&str>) -> Parsed<Self> {
         let mut all: Vec<(String, String)> = Vec::new();
         for part in query
             .unwrap_or_default()
@@ -40,7 +40,7 @@ impl Fields {
     }
 
     /// Takes a number or another value that can be parsed; `None` if the field is missing.
-    pub(super) fn get<T: FromStr>(&mut self, name: &str) -> Asked<Option<T>> {
+    pub(super) fn get<T: FromStr>(&mut self, name: &str) -> Parsed<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
         };
@@ -51,7 +51,7 @@ impl Fields {
     }
 
     /// Takes a finite number; `None` if the field is missing.
-    pub(super) fn real(&mut self, name: &str) -> Asked<Option<f64>> {
+    pub(super) fn real(&mut self, name: &str) -> Parsed<Option<f64>> {
         match self.get::<f64>(name)? {
             Some(number) if !number.is_finite() => Err(format!("`{name}` cannot be `{number}`")),
             number => Ok(number),
@@ -59,7 +59,7 @@ impl Fields {
     }
 
     /// Takes a number of at most `most`, with the default `usual`.
-    pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Asked<usize> {
+    pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Parsed<usize> {
         match self.get(name)? {
             None => Ok(usual),
             Some(number) if number <= most => Ok(number),
@@ -69,7 +69,7 @@ impl Fields {
 
     /// Takes one of the words in `all` and returns the value of the word; `None` if the field is
     /// missing.
-    pub(super) fn one_of<T: Copy>(&mut self, name: &str, all: &[(&str, T)]) -> Asked<Option<T>> {
+    pub(super) fn one_of<T: Copy>(&mut self, name: &str, all: &[(&str, T)]) -> Parsed<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
         };
@@ -86,7 +86,7 @@ impl Fields {
     }
 
     /// Takes the range of steps from `from` to `to`, both inclusive; a missing end is unlimited.
-    pub(super) fn steps(&mut self) -> Asked<RangeInclusive<u64>> {
+    pub(super) fn steps(&mut self) -> Parsed<RangeInclusive<u64>> {
         let from = self.get("from")?.unwrap_or(0);
         let to = self.get("to")?.unwrap_or(u64::MAX);
         Ok(from..=to)
@@ -94,7 +94,7 @@ impl Fields {
 
     /// Takes at most `most` ranks, written as `program.rank,program.rank`; `rank` alone means
     /// program 0.
-    pub(super) fn ranks(&mut self, most: usize) -> Asked<Vec<(u32, u32)>> {
+    pub(super) fn ranks(&mut self, most: usize) -> Parsed<Vec<(u32, u32)>> {
         let text = self.text("ranks").unwrap_or_default();
         let parts: Vec<_> = text.split(',').filter(|part| !part.is_empty()).collect();
         if parts.len() > most {
@@ -112,7 +112,7 @@ impl Fields {
     }
 
     /// Checks that there are no further fields.
-    pub(super) fn end(self) -> Asked<()> {
+    pub(super) fn end(self) -> Parsed<()> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => Err(format!("unknown parameter `{}`", short(name))),
@@ -125,7 +125,7 @@ fn short(text: &str) -> String {
 }
 
 /// Decodes percent-encoding like `%20`, and `+` as a space.
-fn decoded(text: &str) -> Asked<String> {
+fn decoded(text: &str) -> Parsed<String> {
     let wrong = || format!("`{}` is not valid percent-encoding", short(text));
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -7,7 +7,7 @@ mod records;
 use crate::common;
 use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
 use perf_live::Error;
-use perf_live::hub::{Finished, Hub, HubParams, Message, Told};
+use perf_live::hub::{Finished, Hub, HubAnswer, HubParams, Message};
 use perf_live::wire::{Bundle, Hello, NO_VIEW, Push, Welcome};
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ fn open(place: &Place, params: HubParams) -> Hub {
     Hub::open(&place.0, params.check().expect("values in range")).expect("it can be made")
 }
 
-fn push(hub: &Hub, push: &Push) -> Result<Told, Error> {
+fn push(hub: &Hub, push: &Push) -> Result<HubAnswer, Error> {
     let bytes = push.encode();
     hub.say(
         Message::push(&bytes).expect("it was just written"),

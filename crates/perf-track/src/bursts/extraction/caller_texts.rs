@@ -57,6 +57,7 @@ pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
         let numbered = keys.into_iter().enumerate();
         ranks = numbered.map(|(number, key)| (key, number as u32)).collect();
     }
+    // Locations that are no threads count as rank 0.
     let number = |id| ranks.get(&own(id)).copied().unwrap_or_default();
     system.location_ids().map(number).collect()
 }

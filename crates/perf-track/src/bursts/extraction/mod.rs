@@ -255,6 +255,7 @@ impl Extract {
             let thread = bursts.add_thread(Thread {
                 location: ready.location,
                 name: plan.definitions.system.label(ready.location),
+                // A location outside of the system tree belongs to the first process.
                 process: process.get(ready.location.index()).copied().unwrap_or(0),
             })?;
             named.next_thread(&ready.paths);
@@ -435,6 +436,7 @@ struct Known<'a> {
 
 impl Known<'_> {
     fn get(&self, source: Source, columns: &[f64]) -> f64 {
+        // Counters that the burst lacks are NaN.
         let slot = |slot: usize| self.slots.get(slot).copied().unwrap_or(f64::NAN);
         let bytes = |call: Option<&Call>, of: fn(&Call) -> u64| {
             call.map_or(f64::NAN, |call| of(call) as f64)

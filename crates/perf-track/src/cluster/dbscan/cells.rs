@@ -114,18 +114,28 @@ impl<const D: usize> Cells<D> {
             lanes => counted(points, &layout, lanes, job)?,
         };
         let values = points.values();
-        let points: Vec<[f64; D]> = parallel::fill(index.len(), [0.0; D], job, |place| {
-            let mut point = [0.0; D];
-            point.copy_from_slice(&values[index[place] as usize * D..][..D]);
-            point
-        })?;
+        let points: Vec<[f64; D]> = parallel::fill(
+            index.len(),
+            [0.0; D],
+            |place| {
+                let mut point = [0.0; D];
+                point.copy_from_slice(&values[index[place] as usize * D..][..D]);
+                point
+            },
+            job,
+        )?;
         let nothing = ([0.0; D], [0.0; D]);
-        let boxes = parallel::fill(keys.len(), nothing, job, |cell| {
-            let (mut low, mut high) = ([0.0; D], [0.0; D]);
-            let inside = &points[start[cell] as usize..start[cell + 1] as usize];
-            enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
-            (low, high)
-        })?;
+        let boxes = parallel::fill(
+            keys.len(),
+            nothing,
+            |cell| {
+                let (mut low, mut high) = ([0.0; D], [0.0; D]);
+                let inside = &points[start[cell] as usize..start[cell + 1] as usize];
+                enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
+                (low, high)
+            },
+            job,
+        )?;
         Ok(Some(Cells {
             points,
             index,
@@ -312,10 +322,15 @@ fn counted<const D: usize>(
 }
 
 fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>, job: &Job) -> Result<Sorted> {
-    let mut keyed = parallel::fill(points.len(), (0, 0), job, |at| {
-        let point = &points.values()[at * D..][..D];
-        (layout.key(point), at as u32)
-    })?;
+    let mut keyed = parallel::fill(
+        points.len(),
+        (0, 0),
+        |at| {
+            let point = &points.values()[at * D..][..D];
+            (layout.key(point), at as u32)
+        },
+        job,
+    )?;
     parallel::sort(&mut keyed, job)?;
     let (mut start, mut keys) = (Vec::new(), Vec::new());
     for (at, &(key, _)) in keyed.iter().enumerate() {

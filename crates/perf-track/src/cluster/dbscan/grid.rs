@@ -10,7 +10,7 @@ use super::border::Claim;
 use super::cells::{self, Cells};
 use super::proximity::any_within;
 use super::{Checked, Found};
-use crate::cluster::disjoint_sets::Union;
+use crate::cluster::disjoint_sets::DisjointSets;
 use crate::cluster::distance::squared;
 use crate::{Points, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
@@ -39,10 +39,13 @@ pub(super) fn scan<const D: usize>(
     };
     let core = grid.pieces("core points", job, |range, checks| grid.core(range, checks))?;
     let core: Vec<bool> = core.concat();
-    let sets = Union::new(grid.cells.len());
-    let has_core = parallel::fill(grid.cells.len(), false, job, |cell| {
-        core[grid.cells.range(cell)].contains(&true)
-    })?;
+    let sets = DisjointSets::new(grid.cells.len());
+    let has_core = parallel::fill(
+        grid.cells.len(),
+        false,
+        |cell| core[grid.cells.range(cell)].contains(&true),
+        job,
+    )?;
     // Adjacent cells are united first, after which most cells farther apart are already in one set.
     for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
         grid.pieces(phase, job, |range, checks| {
@@ -185,7 +188,7 @@ impl<const D: usize> Grid<D> {
         range: Range<usize>,
         reach: i64,
         (core, has_core): (&[bool], &[bool]),
-        sets: &Union,
+        sets: &DisjointSets,
         checks: &mut CancellationChecks<'_>,
     ) -> Result<(), Cancelled> {
         let mut space = (Vec::new(), Vec::new());
@@ -255,14 +258,24 @@ impl<const D: usize> Grid<D> {
 
     /// Returns the cluster of each cell with core points (`u32::MAX` for others) and the core point
     /// of lowest index of each cluster. Clusters are numbered in the order of these.
-    fn number(&self, core: &[bool], sets: &Union, job: &Job) -> Result<(Vec<u32>, Vec<u32>)> {
+    fn number(
+        &self,
+        core: &[bool],
+        sets: &DisjointSets,
+        job: &Job,
+    ) -> Result<(Vec<u32>, Vec<u32>)> {
         let count = self.cells.len();
-        let roots_and_firsts = parallel::fill(count, (0, 0), job, |cell| {
-            // Points of a cell are in the order of their indices.
-            let first = self.cells.range(cell).find(|&place| core[place]);
-            let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
-            (sets.find(cell as u32), first)
-        })?;
+        let roots_and_firsts = parallel::fill(
+            count,
+            (0, 0),
+            |cell| {
+                // Points of a cell are in the order of their indices.
+                let first = self.cells.range(cell).find(|&place| core[place]);
+                let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
+                (sets.find(cell as u32), first)
+            },
+            job,
+        )?;
         let mut lowest = vec![u32::MAX; self.cells.len()];
         for &(root, first) in &roots_and_firsts {
             let least = &mut lowest[root as usize];
@@ -279,9 +292,12 @@ impl<const D: usize> Grid<D> {
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;
         }
-        let cluster_of = parallel::fill(count, 0, job, |cell| {
-            cluster_of_root[roots_and_firsts[cell].0 as usize]
-        })?;
+        let cluster_of = parallel::fill(
+            count,
+            0,
+            |cell| cluster_of_root[roots_and_firsts[cell].0 as usize],
+            job,
+        )?;
         let seeds = seeds.into_iter().map(|(least, _)| least);
         Ok((cluster_of, seeds.collect()))
     }

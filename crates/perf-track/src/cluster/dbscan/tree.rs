@@ -7,7 +7,7 @@
 
 use super::border::Claim;
 use super::{Checked, Found};
-use crate::cluster::disjoint_sets::Union;
+use crate::cluster::disjoint_sets::DisjointSets;
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::{Points, Result};
@@ -47,7 +47,7 @@ fn walk<const D: usize>(view: View<'_, D>, params: &Checked, job: &Job) -> Resul
     let mut join = Join {
         view,
         limit,
-        sets: Union::new(count),
+        sets: DisjointSets::new(count),
         first: vec![u32::MAX; view.tree.nodes()],
         whole: (0..view.tree.nodes())
             .map(|_| AtomicBool::new(false))
@@ -106,7 +106,7 @@ struct Join<'a, const D: usize> {
     /// Square of eps.
     limit: f64,
     /// Sets of positions of the tree.
-    sets: Union,
+    sets: DisjointSets,
     /// Position of the first core point of each node; `u32::MAX` if it has none.
     first: Vec<u32>,
     /// `true` if all core points of a node are known to be in one set.

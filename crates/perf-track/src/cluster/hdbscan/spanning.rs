@@ -4,7 +4,7 @@
 //! (distance, lower index, higher index), so that no two edges are equal and the tree is unique.
 
 use crate::Result;
-use crate::cluster::disjoint_sets::Union;
+use crate::cluster::disjoint_sets::DisjointSets;
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use perf_core::{Job, parallel};
@@ -69,11 +69,11 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
         },
         &f64::min,
     );
-    let sets = Union::new(count);
+    let sets = DisjointSets::new(count);
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = parallel::fill(count, 0, job, |place| sets.find(place as u32))?;
+        let of: Vec<u32> = parallel::fill(count, 0, |place| sets.find(place as u32), job)?;
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),

@@ -298,6 +298,7 @@ fn numbered(node_of: &[usize], tree: &[RefineNode]) -> (Labels, Vec<usize>) {
     }
     let labels = node_of
         .iter()
+        // A point in no node of the tree is noise.
         .map(|&node| number.get(node).copied().unwrap_or_default());
     (Labels::new(labels.collect()), nodes)
 }

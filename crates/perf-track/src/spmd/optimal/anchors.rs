@@ -36,7 +36,7 @@ impl Problem<'_> {
         if rows.len().saturating_mul(columns.len()) <= MOST_CELLS {
             return Ok(false);
         }
-        let sequence = self.sequence.get(rows.clone()).unwrap_or_default();
+        let sequence = &self.sequence[rows.clone()];
         let anchors = find(self.consensus, sequence, columns.clone(), &mut self.checks)?;
         let (mut row, mut column) = (rows.start, columns.start);
         let mut is_cut = false;

@@ -1,13 +1,13 @@
 //! [`Consensus`]: columns with which sequences are aligned, and the worth of each pairing.
 
-use super::{GAP, LEAST, MOST};
+use super::{GAP, MAX_WORTH, MIN_WORTH};
 
 /// Worth of each symbol.
 ///
 /// The total score is `sum p_k N_k / (T C_k)` for `T` threads, with `p_k` the fraction of the time of cluster `k`,
 /// `N_k` the number of its bursts and `C_k` the number of columns that contain it. A column less for `k` increases the
 /// score by about `p_k / N_k` times a factor that is similar for all clusters, and `p_k / N_k` is proportional to the
-/// mean time of the bursts of `k`. The worth of a symbol is therefore between [`LEAST`] and [`MOST`], in proportion to
+/// mean time of the bursts of `k`. The worth of a symbol is therefore between [`MIN_WORTH`] and [`MAX_WORTH`], in proportion to
 /// the mean time of the cluster's bursts. Because of the minimum, short bursts are aligned too.
 #[derive(Clone, Debug)]
 pub(in crate::spmd) struct Worth(Vec<i32>);
@@ -23,20 +23,21 @@ impl Worth {
         let means: Vec<f64> = counts.iter().zip(shares).map(mean).collect();
         let most = means.iter().copied().fold(0.0, f64::max);
         let scale = if most > 0.0 {
-            f64::from(MOST - LEAST) / most
+            f64::from(MAX_WORTH - MIN_WORTH) / most
         } else {
             0.0
         };
         Worth(
             means
                 .iter()
-                .map(|mean| LEAST + (mean * scale).round() as i32)
+                .map(|mean| MIN_WORTH + (mean * scale).round() as i32)
                 .collect(),
         )
     }
 
     fn of(&self, symbol: u32) -> i32 {
-        self.0.get(symbol as usize).copied().unwrap_or(LEAST)
+        // A symbol without a mean time has the least worth.
+        self.0.get(symbol as usize).copied().unwrap_or(MIN_WORTH)
     }
 }
 
@@ -115,11 +116,12 @@ impl Consensus {
             .map_or(&[][..], Vec::as_slice);
         let start = pairs.partition_point(|(column, _)| (*column as usize) < from);
         let end = pairs.partition_point(|(column, _)| (*column as usize) < to);
-        pairs.get(start..end).unwrap_or_default()
+        &pairs[start..end]
     }
 
     /// Returns the largest worth of a symbol in any column.
     pub(in crate::spmd) fn best(&self, symbol: u32) -> i32 {
+        // A symbol that no column contains is worth no pair.
         self.best.get(symbol as usize).copied().unwrap_or(-GAP)
     }
 }

@@ -35,9 +35,9 @@ use striped_table::Stripes;
 pub(super) const GAP: i32 = 16;
 /// Smallest worth of a symbol: two gaps. A pair is worth at least half of it, so that one pair justifies
 /// skipping one column.
-pub(super) const LEAST: i32 = 32;
+pub(super) const MIN_WORTH: i32 = 32;
 /// Largest worth of a symbol. With sequences of length [`LONGEST`] no sum overflows.
-pub(super) const MOST: i32 = 512;
+pub(super) const MAX_WORTH: i32 = 512;
 /// Largest length of a sequence and a consensus.
 pub(super) const LONGEST: usize = 1 << 20;
 
@@ -135,7 +135,7 @@ impl Band {
 
 impl Problem<'_> {
     fn symbol(&self, row: usize) -> u32 {
-        self.sequence.get(row).copied().unwrap_or(u32::MAX)
+        self.sequence[row]
     }
 
     fn put(&mut self, row: usize, place: Place) {
@@ -203,7 +203,7 @@ impl Problem<'_> {
         let (n, width) = (rows.len() as i64, columns.len() as i64);
         let off = width - n;
         // Largest worth of each row, and the smallest loss of a row without a column.
-        let symbols = self.sequence.get(rows.clone()).unwrap_or_default();
+        let symbols = &self.sequence[rows.clone()];
         let most: i64 = symbols
             .iter()
             .map(|s| i64::from(self.consensus.best(*s)))
@@ -212,7 +212,7 @@ impl Problem<'_> {
             .iter()
             .map(|s| i64::from(self.consensus.best(*s) + GAP))
             .min();
-        let skips = self.consensus.skip.get(columns.clone()).unwrap_or_default();
+        let skips = &self.consensus.skip[columns.clone()];
         let skip = skips.iter().copied().min().map_or(1, i64::from);
         let loss = loss.unwrap_or(0).max(0);
         let mut half = FIRST_BAND as i64;
@@ -249,8 +249,8 @@ impl Problem<'_> {
 
     /// Solves the problem with the whole table.
     fn whole(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<(), Cancelled> {
-        let symbols = self.sequence.get(rows.clone()).unwrap_or_default();
-        let places = self.places.get_mut(rows).unwrap_or_default();
+        let symbols = &self.sequence[rows.clone()];
+        let places = &mut self.places[rows];
         let put = &mut |row: usize, place| {
             if let Some(slot) = places.get_mut(row) {
                 *slot = place;
@@ -299,7 +299,7 @@ impl Problem<'_> {
                 *slot = NEVER;
             }
             last = high;
-            let symbol = self.sequence.get(index).copied().unwrap_or(u32::MAX);
+            let symbol = self.sequence[index];
             let from = low.max(1);
             let part = columns.start + from - 1..columns.start + high;
             bonuses(self.consensus, symbol, part, bonus);
@@ -313,14 +313,8 @@ impl Problem<'_> {
             step(old, new, bonus, (low, high), Some(directions));
             std::mem::swap(old, new);
         }
-        let left_out: i32 = self
-            .consensus
-            .skip
-            .get(columns)
-            .unwrap_or_default()
-            .iter()
-            .sum();
-        Ok(old.get(width).copied().unwrap_or(NEVER) - left_out)
+        let left_out: i32 = self.consensus.skip[columns].iter().sum();
+        Ok(old[width] - left_out)
     }
 
     fn trace(&mut self, rows: Range<usize>, columns: Range<usize>, band: Band) {
@@ -328,7 +322,7 @@ impl Problem<'_> {
         while row > 0 {
             let offset = column as i64 - (row as i64 + band.low);
             let at = (row - 1) * band.width() + offset.max(0) as usize;
-            match self.scratch.directions.get(at).copied().unwrap_or(UP) {
+            match self.scratch.directions[at] {
                 UP => {
                     row -= 1;
                     self.put(
@@ -371,7 +365,7 @@ impl Problem<'_> {
             } else {
                 rows.start + step_index
             };
-            let symbol = self.sequence.get(index).copied().unwrap_or(u32::MAX);
+            let symbol = self.sequence[index];
             bonuses(self.consensus, symbol, columns.clone(), bonus);
             if reversed {
                 bonus.reverse();
@@ -379,7 +373,7 @@ impl Problem<'_> {
             step(old, new, bonus, (0, width), None);
             std::mem::swap(old, new);
         }
-        let skips = self.consensus.skip.get(columns).unwrap_or_default();
+        let skips = &self.consensus.skip[columns];
         let mut left_out = 0;
         let mut skip = |j: usize| {
             let cost = j.checked_sub(1).and_then(|j| {
@@ -401,7 +395,7 @@ impl Problem<'_> {
 /// the column.
 fn bonuses(consensus: &Consensus, symbol: u32, columns: Range<usize>, bonus: &mut Vec<i32>) {
     bonus.clear();
-    let skips = consensus.skip.get(columns.clone()).unwrap_or_default();
+    let skips = &consensus.skip[columns.clone()];
     bonus.extend(skips.iter().map(|skip| skip - GAP));
     for (column, worth) in consensus.pairs(symbol, columns.start, columns.end) {
         if let Some(slot) = bonus.get_mut(*column as usize - columns.start) {

@@ -11,7 +11,7 @@
 //! instruction on every processor, while the maximum of two `i32` is four on many.
 
 use super::consensus::Consensus;
-use super::{GAP, MOST, Place};
+use super::{GAP, MAX_WORTH, Place};
 use perf_core::{CancellationChecks, Cancelled};
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ const LANES: usize = 8;
 type Lanes = [f32; LANES];
 /// Less than the worth of any path.
 const NEVER: f32 = -33_554_432.0;
-/// Number of rows and columns up to which every value is exact. Each row adds at most [`MOST`], and each
+/// Number of rows and columns up to which every value is exact. Each row adds at most [`MAX_WORTH`], and each
 /// row and column costs at most [`GAP`].
-const LARGEST: usize = (1 << 24) / (MOST + GAP) as usize / 2;
+const LARGEST: usize = (1 << 24) / (MAX_WORTH + GAP) as usize / 2;
 
 /// Returns the larger of two numbers. Unlike `f32::max`, the comparison compiles to one instruction.
 #[inline(always)]

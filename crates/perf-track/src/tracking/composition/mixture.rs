@@ -3,7 +3,7 @@
 use crate::ClusterId;
 use crate::tracking::observation::Observation;
 use crate::tracking::program_position::site_times::{homes, tally};
-use crate::tracking::result::Object;
+use crate::tracking::result::TrackedRegion;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Smallest fraction of the time of a tracked region in an experiment at which a call site counts.
@@ -39,22 +39,22 @@ type Sites<'f> = BTreeMap<&'f str, f64>;
 /// Returns the mixture of each tracked region, if any.
 pub(in crate::tracking) fn mixtures(
     experiments: &[Observation<'_>],
-    objects: &[Object],
+    regions: &[TrackedRegion],
 ) -> Vec<Option<Mixture>> {
     // Indexed by tracked region, then by experiment.
-    let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); experiments.len()]; objects.len()];
+    let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); experiments.len()]; regions.len()];
     for (at, experiment) in experiments.iter().enumerate() {
         let Some(callers) = &experiment.before else {
             continue;
         };
         let mut object_of: BTreeMap<ClusterId, usize> = BTreeMap::new();
-        for (object, of) in objects.iter().enumerate() {
+        for (region, of) in regions.iter().enumerate() {
             let members = of.members.get(at).into_iter().flatten();
-            object_of.extend(members.map(|&id| (id, object)));
+            object_of.extend(members.map(|&id| (id, region)));
         }
         for ((id, name), (time, _)) in tally(experiment, callers) {
-            if let Some(object) = object_of.get(&id) {
-                *sites[*object][at].entry(name).or_default() += time;
+            if let Some(region) = object_of.get(&id) {
+                *sites[*region][at].entry(name).or_default() += time;
             }
         }
     }

@@ -213,7 +213,7 @@ fn modes(all: &Groups, is_exact: &[bool]) -> Groups {
         let is_mode = |group: &Group| {
             group.bursts as f64 >= MODE * bursts as f64 || group.time() >= MODE * time
         };
-        let is_exact = is_exact.get(*key as usize).copied().unwrap_or(false);
+        let is_exact = is_exact[*key as usize];
         let has_mode = is_exact && own().any(|(_, group)| is_mode(group));
         let kept = own().filter(|(_, group)| !has_mode || is_mode(group));
         (*key, kept.map(|(id, group)| (*id, group.clone())).collect())
@@ -262,7 +262,7 @@ fn regroup(
             experiment.points.get(point)?,
         );
         let label = experiment.labels[point];
-        if label.is_noise() && !is_exact.get(key as usize).copied().unwrap_or(false) {
+        if label.is_noise() && !is_exact[key as usize] {
             return None;
         }
         let found = order.iter().find_map(|&other| {
@@ -324,6 +324,7 @@ fn regroup(
             Some(_) => ClusterId::NOISE,
             None => old,
         };
+        // Clusters that are not split keep their label.
         let label = new.get(&(from, *unit)).copied().unwrap_or(old);
         if old.is_noise() && !label.is_noise() {
             rescued.push(point as u32);

@@ -2,7 +2,7 @@
 
 use crate::tracking::observation::Observation;
 use crate::tracking::program_position::callers::Callers;
-use crate::tracking::result::{Event, Object};
+use crate::tracking::result::{Event, TrackedRegion};
 use crate::{Bursts, ClusterId, Kind, Labels, Result};
 use std::collections::BTreeMap;
 
@@ -82,9 +82,9 @@ impl Unclustered {
 /// region, and `t` the number of threads of that experiment. Let `u_s` be the number of bursts of
 /// call site `s` in no cluster of the neighbouring experiment, and `t'` the number of threads of the
 /// neighbour. There are enough bursts if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
-pub(in crate::tracking) fn explain(experiments: &[Observation<'_>], objects: &mut [Object]) {
-    for object in objects {
-        for event in &mut object.events {
+pub(in crate::tracking) fn explain(experiments: &[Observation<'_>], regions: &mut [TrackedRegion]) {
+    for region in regions {
+        for event in &mut region.events {
             let (seen, other) = match event {
                 Event::Birth { experiment } if *experiment > 0 => (*experiment, *experiment - 1),
                 Event::Death { experiment } => (*experiment, *experiment + 1),
@@ -97,7 +97,7 @@ pub(in crate::tracking) fn explain(experiments: &[Observation<'_>], objects: &mu
             if let (Some(own), Some(neighbour), Some(members)) = (
                 experiments.get(seen),
                 experiments.get(other),
-                object.members.get(seen),
+                region.members.get(seen),
             ) && let Some(Loose { noise, dropped }) = loose(own, members, neighbour)
             {
                 *event = Event::Unclustered {

@@ -58,7 +58,7 @@ struct Graph<'p> {
     offsets: Vec<usize>,
 }
 
-pub(crate) fn objects(
+pub(crate) fn regions(
     experiments: &[Prepared],
     pairs: &[Pair],
     simultaneity: &[Matrix],

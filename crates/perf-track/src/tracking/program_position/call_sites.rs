@@ -289,6 +289,7 @@ fn reach(sides: [&[&Site]; 2]) -> f64 {
         }
     }
     gaps.sort_unstable_by(f64::total_cmp);
+    // Without gaps the reach is the largest.
     let median = gaps.get(gaps.len() / 2).copied().unwrap_or(f64::INFINITY);
     (median / 4.0).clamp(*REACH.start(), *REACH.end())
 }
@@ -311,12 +312,13 @@ fn shifts(from: &[&Site], to: &[&Site], reach: f64) -> Shifts {
         *most = most.max(*votes);
     }
     for ((file, _), votes) in &mut votes {
-        *votes /= most.get(file).copied().unwrap_or(1.0);
+        *votes /= most[file];
     }
     votes
 }
 
 fn score(a: &Site, b: &Site, shifts: &Shifts, reach: f64) -> f64 {
+    // A shift without votes has no support.
     let supports = lines(a, b).map(|shift| shifts.get(&shift).copied().unwrap_or(0.0));
     let (sum, count) = supports.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     let line = match count {

@@ -212,7 +212,7 @@ impl Names {
 
     /// Returns the shared number of each caller of a table.
     pub(crate) fn numbers(&self, callers: &Callers) -> Vec<u32> {
-        let number = |name: &String| self.0.get(name).copied().unwrap_or(u32::MAX);
+        let number = |name: &String| self.0[name];
         callers.names().iter().map(number).collect()
     }
 }

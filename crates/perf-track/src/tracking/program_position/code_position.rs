@@ -1,7 +1,7 @@
 //! [`CodePosition`]: the place of a tracked region in the program.
 
 use crate::tracking::observation::Observation;
-use crate::tracking::result::Object;
+use crate::tracking::result::TrackedRegion;
 use std::collections::BTreeMap;
 
 /// Place of a tracked region in the program, in one experiment: that of most of its time.
@@ -77,36 +77,36 @@ impl std::fmt::Display for CodePosition {
 }
 
 /// Sets the position of each tracked region in each experiment.
-pub(in crate::tracking) fn locate(experiments: &[Observation<'_>], objects: &mut [Object]) {
+pub(in crate::tracking) fn locate(experiments: &[Observation<'_>], regions: &mut [TrackedRegion]) {
     for (at, experiment) in experiments.iter().enumerate() {
-        let mut region: BTreeMap<crate::ClusterId, usize> = BTreeMap::new();
-        for (index, object) in objects.iter().enumerate() {
-            for &id in object.members.get(at).into_iter().flatten() {
-                region.insert(id, index);
+        let mut region_of: BTreeMap<crate::ClusterId, usize> = BTreeMap::new();
+        for (index, region) in regions.iter().enumerate() {
+            for &id in region.members.get(at).into_iter().flatten() {
+                region_of.insert(id, index);
             }
         }
         type Ids = [Option<u32>; 3];
         let mut times: BTreeMap<(usize, Ids), Vec<f64>> = BTreeMap::new();
         for (point, (id, time)) in experiment.labels.iter().zip(&experiment.time).enumerate() {
-            let Some(&object) = region.get(id) else {
+            let Some(&region) = region_of.get(id) else {
                 continue;
             };
             let ids = [0, 1, 2].map(|part| {
                 let callers = experiment.position[part].as_ref()?;
                 callers.of().get(point).copied().flatten()
             });
-            times.entry((object, ids)).or_default().push(*time);
+            times.entry((region, ids)).or_default().push(*time);
         }
         let mut main: BTreeMap<usize, (f64, Ids)> = BTreeMap::new();
-        for ((object, ids), mut times) in times {
+        for ((region, ids), mut times) in times {
             times.sort_unstable_by(f64::total_cmp);
             let time: f64 = times.iter().sum();
-            let known = main.entry(object).or_insert((time, ids));
+            let known = main.entry(region).or_insert((time, ids));
             if time > known.0 {
                 *known = (time, ids);
             }
         }
-        for (index, object) in objects.iter_mut().enumerate() {
+        for (index, region) in regions.iter_mut().enumerate() {
             let position = main.get(&index).and_then(|(_, ids)| {
                 let name = |part: usize| {
                     let names = experiment.position[part].as_ref()?.names();
@@ -118,7 +118,7 @@ pub(in crate::tracking) fn locate(experiments: &[Observation<'_>], objects: &mut
                     within: name(2),
                 })
             });
-            object.positions.push(position);
+            region.positions.push(position);
         }
     }
 }

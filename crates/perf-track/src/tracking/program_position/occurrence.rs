@@ -1,7 +1,7 @@
 //! [`Occurrence`]: distinguishes repeated tracked regions from those executed once or at start-up.
 
 use crate::tracking::observation::Observation;
-use crate::tracking::result::Object;
+use crate::tracking::result::TrackedRegion;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
@@ -42,9 +42,9 @@ type Spans = BTreeMap<((usize, usize), u32), Span>;
 /// Computes the occurrence of each tracked region. The first repeated region is the main loop.
 pub(in crate::tracking) fn occurrences(
     experiments: &[Observation<'_>],
-    objects: &[Object],
+    regions: &[TrackedRegion],
 ) -> Vec<Occurrence> {
-    let unknown = || vec![Occurrence::Repeated; objects.len()];
+    let unknown = || vec![Occurrence::Repeated; regions.len()];
     let Some(places) = experiments
         .iter()
         .map(Observation::places)
@@ -52,9 +52,9 @@ pub(in crate::tracking) fn occurrences(
     else {
         return unknown();
     };
-    let spans: Vec<Spans> = objects
+    let spans: Vec<Spans> = regions
         .iter()
-        .map(|object| spans(object, experiments, &places))
+        .map(|region| spans(region, experiments, &places))
         .collect();
     let is_repeated = |of: &&Spans| of.values().any(|span| span.bursts > 1);
     let Some(main) = spans.iter().find(is_repeated) else {
@@ -74,12 +74,16 @@ pub(in crate::tracking) fn occurrences(
     spans.iter().map(occurrence).collect()
 }
 
-fn spans(object: &Object, experiments: &[Observation<'_>], places: &[&[(u32, Nanos)]]) -> Spans {
+fn spans(
+    region: &TrackedRegion,
+    experiments: &[Observation<'_>],
+    places: &[&[(u32, Nanos)]],
+) -> Spans {
     let mut spans = Spans::new();
     for (at, ((experiment, places), members)) in experiments
         .iter()
         .zip(places)
-        .zip(&object.members)
+        .zip(&region.members)
         .enumerate()
     {
         // Each window of a recording contains a part of the repetitions.

@@ -142,8 +142,8 @@ pub(crate) fn track(experiments: &[Planted], params: TrackParams) -> Tracking {
 
 /// Returns the true phases of the members of each tracked region.
 pub(crate) fn truths(tracking: &Tracking, experiments: &[Planted]) -> Vec<Vec<Vec<usize>>> {
-    let objects = tracking.objects.iter().map(|object| {
-        let experiments = object.members.iter().zip(experiments);
+    let regions = tracking.regions.iter().map(|region| {
+        let experiments = region.members.iter().zip(experiments);
         let experiments = experiments.map(|(members, planted)| {
             let mut all: Vec<usize> = members
                 .iter()
@@ -154,17 +154,17 @@ pub(crate) fn truths(tracking: &Tracking, experiments: &[Planted]) -> Vec<Vec<Ve
         });
         experiments.collect()
     });
-    objects.collect()
+    regions.collect()
 }
 
 /// Asserts that each tracked region is one phase in all experiments in which it occurs.
 pub(crate) fn assert_pure(tracking: &Tracking, experiments: &[Planted], phases: usize) {
     let truths = truths(tracking, experiments);
     assert_eq!(truths.len(), phases, "{truths:?}");
-    for object in truths {
-        let mut all: Vec<usize> = object.concat();
+    for region in truths {
+        let mut all: Vec<usize> = region.concat();
         all.dedup();
-        assert_eq!(all.len(), 1, "{object:?}");
+        assert_eq!(all.len(), 1, "{region:?}");
     }
 }
 

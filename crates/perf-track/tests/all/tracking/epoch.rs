@@ -220,14 +220,14 @@ fn joint(experiments: &[Recorded], params: TrackParams, callers: Option<usize>) 
 }
 
 fn show(tracking: &Tracking) -> Vec<String> {
-    let objects = tracking.objects.iter().map(|object| {
-        let experiments = object.members.iter().map(|members| {
+    let regions = tracking.regions.iter().map(|region| {
+        let experiments = region.members.iter().map(|members| {
             let ids: Vec<String> = members.iter().map(ToString::to_string).collect();
             ids.join("+")
         });
         experiments.collect::<Vec<_>>().join(" | ")
     });
-    objects.collect()
+    regions.collect()
 }
 
 #[test]
@@ -280,11 +280,11 @@ fn published_ties_too_much_together() {
     // Alignments with a low score, and callers at any level, yield fewer regions than distance
     // alone.
     let low = track(&experiments, published().min_score(0.6), None);
-    assert_eq!(low.objects.len(), 4);
+    assert_eq!(low.regions.len(), 4);
     for level in 1..=3 {
         let called = track(&experiments, published().use_callers(true), Some(level));
         assert_eq!(
-            called.objects.len(),
+            called.regions.len(),
             2,
             "level {level}: {:?}",
             show(&called)
@@ -293,10 +293,10 @@ fn published_ties_too_much_together() {
 }
 
 #[test]
-fn optimal_has_one_object_a_phase() {
+fn optimal_has_one_region_a_phase() {
     let Some(experiments) = series() else { return };
     let tracking = joint(&experiments, Tracking::params(), Some(3));
-    let objects = show(&tracking);
+    let regions = show(&tracking);
     for expected in [
         // Two call sites in one cluster until 16 tasks separate them.
         "1 | 1 | 1+3",
@@ -312,8 +312,8 @@ fn optimal_has_one_object_a_phase() {
         "4 | 6 | ",
     ] {
         assert!(
-            objects.contains(&expected.into()),
-            "{expected} in {objects:#?}"
+            regions.contains(&expected.into()),
+            "{expected} in {regions:#?}"
         );
     }
     for experiment in &tracking.experiments {
@@ -327,7 +327,7 @@ fn optimal_has_one_object_a_phase() {
         from: ClusterId(1),
         into: vec![ClusterId(1), ClusterId(3)],
     };
-    assert_eq!(tracking.objects[0].events, [split]);
+    assert_eq!(tracking.regions[0].events, [split]);
     // With callers, with alignments or with neither, the dominant phase is one tracked region.
     for (params, level) in [
         (Tracking::params().use_callers(false), Some(3)),
@@ -337,7 +337,7 @@ fn optimal_has_one_object_a_phase() {
         (Tracking::params(), Some(2)),
     ] {
         let tracking = joint(&experiments, params, level);
-        let first = &tracking.objects[0].members;
+        let first = &tracking.regions[0].members;
         for (members, wanted) in first.iter().zip([&[1][..], &[1], &[1, 3]]) {
             assert!(
                 wanted.iter().all(|&id| members.contains(&ClusterId(id))),

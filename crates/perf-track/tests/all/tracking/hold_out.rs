@@ -69,9 +69,9 @@ fn series(seed: u64) -> Vec<Planted> {
 fn found_and_right(tracking: &Tracking, experiments: &[Planted]) -> [usize; 3] {
     let mut counts = [0; 3];
     let object_of = |experiment: usize, cluster: usize| {
-        let mut objects = tracking.objects.iter();
-        objects.position(|object| {
-            let mut members = object.members[experiment].iter();
+        let mut regions = tracking.regions.iter();
+        regions.position(|region| {
+            let mut members = region.members[experiment].iter();
             members.any(|id| id.index() == Some(cluster))
         })
     };
@@ -117,21 +117,21 @@ fn tracking_finds_most_regions_of_untuned_series() {
 /// Justifies the default of `min_confidence`: regions below it are wrong several times as often as
 /// those above.
 #[test]
-fn objects_of_little_confidence_are_more_often_wrong() {
+fn regions_of_little_confidence_are_more_often_wrong() {
     // Correct regions and all regions, below and above.
     let mut counts = [[0; 2]; 2];
     for seed in 1..=60 {
         let experiments = series(seed);
         let tracking = track(&experiments, Tracking::params());
-        for object in tracking.objects.iter().filter(|of| of.experiments() > 1) {
-            let members = object.members.iter().zip(&experiments);
+        for region in tracking.regions.iter().filter(|of| of.experiments() > 1) {
+            let members = region.members.iter().zip(&experiments);
             let truth = members.flat_map(|(ids, experiment)| {
                 let index = ids.iter().filter_map(|id| id.index());
                 index.flat_map(|index| experiment.truth[index].clone())
             });
             let truth: std::collections::BTreeSet<usize> = truth.collect();
-            let above = usize::from(object.confidence >= 0.5);
-            assert!(!object.is_reliable || above == 1);
+            let above = usize::from(region.confidence >= 0.5);
+            assert!(!region.is_reliable || above == 1);
             counts[above][0] += usize::from(truth.len() == 1);
             counts[above][1] += 1;
         }

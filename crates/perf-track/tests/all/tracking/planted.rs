@@ -31,16 +31,16 @@ fn twelve_of_twelve() {
         );
         assert!(
             tracking
-                .objects
+                .regions
                 .iter()
-                .all(|object| object.confidence > 0.85),
+                .all(|region| region.confidence > 0.85),
             "{mode:?}"
         );
         assert!(
             tracking
-                .objects
+                .regions
                 .iter()
-                .all(|object| object.events.is_empty())
+                .all(|region| region.events.is_empty())
         );
     }
 }
@@ -69,10 +69,10 @@ fn displaced_together() {
     );
     // Without removing the displacement tracking fails.
     let still = track(&experiments, Tracking::params().displace(false));
-    let pure = truths(&still, &experiments).into_iter().filter(|object| {
-        let mut all = object.concat();
+    let pure = truths(&still, &experiments).into_iter().filter(|region| {
+        let mut all = region.concat();
         all.dedup();
-        all.len() == 1 && object.iter().all(|experiment| experiment.len() == 1)
+        all.len() == 1 && region.iter().all(|experiment| experiment.len() == 1)
     });
     assert!(pure.count() < 12);
 }
@@ -99,7 +99,7 @@ fn split_and_merged() {
     let tracking = track(&experiments, Tracking::params());
     assert_pure(&tracking, &experiments, 12);
     let split: Vec<_> = tracking
-        .objects
+        .regions
         .iter()
         .filter(|o| !o.events.is_empty())
         .collect();
@@ -123,7 +123,7 @@ fn split_and_merged() {
     let tracking = track(&back, Tracking::params());
     assert_pure(&tracking, &back, 12);
     let merged = tracking
-        .objects
+        .regions
         .iter()
         .find(|o| !o.events.is_empty())
         .expect("one");
@@ -151,7 +151,7 @@ fn born_and_dead() {
     let tracking = track(&experiments, Tracking::params());
     assert_pure(&tracking, &experiments, 13);
     let events: Vec<_> = tracking
-        .objects
+        .regions
         .iter()
         .flat_map(|o| o.events.clone())
         .collect();
@@ -233,9 +233,9 @@ fn thirty_clusters() {
     assert_pure(&tracking, &experiments, 30);
     assert!(
         tracking
-            .objects
+            .regions
             .iter()
-            .all(|object| object.experiments() == 5)
+            .all(|region| region.experiments() == 5)
     );
     assert_pure(
         &track(&experiments, Tracking::params().mode(Mode::Published)),
@@ -255,8 +255,8 @@ fn a_phase_lost_in_noise() {
     ];
     let tracking = track(&experiments, Tracking::params());
     assert_pure(&tracking, &experiments, 12);
-    let object = tracking
-        .objects
+    let region = tracking
+        .regions
         .iter()
         .find(|o| !o.events.is_empty())
         .expect("one has a gap");
@@ -264,13 +264,13 @@ fn a_phase_lost_in_noise() {
         experiment: 1,
         hidden_in: None,
     };
-    assert_eq!(object.events, [expected]);
+    assert_eq!(region.events, [expected]);
     assert_eq!(
-        object.members.iter().map(Vec::len).collect::<Vec<_>>(),
+        region.members.iter().map(Vec::len).collect::<Vec<_>>(),
         [1, 0, 1]
     );
     assert!(
-        object
+        region
             .links
             .iter()
             .any(|link| link.kind == LinkKind::Bridges)
@@ -278,22 +278,22 @@ fn a_phase_lost_in_noise() {
     // Without comparing the next experiment but one it is two tracked regions.
     assert_eq!(
         track(&experiments, Tracking::params().bridge(false))
-            .objects
+            .regions
             .len(),
         13
     );
     // The published heuristic joins it to the nearest cluster.
     let published = track(&experiments, Tracking::params().mode(Mode::Published));
-    assert_eq!(published.objects.len(), 11);
+    assert_eq!(published.regions.len(), 11);
     let two = published
-        .objects
+        .regions
         .iter()
-        .filter(|object| object.members[0].len() == 2);
+        .filter(|region| region.members[0].len() == 2);
     assert_eq!(two.count(), 1);
 }
 
 #[test]
-fn an_object_is_as_sure_as_the_links_it_needs() {
+fn a_region_is_as_sure_as_the_links_it_needs() {
     // Phase 8 is off to one side in the second experiment, and a little to the other in the third.
     let phases = twelve();
     let off = |by: f64| {
@@ -310,8 +310,8 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
         let tracking = track(&experiments, Tracking::params().bridge(bridge));
         assert_pure(&tracking, &experiments, 12);
         let truths = truths(&tracking, &experiments);
-        let at = truths.iter().position(|object| object[0] == [8]);
-        tracking.objects[at.expect("it is there")].clone()
+        let at = truths.iter().position(|region| region[0] == [8]);
+        tracking.regions[at.expect("it is there")].clone()
     });
     let between = |from: usize, to: usize| {
         let mut links = with.links.iter();
@@ -323,10 +323,10 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
     assert_eq!(without.confidence, between(1, 2));
     // A bridge that is not needed is not a link.
     let all = track(&experiments, Tracking::params());
-    let bridges = all.objects.iter().flat_map(|object| &object.links);
+    let bridges = all.regions.iter().flat_map(|region| &region.links);
     let bridges = bridges.filter(|link| link.kind == LinkKind::Bridges);
     assert_eq!(bridges.count(), 1);
-    assert!(all.objects.iter().all(|object| object.events.is_empty()));
+    assert!(all.regions.iter().all(|region| region.events.is_empty()));
 }
 
 #[test]
@@ -349,8 +349,8 @@ fn unlinked_regions_consider_bridges() {
     let alone = |bridge: bool| {
         let tracking = track(&experiments, Tracking::params().bridge(bridge));
         let truths = truths(&tracking, &experiments);
-        let at = truths.iter().position(|object| object[0] == [6]);
-        tracking.objects[at.expect("it is there")].clone()
+        let at = truths.iter().position(|region| region[0] == [6]);
+        tracking.regions[at.expect("it is there")].clone()
     };
     let (with, without) = (alone(true), alone(false));
     assert_eq!((with.experiments(), without.experiments()), (1, 1));
@@ -374,10 +374,10 @@ fn a_phase_hidden_in_another() {
         Planted::new(3, &alone(&phases, &order(12, 7))),
     ];
     let tracking = track(&experiments, Tracking::params());
-    assert_eq!(tracking.objects.len(), 12);
+    assert_eq!(tracking.regions.len(), 12);
     let host = ClusterId(second.len() as u32);
     let hidden = tracking
-        .objects
+        .regions
         .iter()
         .find(|o| o.members[1].is_empty())
         .expect("one");
@@ -386,8 +386,8 @@ fn a_phase_hidden_in_another() {
         hidden_in: Some(host),
     };
     assert_eq!(hidden.events, [expected]);
-    for object in truths(&tracking, &experiments) {
-        assert_eq!(object[0], object[2], "{object:?}");
+    for region in truths(&tracking, &experiments) {
+        assert_eq!(region[0], region[2], "{region:?}");
     }
 }
 
@@ -412,8 +412,8 @@ fn callers_split_mixed_clusters() {
 
     // Without splitting, the tracker reports that one cluster became two.
     let tracking = track(&experiments, Tracking::params());
-    assert_eq!(tracking.objects.len(), 11);
-    let event = tracking.objects.iter().flat_map(|o| &o.events).next();
+    assert_eq!(tracking.regions.len(), 11);
+    let event = tracking.regions.iter().flat_map(|o| &o.events).next();
     assert!(matches!(event, Some(Event::Split { .. })), "{event:?}");
 
     // Split by callers first, there are two separate regions.
@@ -428,18 +428,18 @@ fn callers_split_mixed_clusters() {
         .collect();
     let params = Tracking::params().check().expect("defaults");
     let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
-    assert_eq!(tracking.objects.len(), 12);
+    assert_eq!(tracking.regions.len(), 12);
     assert!(
         tracking
-            .objects
+            .regions
             .iter()
-            .all(|object| object.events.is_empty())
+            .all(|region| region.events.is_empty())
     );
     assert!(
         tracking
-            .objects
+            .regions
             .iter()
-            .all(|object| object.experiments() == 2)
+            .all(|region| region.experiments() == 2)
     );
 }
 
@@ -482,7 +482,7 @@ fn every_vote_is_shown() {
         Planted::new(2, &alone(&phases, &order(12, 6))),
     ];
     let tracking = track(&experiments, Tracking::params());
-    let link = &tracking.objects[0].links[0];
+    let link = &tracking.regions[0].links[0];
     let who: Vec<Evaluator> = link.votes.iter().map(|vote| vote.0).collect();
     let expected = [
         Evaluator::Forward,
@@ -505,12 +505,12 @@ fn every_vote_is_shown() {
 #[test]
 fn few_frames_and_empty_ones() {
     let none = track(&[], Tracking::params());
-    assert!(none.objects.is_empty() && none.experiments.is_empty());
+    assert!(none.regions.is_empty() && none.experiments.is_empty());
     let phases = twelve();
     let one = [Planted::new(1, &alone(&phases, &order(12, 5)))];
     let tracking = track(&one, Tracking::params());
     assert_eq!(
-        (tracking.objects.len(), tracking.experiments[0].coverage),
+        (tracking.regions.len(), tracking.experiments[0].coverage),
         (12, 0.0)
     );
     let empty = [one[0].clone(), Planted::new(2, &[]), one[0].clone()];
@@ -518,7 +518,7 @@ fn few_frames_and_empty_ones() {
     assert_pure(&tracking, &empty, 12);
     assert!(
         track(&empty, Tracking::params().mode(Mode::Published))
-            .objects
+            .regions
             .is_empty()
     );
 }
@@ -570,7 +570,7 @@ fn mixtures_of_call_sites_are_reported() {
     ];
     let published = Tracking::params().mode(Mode::Published);
     let tracking = track(&experiments, published.clone());
-    let mixed = tracking.objects.iter().find_map(|of| of.mixture.clone());
+    let mixed = tracking.regions.iter().find_map(|of| of.mixture.clone());
     let mixed = mixed.expect("one cluster of two sites");
     assert_eq!(mixed.sites, ["halo b.f90:9", "solve a.f90:7"]);
     assert_eq!(mixed.experiments, [0, 1]);
@@ -580,18 +580,18 @@ fn mixtures_of_call_sites_are_reported() {
         Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
     ];
     let tracking = track(&experiments, published);
-    let mixed = tracking.objects[0].mixture.clone().expect("start-up");
+    let mixed = tracking.regions[0].mixture.clone().expect("start-up");
     assert_eq!(mixed.sites, ["start main.f90:3", "solve a.f90:7"]);
-    assert!(!tracking.objects[0].is_reliable && tracking.objects[1].is_reliable);
-    assert_eq!(tracking.objects[1].mixture, None);
+    assert!(!tracking.regions[0].is_reliable && tracking.regions[1].is_reliable);
+    assert_eq!(tracking.regions[1].mixture, None);
     // Without callers no mixture can be detected.
     let unnamed = |caller| named(0, caller, near);
     let experiments = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
     let tracking = track(&experiments, Tracking::params());
-    assert_eq!(tracking.objects[0].mixture, None);
-    assert!(tracking.objects[0].is_reliable);
+    assert_eq!(tracking.regions[0].mixture, None);
+    assert!(tracking.regions[0].is_reliable);
     // The threshold is an option.
     let strict = track(&experiments, Tracking::params().min_confidence(1.0));
-    assert!(!strict.objects[0].is_reliable || strict.objects[0].confidence == 1.0);
+    assert!(!strict.regions[0].is_reliable || strict.regions[0].confidence == 1.0);
     assert!(Tracking::params().min_confidence(1.1).check().is_err());
 }

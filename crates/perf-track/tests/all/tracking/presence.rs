@@ -1,7 +1,7 @@
 //! Occurrence of tracked regions: start-up, and experiments that have them in no cluster.
 
 use perf_core::{Job, Nanos};
-use perf_track::tracking::{Event, Object, Observation, Occurrence, Tracking};
+use perf_track::tracking::{Event, Observation, Occurrence, TrackedRegion, Tracking};
 use perf_track::{Burst, Bursts, ClusterId, Experiment, Kind, Labels, Points, Thread};
 
 const THREADS: u32 = 4;
@@ -87,12 +87,12 @@ fn track(experiments: &[&[Phase]], recording: Option<usize>) -> Tracking {
 }
 
 /// Returns the tracked region of a cluster of the last experiment.
-fn object(tracking: &Tracking, cluster: u32) -> &Object {
-    let has = |object: &&Object| {
-        let last = object.members.last();
+fn region(tracking: &Tracking, cluster: u32) -> &TrackedRegion {
+    let has = |region: &&TrackedRegion| {
+        let last = region.members.last();
         last.is_some_and(|last| last.contains(&ClusterId(cluster)))
     };
-    tracking.objects.iter().find(has).expect("it is tracked")
+    tracking.regions.iter().find(has).expect("it is tracked")
 }
 
 const A: Phase = Phase {
@@ -118,10 +118,10 @@ fn regions_that_were_noise_before_are_not_born() {
             noise,
             dropped,
         };
-        assert_eq!(object(&tracking, 2).events, [expected(0)]);
+        assert_eq!(region(&tracking, 2).events, [expected(0)]);
         // The same for a region that ends.
         let ended = track(&[&later, &later, &before], None);
-        let ends = ended.objects.iter().find(|of| of.experiments() == 2);
+        let ends = ended.regions.iter().find(|of| of.experiments() == 2);
         assert_eq!(ends.expect("it is tracked").events, [expected(2)]);
     }
 }
@@ -135,7 +135,7 @@ fn regions_absent_before_are_born() {
     for before in [vec![A], vec![A, few], vec![A, other]] {
         let tracking = track(&[&before, &later], None);
         assert_eq!(
-            object(&tracking, 2).events,
+            region(&tracking, 2).events,
             [Event::Birth { experiment: 1 }]
         );
     }
@@ -151,8 +151,8 @@ fn start_up_and_single_calls_have_no_trend() {
     ];
     let tracking = track(&[&all, &all, &all], None);
     let seen = |cluster| {
-        let object = object(&tracking, cluster);
-        (object.experiments(), object.occurrence, object.is_reliable)
+        let region = region(&tracking, cluster);
+        (region.experiments(), region.occurrence, region.is_reliable)
     };
     assert_eq!(seen(1), (3, Occurrence::Repeated, true));
     assert_eq!(seen(2), (3, Occurrence::Repeated, true));
@@ -160,11 +160,11 @@ fn start_up_and_single_calls_have_no_trend() {
     assert_eq!(seen(4), (3, Occurrence::Once, false));
     // A region that occurs once in each window of a recording is repeated.
     let windows = track(&[&all, &all, &all], Some(0));
-    assert_eq!(object(&windows, 4).occurrence, Occurrence::Repeated);
+    assert_eq!(region(&windows, 4).occurrence, Occurrence::Repeated);
     // Without repeated regions there is no main loop.
     let once = [phase("a", 0.1, 1, 1), phase("b", 0.9, 2, 1)];
     let tracking = track(&[&once, &once], None);
-    let all = tracking.objects.iter();
+    let all = tracking.regions.iter();
     assert!(
         all.map(|of| of.occurrence)
             .all(|of| of == Occurrence::Repeated)

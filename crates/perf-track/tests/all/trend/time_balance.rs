@@ -90,10 +90,10 @@ fn all_of_the_time_is_somewhere() {
             assert_eq!(balance.total, total(bursts));
             assert_eq!(sum(&balance), balance.total);
             let tracked = |id: ClusterId| {
-                let objects = tracking.objects.iter();
-                objects
-                    .filter(|object| object.experiments() > 1)
-                    .any(|object| object.members.iter().flatten().any(|member| *member == id))
+                let regions = tracking.regions.iter();
+                regions
+                    .filter(|region| region.experiments() > 1)
+                    .any(|region| region.members.iter().flatten().any(|member| *member == id))
             };
             let naive = TimeBalance::of(bursts, labels, tracked).expect("one a burst");
             assert_eq!(balance, naive);
@@ -106,7 +106,7 @@ fn all_of_the_time_is_somewhere() {
         }
         for (at, experiment) in tracking.experiments.iter().enumerate() {
             let balance = experiment.balance.expect("made of bursts");
-            let shares: f64 = tracking.objects.iter().map(|object| object.share[at]).sum();
+            let shares: f64 = tracking.regions.iter().map(|region| region.share[at]).sum();
             assert!((shares - balance.share(balance.clustered())).abs() < 1e-12);
         }
         let balance = tracking.balance().expect("of all experiments");

@@ -3,7 +3,7 @@
 use perf_core::{Cell, Job, Nanos};
 use perf_testdata::xorshift::Xorshift;
 use perf_track::scaling::Form;
-use perf_track::tracking::{ObjectId, Observation, Tracking, Windows, windows};
+use perf_track::tracking::{Observation, TrackedRegionId, Tracking, Windows, windows};
 use perf_track::trend::{Counters, Expect, Measured, Summary, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Column, Points, Thread};
 use proptest::prelude::*;
@@ -58,13 +58,13 @@ fn series() -> (Tracking, Trends) {
     (tracking, trends)
 }
 
-const FIRST: ObjectId = ObjectId(1);
-const SECOND: ObjectId = ObjectId(2);
+const FIRST: TrackedRegionId = TrackedRegionId(1);
+const SECOND: TrackedRegionId = TrackedRegionId(2);
 
 #[test]
 fn laws_and_predictions() {
     let (tracking, trends) = series();
-    assert_eq!(tracking.objects[0].members, [[ClusterId(1)]; 4]);
+    assert_eq!(tracking.regions[0].members, [[ClusterId(1)]; 4]);
     let law = trends
         .fit(FIRST, "instructions", 0.95, &Job::default())
         .expect("known")
@@ -98,9 +98,9 @@ fn laws_and_predictions() {
 fn factors_of_time_are_exact() {
     let (_, trends) = series();
     let counters = Counters::with_cycles("duration", "instructions", "cycles");
-    for object in [FIRST, SECOND] {
+    for region in [FIRST, SECOND] {
         for (from, to) in [(0, 1), (1, 2), (0, 3), (3, 0)] {
-            let change = trends.change(object, from, to, &counters).expect("known");
+            let change = trends.change(region, from, to, &counters).expect("known");
             let change = change.expect("both have counters");
             let parts = change.instructions - change.ipc - change.frequency;
             assert!((change.time - parts).abs() < 1e-12, "{change:?}");
@@ -128,7 +128,7 @@ fn factors_of_time_are_exact() {
             .expect("known")
             .is_none()
     );
-    assert!(trends.change(ObjectId(9), 0, 1, &counters).is_err());
+    assert!(trends.change(TrackedRegionId(9), 0, 1, &counters).is_err());
     let unknown = Counters::with_ipc("duration", "instructions", "IPC");
     assert!(trends.change(FIRST, 0, 1, &unknown).is_err());
 }
@@ -146,7 +146,7 @@ fn flags_report_degradations() {
     assert!(
         replicated
             .iter()
-            .all(|flag| flag.object == SECOND && flag.by_tasks)
+            .all(|flag| flag.region == SECOND && flag.by_tasks)
     );
     assert!(
         replicated
@@ -154,7 +154,7 @@ fn flags_report_degradations() {
             .all(|flag| (flag.factor - 2.0).abs() < 0.01)
     );
     // The time of the first one increases too: it loses IPC and clock frequency.
-    let slower = flags.iter().filter(|flag| flag.object == FIRST);
+    let slower = flags.iter().filter(|flag| flag.region == FIRST);
     assert_eq!(slower.count(), 3);
     assert!(trends.flags(&expected, 3.0).expect("known").is_empty());
     assert!(trends.flags(&expected, -1.0).is_err());

@@ -110,9 +110,9 @@ fn tracking(clusters: usize, runs: usize) -> Tracking {
         })
         .collect();
     let tracking = Tracking::of(&seen, &Default::default(), &Job::default()).expect("it tracks");
-    for (at, object) in tracking.objects.iter().enumerate() {
+    for (at, region) in tracking.regions.iter().enumerate() {
         assert!(
-            object
+            region
                 .members
                 .iter()
                 .all(|of| *of == [ClusterId(at as u32 + 1)])
@@ -145,7 +145,7 @@ fn a_slowdown_of_five_per_cent_is_found_and_equal_versions_raise_no_alarm() {
                     .all(|of| of.sample == Sample::Runs && of.samples == [5, 5])
             );
             let slower = changes.iter().filter(|of| of.is_slower);
-            let slower: Vec<u32> = slower.map(|of| of.object.0).collect();
+            let slower: Vec<u32> = slower.map(|of| of.region.0).collect();
             if factor > 1.0 {
                 found += usize::from(slower.contains(&2));
                 wrong += usize::from(slower.iter().any(|id| *id != 2));

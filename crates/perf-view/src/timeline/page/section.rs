@@ -263,6 +263,7 @@ impl View<'_> {
                     self.has_own_spans,
                 )),
                 mpi: rounded(legend::mpi_share(usage, classes)),
+                // A group in no list has no neighbours to be sorted among.
                 similar: similar.get(&node.group).copied().unwrap_or(0),
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }

@@ -260,6 +260,7 @@ impl Served {
         let last = window.end.0.saturating_add(self.longest);
         let from = self.lines.partition_point(|line| line.sent.0 < first);
         let to = self.lines.partition_point(|line| line.sent.0 <= last);
+        // Empty if the window ends before it starts.
         let lines = self.lines.get(from..to).unwrap_or_default();
         // Lines connect the members of a row that is unfolded.
         let mut unfolded = BTreeSet::new();

@@ -90,7 +90,7 @@ pub fn clusters(names: [&str; 2], steps: u32) -> Clusters {
         .collect();
     let params = Tracking::params().check().expect("good");
     let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
-    assert_eq!(tracking.objects.len(), 3);
+    assert_eq!(tracking.regions.len(), 3);
     let measured = experiments.iter().zip(&scaled.experiments).zip(&of);
     let measured = measured.map(|((experiment, points), of)| {
         Measured::of(experiment.bursts(), points.rows(), of).expect("same length")

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Largest number of functions and call paths in JSON.
-const MOST: usize = 100;
+const MAX_ROWS: usize = 100;
 
 /// Comparison of this run with another one.
 #[derive(Debug)]
@@ -75,8 +75,8 @@ impl Compared {
         let [functions, paths] = self.found.tables();
         Document {
             with: self.with.display().to_string(),
-            by_function: functions.head(MOST),
-            by_path: paths.head(MOST),
+            by_function: functions.head(MAX_ROWS),
+            by_path: paths.head(MAX_ROWS),
         }
     }
 }

@@ -56,8 +56,8 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
     let mut phases = Vec::new();
     let bursts = experiment.experiment.bursts();
     let labels = experiment.experiment.labels().as_slice();
-    for object in &series.tracking.objects {
-        let members: Vec<ClusterId> = object.members.iter().flatten().copied().collect();
+    for region in &series.tracking.regions {
+        let members: Vec<ClusterId> = region.members.iter().flatten().copied().collect();
         let durations = bursts.durations();
         let rows = labels
             .iter()
@@ -65,11 +65,11 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
             .filter(|(label, _)| members.contains(label));
         let durations: Vec<f64> = rows.map(|(_, duration)| *duration).collect();
         let mean = durations.iter().sum::<f64>() / durations.len().max(1) as f64;
-        let share = object.share.first().copied().unwrap_or_default();
+        let share = region.share.first().copied().unwrap_or_default();
         if share >= MIN_PHASE_SHARE {
             phases.push(format!(
                 "phase {} with {} ({}, {} in the mean)",
-                object.id,
+                region.id,
                 percent(share),
                 counted(durations.len(), "burst"),
                 time(mean)
@@ -87,7 +87,7 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
         );
         return Ok(part);
     }
-    if let [only] = &series.tracking.objects[..] {
+    if let [only] = &series.tracking.regions[..] {
         part.pass(format!(
             "CPU bursts are alike: one cluster by {} holds {} of the CPU time of all bursts (cluster {})",
             series.metrics.join(" and "),
@@ -103,7 +103,7 @@ pub(in crate::report) fn single(source: &Source) -> Result<Part, Failure> {
     };
     let sentence = format!(
         "CPU bursts form {}, by {}. The largest, as shares of the CPU time of all bursts ({}): {}.{rest}",
-        counted(series.tracking.objects.len(), "cluster"),
+        counted(series.tracking.regions.len(), "cluster"),
         series.metrics.join(" and "),
         time(balance.total.time.0 as f64),
         list(&phases),
@@ -160,19 +160,19 @@ pub(in crate::report) fn tracked(
     let series = series::track_opened(opened, &options)?;
     let mut worse = Vec::new();
     for flag in track::flags(&series, &options)? {
-        let Some(object) = series
+        let Some(region) = series
             .tracking
-            .object(flag.object)
-            .filter(|object| object.is_reliable)
+            .region(flag.region)
+            .filter(|region| region.is_reliable)
         else {
             continue;
         };
-        let share = object.share.get(flag.to).copied().unwrap_or_default();
+        let share = region.share.get(flag.to).copied().unwrap_or_default();
         let factor = flag.factor.max(1.0 / flag.factor.max(f64::MIN_POSITIVE));
         if share < MIN_REGION_SHARE || factor < MIN_FACTOR {
             continue;
         }
-        worse.push((share * (1.0 - 1.0 / factor), share, object.confidence, flag));
+        worse.push((share * (1.0 - 1.0 / factor), share, region.confidence, flag));
     }
     worse.sort_by(|one, other| other.0.total_cmp(&one.0));
     for (concerned, share, confidence, flag) in &worse {
@@ -185,7 +185,7 @@ pub(in crate::report) fn tracked(
         let sentence = format!(
             "In tracked region {}, mean {}{by_tasks} changes by a factor of {:.2} from {from} to {to}, for the worse. The region takes \
              {} of the CPU time in {to} (confidence {confidence:.2}).",
-            flag.object,
+            flag.region,
             flag.metric,
             flag.factor,
             percent(*share),
@@ -202,15 +202,15 @@ pub(in crate::report) fn tracked(
         part.findings.push(
             finding
                 .next(command.into())
-                .at(|place| place.location = Some(format!("region {}", flag.object))),
+                .at(|place| place.location = Some(format!("region {}", flag.region))),
         );
     }
     if worse.is_empty() {
         let reliable = series
             .tracking
-            .objects
+            .regions
             .iter()
-            .filter(|object| object.is_reliable && object.experiments() > 1);
+            .filter(|region| region.is_reliable && region.experiments() > 1);
         match reliable.count() {
             0 => part.skip(
                 "tracked regions",

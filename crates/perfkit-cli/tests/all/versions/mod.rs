@@ -3,7 +3,7 @@
 mod program;
 
 use perf_testdata::xorshift::Xorshift;
-use perfkit::track::tracking::{Event, ObjectId};
+use perfkit::track::tracking::{Event, TrackedRegionId};
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
 use perfkit_cli::phases::series::{self, ClusterOptions, Series};
@@ -170,9 +170,9 @@ fn home(
     recorded: &Recorded,
     at: usize,
     phase: usize,
-) -> Option<(ObjectId, usize)> {
+) -> Option<(TrackedRegionId, usize)> {
     let clustered = &series.experiments[at];
-    let mut of: BTreeMap<(Option<ObjectId>, usize), usize> = BTreeMap::new();
+    let mut of: BTreeMap<(Option<TrackedRegionId>, usize), usize> = BTreeMap::new();
     let colours = series.tracking.colours(at).expect("an experiment");
     for (&row, label) in clustered.rows.iter().zip(&clustered.labels) {
         let burst = clustered.experiment.bursts().rows()[row as usize];
@@ -241,7 +241,7 @@ fn score(
             series
                 .tracking
                 .object(id)
-                .is_some_and(|object| object.members[0].is_empty())
+                .is_some_and(|region| region.members[0].is_empty())
         });
         right += usize::from(is_new);
         if !is_new {
@@ -250,7 +250,7 @@ fn score(
     }
     let events = |phase: usize| {
         let object = home(series, &runs[0], 0, phase).and_then(|end| series.tracking.object(end.0));
-        object.is_some_and(|object| {
+        region.is_some_and(|region| {
             object
                 .events
                 .iter()
@@ -258,7 +258,7 @@ fn score(
         })
     };
     let is_named = match named {
-        Named::Nothing => series.tracking.objects.iter().all(|object| {
+        Named::Nothing => series.tracking.regions.iter().all(|region| {
             !object
                 .events
                 .iter()
@@ -268,7 +268,7 @@ fn score(
         Named::Both => events(2) && events(5),
     };
     if !is_named {
-        let regions = series.tracking.objects.iter();
+        let regions = series.tracking.regions.iter();
         let regions = regions.map(|of| format!("{:?} {:?}", of.members, of.events));
         wrong.push(regions.collect::<Vec<_>>().join("; "));
     }

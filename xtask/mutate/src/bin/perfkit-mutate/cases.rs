@@ -1,6 +1,6 @@
 //! Cases of a recording: the files and parts that are damaged, and the kinds of damage.
 
-use crate::Asked;
+use crate::Options;
 use perf_testdata::damage::{self, Damage, thin_to};
 use perf_testdata::xorshift::Xorshift;
 use perfkit_mutate::layers::Layer;
@@ -26,7 +26,7 @@ const LEAST: usize = 24;
 
 impl Target {
     /// Returns all cases of a recording: as many as requested, or fewer if it is large.
-    pub(crate) fn all(recording: &Recording, asked: &Asked) -> io::Result<Vec<Target>> {
+    pub(crate) fn all(recording: &Recording, options: &Options) -> io::Result<Vec<Target>> {
         let records = match recording.format.as_str() {
             "otf2" => places::of_archive(&recording.root.join(&recording.open)),
             _ => BTreeMap::new(),
@@ -39,10 +39,10 @@ impl Target {
             let layers = Layer::all(&whole);
             let name = file.strip_prefix(folder).unwrap_or(file);
             let known = records.get(&*name.to_string_lossy());
-            let mut random = Xorshift::new(asked.seed ^ hash(&file.to_string_lossy()));
+            let mut random = Xorshift::new(options.seed ^ hash(&file.to_string_lossy()));
             let mut cases = Vec::new();
             // The layers of a file share the cases of the file.
-            let each = asked.random.div_ceil(files.len() * layers.len());
+            let each = options.random.div_ceil(files.len() * layers.len());
             for (number, layer) in layers.iter().enumerate() {
                 let mut boundaries = match known {
                     Some(known) => known.clone(),
@@ -50,7 +50,7 @@ impl Target {
                 };
                 thin_to(
                     &mut boundaries,
-                    asked.boundaries.div_ceil(files.len() * layers.len()),
+                    options.boundaries.div_ceil(files.len() * layers.len()),
                 );
                 let damages = damage::plan(&layer.bytes, &boundaries, each, &mut random);
                 cases.extend(damages.into_iter().map(|damage| (number, damage)));
@@ -63,7 +63,7 @@ impl Target {
             });
         }
         let count: usize = all.iter().map(|target| target.cases.len()).sum();
-        let most = (asked.budget << 20) / recording.size.max(1);
+        let most = (options.budget << 20) / recording.size.max(1);
         let most = usize::try_from(most).unwrap_or(usize::MAX).max(LEAST);
         if count > most {
             for target in &mut all {

@@ -2,7 +2,7 @@
 //! program that reports.
 
 use crate::cases::Target;
-use crate::{Asked, memory};
+use crate::{Options, memory};
 use perfkit_mutate::recordings::Recording;
 use perfkit_mutate::verdict::Verdict;
 use std::fs;
@@ -23,7 +23,7 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Runs the cases of a recording from number `from` on. Prints a line with number and damage before
 /// each case, and a line with the result after it.
-pub(crate) fn run(recording: &Recording, asked: &Asked, from: usize) -> io::Result<()> {
+pub(crate) fn run(recording: &Recording, options: &Options, from: usize) -> io::Result<()> {
     std::panic::set_hook(Box::new(|info| {
         if let Ok(mut last) = PANIC.lock() {
             *last = info.to_string().replace('\n', " ");
@@ -38,13 +38,13 @@ pub(crate) fn run(recording: &Recording, asked: &Asked, from: usize) -> io::Resu
         }
         fs::copy(recording.root.join(file), &to)?;
     }
-    let outcome = cases(recording, asked, from, &folder);
+    let outcome = cases(recording, options, from, &folder);
     fs::remove_dir_all(&folder)?;
     outcome
 }
 
-fn cases(recording: &Recording, asked: &Asked, from: usize, folder: &Path) -> io::Result<()> {
-    let targets = Target::all(recording, asked)?;
+fn cases(recording: &Recording, options: &Options, from: usize, folder: &Path) -> io::Result<()> {
+    let targets = Target::all(recording, options)?;
     let (_, base) = measure(|| recording.survive(folder));
     let mut out = io::stdout().lock();
     let mut number = 0;

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[global_allocator]
-static COUNTED: memory::Counted = memory::Counted::up_to(MOST);
+static COUNTED: memory::Counted = memory::Counted::up_to(MEMORY_LIMIT);
 
 /// Memory limit of the process in bytes. An allocation beyond it ends the process.
-const MOST: usize = 4 << 30;
+const MEMORY_LIMIT: usize = 4 << 30;
 
 const USAGE: &str = "usage: cargo xtask mutate [OPTIONS]
 
@@ -34,7 +34,7 @@ small ones of each format that are made for it.
 
 /// Options of the command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Options {
     pub(crate) format: Option<String>,
     pub(crate) only: Option<String>,
     pub(crate) seed: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Asked {
 }
 
 fn main() -> ExitCode {
-    let outcome = parse().and_then(|asked| run(&asked));
+    let outcome = parse().and_then(|options| run(&options));
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -62,8 +62,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse() -> Result<Asked, String> {
-    let mut asked = Asked {
+fn parse() -> Result<Options, String> {
+    let mut options = Options {
         format: None,
         only: None,
         seed: 1,
@@ -84,45 +84,45 @@ fn parse() -> Result<Asked, String> {
     while let Some(option) = words.next() {
         let mut value = || words.next().ok_or(format!("{option}: what?\n\n{USAGE}"));
         match option.as_str() {
-            "--format" => asked.format = Some(value()?),
-            "--only" => asked.only = Some(value()?),
-            "--seed" => asked.seed = number(&option, value()?)?,
-            "--random" => asked.random = number(&option, value()?)?,
-            "--boundaries" => asked.boundaries = number(&option, value()?)?,
-            "--files" => asked.files = number(&option, value()?)?,
-            "--most" => asked.most = number(&option, value()?)?,
-            "--budget" => asked.budget = number(&option, value()?)?,
-            "--seeds" => asked.seeds = Some(value()?.into()),
-            "--made" => asked.made = Some(value()?.into()),
-            "--child" => asked.child = Some((value()?.into(), number(&option, value()?)?)),
+            "--format" => options.format = Some(value()?),
+            "--only" => options.only = Some(value()?),
+            "--seed" => options.seed = number(&option, value()?)?,
+            "--random" => options.random = number(&option, value()?)?,
+            "--boundaries" => options.boundaries = number(&option, value()?)?,
+            "--files" => options.files = number(&option, value()?)?,
+            "--most" => options.most = number(&option, value()?)?,
+            "--budget" => options.budget = number(&option, value()?)?,
+            "--seeds" => options.seeds = Some(value()?.into()),
+            "--made" => options.made = Some(value()?.into()),
+            "--child" => options.child = Some((value()?.into(), number(&option, value()?)?)),
             _ => return Err(USAGE.into()),
         }
     }
-    Ok(asked)
+    Ok(options)
 }
 
 /// Runs the command and returns `true` if there was no fault.
-fn run(asked: &Asked) -> Result<bool, String> {
+fn run(options: &Options) -> Result<bool, String> {
     let failed = |error: std::io::Error| error.to_string();
-    if let Some((path, from)) = &asked.child {
-        let (all, _) = find(asked)?;
+    if let Some((path, from)) = &options.child {
+        let (all, _) = find(options)?;
         let own = all.iter().find(|one| one.root.join(&one.open) == *path);
         let own = own.ok_or_else(|| format!("{}: no recording", path.display()))?;
-        child::run(own, asked, *from).map_err(failed)?;
+        child::run(own, options, *from).map_err(failed)?;
         return Ok(true);
     }
-    if let Some(folder) = &asked.seeds {
+    if let Some(folder) = &options.seeds {
         perfkit_mutate::seeds::write(folder).map_err(|error| error.to_string())?;
         return Ok(true);
     }
     let made = std::env::temp_dir().join(format!("perfkit-made-{}", std::process::id()));
     perfkit_mutate::generated::write(&made).map_err(|error| error.to_string())?;
-    let mut asked = asked.clone();
-    asked.made = Some(made.clone());
-    let (all, left_out) = find(&asked)?;
+    let mut options = options.clone();
+    options.made = Some(made.clone());
+    let (all, left_out) = find(&options)?;
     let mut report = Report::new(left_out);
     for recording in &all {
-        Watched::run(recording, &asked, &mut report).map_err(failed)?;
+        Watched::run(recording, &options, &mut report).map_err(failed)?;
     }
     std::fs::remove_dir_all(made).map_err(failed)?;
     print!("{report}");
@@ -131,12 +131,12 @@ fn run(asked: &Asked) -> Result<bool, String> {
 
 /// Returns the selected recordings, and the number of recordings that were skipped for their size
 /// or number.
-fn find(asked: &Asked) -> Result<(Vec<Recording>, usize), String> {
+fn find(options: &Options) -> Result<(Vec<Recording>, usize), String> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let bundled = ["data/recordings", "data/streams", "data/gpu"].map(|name| Some(root.join(name)));
     let corpus = std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
     let mut all = Vec::new();
-    for folder in bundled.into_iter().chain([asked.made.clone(), corpus]) {
+    for folder in bundled.into_iter().chain([options.made.clone(), corpus]) {
         let Some(folder) = folder else {
             continue;
         };
@@ -146,8 +146,11 @@ fn find(asked: &Asked) -> Result<(Vec<Recording>, usize), String> {
     all.retain(|one| {
         let path = one.root.join(&one.open);
         let is_named = |text: &String| path.to_string_lossy().contains(text.as_str());
-        asked.format.as_ref().is_none_or(|name| *name == one.format)
-            && asked.only.as_ref().is_none_or(is_named)
+        options
+            .format
+            .as_ref()
+            .is_none_or(|name| *name == one.format)
+            && options.only.as_ref().is_none_or(is_named)
     });
     all.sort_by(|a, b| (&a.format, a.size, &a.open).cmp(&(&b.format, b.size, &b.open)));
     let count = all.len();
@@ -155,7 +158,7 @@ fn find(asked: &Asked) -> Result<(Vec<Recording>, usize), String> {
     all.retain(|one| {
         let taken = taken.entry(one.format.clone()).or_default();
         *taken += 1;
-        one.size <= asked.most << 20 && *taken <= asked.files
+        one.size <= options.most << 20 && *taken <= options.files
     });
     let left_out = count - all.len();
     Ok((all, left_out))

@@ -1,6 +1,6 @@
 //! Process that starts children, counts their results, and detects when one crashes.
 
-use crate::Asked;
+use crate::Options;
 use perfkit_mutate::recordings::Recording;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -100,12 +100,16 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Runs all cases of a recording, with a new process after each crash.
-    pub(crate) fn run(recording: &Recording, asked: &Asked, report: &mut Report) -> io::Result<()> {
+    pub(crate) fn run(
+        recording: &Recording,
+        options: &Options,
+        report: &mut Report,
+    ) -> io::Result<()> {
         let counts = report.formats.entry(recording.format.clone()).or_default();
         counts.files += 1;
         let mut from = 0;
         loop {
-            let mut child = Watched::start(recording, asked, from)?;
+            let mut child = Watched::start(recording, options, from)?;
             match child.follow(recording, counts)? {
                 None => return Ok(()),
                 Some(last) => from = last + 1,
@@ -113,21 +117,21 @@ impl Watched {
         }
     }
 
-    fn start(recording: &Recording, asked: &Asked, from: usize) -> io::Result<Self> {
+    fn start(recording: &Recording, options: &Options, from: usize) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let path = recording.root.join(&recording.open);
         command.arg("--child").arg(path).arg(from.to_string());
         for (option, number) in [
-            ("--seed", asked.seed),
-            ("--random", asked.random as u64),
-            ("--budget", asked.budget),
-            ("--most", asked.most),
-            ("--boundaries", asked.boundaries as u64),
-            ("--files", asked.files as u64),
+            ("--seed", options.seed),
+            ("--random", options.random as u64),
+            ("--budget", options.budget),
+            ("--most", options.most),
+            ("--boundaries", options.boundaries as u64),
+            ("--files", options.files as u64),
         ] {
             command.arg(option).arg(number.to_string());
         }
-        if let Some(made) = &asked.made {
+        if let Some(made) = &options.made {
             command.arg("--made").arg(made);
         }
         // Many cases run at the same time, so that each uses one thread.

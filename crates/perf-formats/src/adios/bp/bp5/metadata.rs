@@ -1,4 +1,4 @@
-//! [`Reader`]: variables and attributes of a step of BP5.
+//! [`MetadataReader`]: variables and attributes of a step of BP5.
 //!
 //! The metadata of each writer are a structure with one field for each variable of the file so far.
 //! A bit field marks the variables that belong to the step. Pointers are offsets in the structure;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const ATTRIBUTES: &str = "GenericAttributes";
 
 /// Reader of the metadata of a step.
-pub(super) struct Reader<'a> {
+pub(super) struct MetadataReader<'a> {
     /// File of the metadata, `md.0`.
     pub(super) index: &'a Member,
     /// Position of the step in the file.
@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
     pub(super) formats: &'a mut Formats,
 }
 
-impl Reader<'_> {
+impl MetadataReader<'_> {
     /// Returns the variables and attributes of a step.
     pub(super) fn read(
         mut self,

@@ -114,7 +114,7 @@ impl StepIndex for Bp5 {
         let what = "the metadata of a step";
         let bytes = self.index.read(record.start, record.len, what)?;
         let place = self.index.place(record.start);
-        let (variables, attributes) = metadata::Reader {
+        let (variables, attributes) = metadata::MetadataReader {
             index: &self.index,
             start: record.start,
             parts: &record.parts,

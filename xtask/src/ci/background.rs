@@ -1,4 +1,4 @@
-//! [`Beside`]: background thread of the gate, which installs tools and checks features while the other steps run.
+//! [`BackgroundChecks`]: background thread of the gate, which installs tools and checks features while the other steps run.
 //!
 //! This work needs no result of another step. The other steps leave a processor idle while the last crates of a build are
 //! compiled, the last tests of a program run, or a browser waits. The thread needs only one processor, because each of its
@@ -16,19 +16,19 @@ use std::thread::JoinHandle;
 /// Thread that installs tools and then checks the features of each crate. Its builds have target folders of their
 /// own, since cargo locks the folder that it builds in.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(super) struct BackgroundChecks {
     /// Ends the thread after its current build.
     stop: Arc<AtomicBool>,
     /// Result of the step `features`; `None` if the thread was not started, or its result was taken.
     thread: Option<JoinHandle<Outcome>>,
 }
 
-impl Beside {
+impl BackgroundChecks {
     /// Starts the thread if the step `features` is run together with the step `test`.
     pub(super) fn start(gate: &Gate) -> Self {
-        let mut beside = Self::default();
+        let mut background = Self::default();
         if !gate.is_chosen("test") || !gate.is_chosen("features") {
-            return beside;
+            return background;
         }
         let tools = [
             ("licences", "cargo-deny", CARGO_DENY),
@@ -38,8 +38,8 @@ impl Beside {
         let tools = tools.into_iter().filter(|(step, ..)| gate.is_chosen(step));
         let tools: Vec<_> = tools.collect();
         let packages = gate.packages();
-        let stop = Arc::clone(&beside.stop);
-        beside.thread = Some(std::thread::spawn(move || {
+        let stop = Arc::clone(&background.stop);
+        background.thread = Some(std::thread::spawn(move || {
             for (_, program, version) in tools {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(());
@@ -49,7 +49,7 @@ impl Beside {
             }
             combinations(&packages, &stop)
         }));
-        beside
+        background
     }
 
     /// Stops the thread, and waits for the end of its current build.
@@ -64,7 +64,7 @@ impl Beside {
 
 /// Step `features`: waits for the thread, or checks the features now if there is none.
 pub(super) fn features(gate: &mut Gate) -> Outcome {
-    match gate.beside.thread.take() {
+    match gate.background.thread.take() {
         Some(thread) => thread.join().map_err(|_| "its thread ended")?,
         None => combinations(&gate.packages(), &AtomicBool::new(false)),
     }
