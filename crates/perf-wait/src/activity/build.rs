@@ -3,6 +3,7 @@
 use super::device_collectives;
 use super::devices::{Stream, Streams};
 use super::epochs;
+use super::flows;
 use super::regions::Regions;
 use super::scan::{Scanned, scan};
 use super::threads;
@@ -163,6 +164,9 @@ impl Activities {
             messages.extend(parts.into_iter().flatten());
         }
         drop(std::mem::take(&mut matched.messages));
+        if messages.is_empty() {
+            messages = flows::messages(view, &found.scanned, job)?;
+        }
         let mut checks = job.checks();
         let mut collectives = Vec::with_capacity(matched.collectives.len());
         for instance in &matched.collectives {

@@ -26,6 +26,7 @@ mod build;
 mod device_collectives;
 mod devices;
 mod epochs;
+mod flows;
 mod kind;
 mod regions;
 mod requests;

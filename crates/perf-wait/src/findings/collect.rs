@@ -23,6 +23,10 @@ const MAX_STEP_WINDOWS: usize = 16;
 /// Factor from which a location is slower than its peers.
 const MIN_FACTOR: f64 = 1.01;
 
+/// Factor between the time that balancing each call saves and the excess of the slowest rank, above which delays move
+/// from rank to rank.
+const MIN_MOVING: f64 = 2.0;
+
 /// Standard deviation of the times of single calls up to which unequal times that move from rank to rank may be noise.
 const MAX_NOISE: f64 = 0.08;
 
@@ -37,6 +41,28 @@ pub(super) struct Sources<'a> {
     pub(super) exchanges: &'a DeviceCollectives,
     /// Smallest share of the run time that a fix must save.
     pub(super) min_share: f64,
+}
+
+/// Delays of ranks in a call path.
+struct PathDelays {
+    /// Ranks that take long.
+    slow: Vec<LocationId>,
+    /// `true` if few calls explain the time of each of them.
+    is_of_calls: bool,
+    /// Waiting that all ranks cause, in ticks.
+    cost: f64,
+    /// Waiting that the slow ranks cause, in ticks.
+    of_slow: f64,
+    /// `true` if the delays move from rank to rank.
+    moves: bool,
+}
+
+impl PathDelays {
+    /// Returns `true` if the delays are neither those of one rank nor of few calls.
+    fn may_move(&self) -> bool {
+        let is_of_slow = 2.0 * self.of_slow >= self.cost;
+        !is_of_slow || (self.slow.len() > 1 && !self.is_of_calls)
+    }
 }
 
 /// A location that is waited for, and the wait states that it causes.
@@ -87,14 +113,14 @@ impl Sources<'_> {
         let clock = self.activities.clock();
         let held_up = self.held_up();
         let times = Times::of(self.activities, self.whatif, job)?;
-        // Ranks that take long in each call path, and whether few calls explain it.
-        let mut slow_in: BTreeMap<CallPathId, (Vec<LocationId>, bool)> = BTreeMap::new();
-        // A replay changes a location as a whole: its largest delay stands for it.
+        // Delays of ranks in each call path.
+        let mut of_paths: BTreeMap<CallPathId, PathDelays> = BTreeMap::new();
+        // The replay of the largest delay of a location changes the location as a whole, that of others one call path.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         // Threads of all processes mostly wait for the same functions: the largest cost stands for them.
         let mut serial = BTreeSet::new();
         let mut hosts = BTreeSet::new();
-        let mut balanced = BTreeSet::new();
+        let (mut balanced, mut imbalanced) = (BTreeSet::new(), BTreeSet::new());
         for ((location, path, by), ticks) in costs.iter().copied() {
             job.check()?;
             // Bounds take no place of findings that a fix reaches.
@@ -117,23 +143,22 @@ impl Sources<'_> {
                 continue;
             }
             if let (HeldUpBy::Rank, Some(path)) = (by, path) {
-                let (slow, is_of_calls) = slow_in.entry(path).or_insert_with(|| {
-                    let slow = times.slow(path);
-                    let (_, others) = times.slow_and_others(path, &slow);
-                    let is_of_calls = slow.iter().all(|it| {
-                        let excess = times.ticks(*it, path) as f64 - others;
-                        bad_calls::of(self, *it, path, excess).is_some()
-                    });
-                    (slow, is_of_calls)
-                });
-                if slow.len() > 1 && slow.contains(&location) && !*is_of_calls {
-                    if balanced.len() < MAX_BALANCED && balanced.insert(path) {
-                        let own = costs.iter().filter(|((own, at, by), _)| {
-                            (*at, *by) == (Some(path), HeldUpBy::Rank) && slow.contains(own)
-                        });
-                        let cost = own.map(|(_, ticks)| ticks).sum();
-                        let of = (path, slow.clone(), cost);
-                        let finding = self.imbalance(of, (&times, &held_up), recorded, job)?;
+                let of_path = of_paths
+                    .entry(path)
+                    .or_insert_with(|| self.path_delays(path, &costs, &times));
+                if of_path.may_move() && balanced.len() < MAX_BALANCED && balanced.insert(path) {
+                    let finding = self.moving(path, of_path, &times, recorded, job)?;
+                    of_path.moves = finding.is_some();
+                    found.extend(finding.filter(|it| !self.is_noise(it, path, &times)));
+                }
+                if of_path.moves {
+                    continue;
+                }
+                let is_slow = of_path.slow.len() > 1 && of_path.slow.contains(&location);
+                if is_slow && !of_path.is_of_calls {
+                    if imbalanced.insert(path) {
+                        let finding =
+                            self.imbalance(path, of_path, (&times, &held_up), recorded, job)?;
                         if !self.is_noise(&finding, path, &times) {
                             seen.extend(finding.locations.iter().map(|slow| (*slow, by)));
                             found.push(finding);
@@ -189,20 +214,34 @@ impl Sources<'_> {
                     let is_serial = own > 0.0 && median == 0.0;
                     finding.own = Some(clock.total(own as u128));
                     finding.peers = Some(clock.total(median as u128));
-                    if !is_serial && (own < median * MIN_FACTOR || !seen.insert((location, by))) {
+                    if !is_serial && own < median * MIN_FACTOR {
                         continue;
                     }
                     if is_serial && by == HeldUpBy::Thread && !serial.insert(path) {
                         continue;
                     }
+                    let of = (by == HeldUpBy::Rank).then_some(location);
+                    let scaled = |factor: f64| {
+                        path.map_or(Ok(Nanos(0)), |path| {
+                            self.whatif.saved_by_scaling(path, of, factor, job)
+                        })
+                    };
                     if is_serial {
-                        let all = i64::try_from(peers + 1).unwrap_or(i64::MAX);
                         finding.kind = FindingKind::Serial { location, path };
-                        finding.saved = Nanos(cost.0 / all);
+                        finding.saved = self.saved(clock.total(own as u128), recorded, || {
+                            scaled(1.0 / (peers + 1) as f64)
+                        })?;
                     } else {
-                        // The replay gains from other call paths of the location as well.
+                        // The first replay gains from other call paths of the location as well.
+                        let is_first = seen.insert((location, by));
+                        if !is_first && by != HeldUpBy::Rank {
+                            continue;
+                        }
                         let excess = clock.total((own - median) as u128);
                         finding.saved = self.saved(cost.min(excess), recorded, || {
+                            if !is_first {
+                                return scaled(median / own);
+                            }
                             let change = Change::LikePeers { location };
                             Ok(self.whatif.ask(&[change], job)?.saved())
                         })?;
@@ -225,7 +264,8 @@ impl Sources<'_> {
     ///
     /// The largest of n times with noise is on average less than `sqrt(2 ln n)` standard deviations above their mean.
     fn is_noise(&self, finding: &Finding, path: CallPathId, times: &Times<'_>) -> bool {
-        let is_steady = finding.factor.is_none_or(|it| it >= MIN_STEADY);
+        let moves = matches!(finding.kind, FindingKind::MovingImbalance { .. });
+        let is_steady = !moves && finding.factor.is_none_or(|it| it >= MIN_STEADY);
         let function = self.activities.paths().get(path).map(|it| it.region.0);
         let functions = &self.stragglers.functions;
         let noise = functions.iter().find(|it| Some(it.function) == function);
@@ -250,16 +290,80 @@ impl Sources<'_> {
         region.is_some_and(perf_core::Region::is_mpi)
     }
 
+    /// Returns the delays of ranks in a call path.
+    fn path_delays(
+        &self,
+        path: CallPathId,
+        costs: &[((LocationId, Option<CallPathId>, HeldUpBy), f64)],
+        times: &Times<'_>,
+    ) -> PathDelays {
+        let slow = times.slow(path);
+        let (_, others) = times.slow_and_others(path, &slow);
+        let is_of_calls = slow.iter().all(|it| {
+            let excess = times.ticks(*it, path) as f64 - others;
+            bad_calls::of(self, *it, path, excess).is_some()
+        });
+        let own = costs
+            .iter()
+            .filter(|((_, at, by), _)| (*at, *by) == (Some(path), HeldUpBy::Rank));
+        let (mut cost, mut of_slow) = (0.0, 0.0);
+        for ((location, ..), ticks) in own {
+            cost += ticks;
+            of_slow += if slow.contains(location) { *ticks } else { 0.0 };
+        }
+        PathDelays {
+            slow,
+            is_of_calls,
+            cost,
+            of_slow,
+            moves: false,
+        }
+    }
+
+    /// Returns the finding of delays that move from rank to rank, if balancing each call saves much more than equal times
+    /// of all ranks would.
+    fn moving(
+        &self,
+        path: CallPathId,
+        delays: &PathDelays,
+        times: &Times<'_>,
+        recorded: Nanos,
+        job: &Job,
+    ) -> Result<Option<Finding>> {
+        let clock = self.activities.clock();
+        let cost = clock.total(delays.cost as u128);
+        let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
+        let (mean, most) = times.mean_and_most(path);
+        let steady = clock.total((most - mean) as u128);
+        Ok(
+            (saved.0 as f64 > MIN_MOVING * steady.0 as f64).then(|| Finding {
+                kind: FindingKind::MovingImbalance { path },
+                locations: Vec::new(),
+                saved,
+                share: share(saved, recorded),
+                cost,
+                held_up: 0,
+                factor: (mean > 0.0).then(|| most / mean),
+                own: Some(clock.total(most as u128)),
+                peers: Some(clock.total(mean as u128)),
+                longest: None,
+                window: None,
+            }),
+        )
+    }
+
     /// Several ranks that take long in a call path.
     fn imbalance(
         &self,
-        (path, slow, ticks): (CallPathId, Vec<LocationId>, f64),
+        path: CallPathId,
+        delays: &PathDelays,
         (times, held_up): (&Times<'_>, &BTreeMap<(LocationId, HeldUpBy), HeldUp>),
         recorded: Nanos,
         job: &Job,
     ) -> Result<Finding> {
         let clock = self.activities.clock();
-        let cost = clock.total(ticks as u128);
+        let slow = delays.slow.clone();
+        let cost = clock.total(delays.of_slow as u128);
         let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
         let held = slow.iter();
         let held: Vec<&HeldUp> = held

@@ -4,10 +4,11 @@
 //!
 //! | finding | condition | saved |
 //! |---|---|---|
-//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
+//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes; for further call paths of the location a replay of the call path alone |
 //! | bad calls | as a delay, and up to three calls make up most of the excess | as a delay |
 //! | imbalance | as a delay, and several ranks take long in the call path | replay with the call path balanced over all ranks, at most the waiting that they cause |
-//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
+//! | moving imbalance | as a delay, and balancing each call saves more than twice the excess of the slowest rank over the mean | replay with the call path balanced over all ranks, at most the waiting in total |
+//! | serial section | as a delay, and most peers are not in the call path at all | replay with the call path shared by the location and its peers |
 //! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
 //! | late rank | an accelerator arrives last at collective operations | time between its arrivals and those before them |
 //! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads, at most the time without work after the first launch |
@@ -112,6 +113,11 @@ pub enum FindingKind {
         /// The call path.
         path: CallPathId,
     },
+    /// Locations delay others in a call path, now this one and now that one.
+    MovingImbalance {
+        /// The call path.
+        path: CallPathId,
+    },
     /// A location delays others in a call path that most others do not have.
     Serial {
         /// The location.
@@ -197,9 +203,10 @@ pub struct Finding {
     /// Factor by which it is slower than its peers, where it has some.
     pub factor: Option<f64>,
     /// Time of the location in the call path, where the finding is about one; of several locations the mean, and of
-    /// [bad calls](FindingKind::BadCalls) the time of the longest.
+    /// [bad calls](FindingKind::BadCalls) the time of the longest. Of a
+    /// [moving imbalance](FindingKind::MovingImbalance) the time of the slowest rank.
     pub own: Option<Nanos>,
-    /// Median time of its peers in the call path, likewise.
+    /// Median time of its peers in the call path, likewise. Of a moving imbalance the mean of all ranks.
     pub peers: Option<Nanos>,
     /// Longest wait state that it causes, where there is one.
     pub longest: Option<WaitState>,
@@ -262,10 +269,16 @@ impl Finding {
                     "{calls}; {waiters} {cost} in total, and with the time of its peers the run takes {saved} less ({share:.1} %)"
                 )
             }
-            FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
+            FindingKind::MovingImbalance { path } => {
                 let (path, cost) = (name(Some(path)), self.cost);
+                let times = self.factor.map_or_else(String::new, |factor| {
+                    format!(
+                        ", while the slowest rank in it takes {} times the mean in total",
+                        rounded(factor)
+                    )
+                });
                 format!(
-                    "delays in `{path}` that move from rank to rank cost the others {cost} of waiting in total, while the times of all ranks in it are nearly equal; balancing each call saves {saved} ({share:.1} % of the run time)"
+                    "delays in `{path}` that move from rank to rank cost the others {cost} of waiting in total{times}; balancing each call saves {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Imbalance { path } => {
@@ -360,7 +373,7 @@ fn rounded(factor: f64) -> String {
     }
 }
 
-/// Smallest factor between slow and other locations that is no imbalance of single calls.
+/// Smallest factor between slow and other locations that the noise of single calls does not explain.
 const MIN_STEADY: f64 = 1.05;
 
 /// Most names of locations in a sentence.

@@ -184,6 +184,13 @@ impl Times<'_> {
         slow.map(|it| it.0).collect()
     }
 
+    /// Returns the mean and the largest time of a rank in a call path.
+    pub(super) fn mean_and_most(&self, path: CallPathId) -> (f64, f64) {
+        let times = || self.of_ranks(path).map(|it| it.1);
+        let mean = times().sum::<f64>() / times().count().max(1) as f64;
+        (mean, times().fold(0.0, f64::max))
+    }
+
     /// Returns the mean time of some ranks in a call path, and the median of all others.
     pub(super) fn slow_and_others(&self, path: CallPathId, slow: &[LocationId]) -> (f64, f64) {
         let (inside, others): (Vec<_>, Vec<_>) =

@@ -333,6 +333,29 @@ impl<'a> WhatIf<'a> {
         self.saved(&balanced, job)
     }
 
+    /// Returns the time that a run saves in which the exclusive time of a call path is multiplied by a factor of at most 1:
+    /// that of one location, or of all that are in the call path.
+    pub(crate) fn saved_by_scaling(
+        &self,
+        path: CallPathId,
+        of: Option<LocationId>,
+        factor: f64,
+        job: &Job,
+    ) -> Result<Nanos> {
+        let all = (0..).map(LocationId).zip(self.activities.locations());
+        let inside = self.only(path);
+        let mut durations = self.durations.clone();
+        for (location, _) in all.filter(|(it, _)| of.is_none_or(|of| of == *it)) {
+            let times = self.burst_times(location, &inside, job)?;
+            let bursts = self.places.bursts_of(self.activities, location);
+            for ((id, _), time) in bursts.zip(times) {
+                let less = Nanos((time.0 as f64 * (1.0 - factor)) as i64);
+                durations.set(id, durations.get(id).saturating_sub(less));
+            }
+        }
+        self.saved(&durations, job)
+    }
+
     /// Returns the exclusive time of locations in each call path, in ticks.
     pub(crate) fn path_times(&self, of: &[LocationId], job: &Job) -> Result<Vec<Vec<u64>>> {
         parallel::try_map(of.len(), |number| {

@@ -158,6 +158,10 @@ impl Analysis {
             | FindingKind::HostWork { location, path } => Some((location, Some(path))),
             _ => None,
         };
+        let path = match finding.kind {
+            FindingKind::MovingImbalance { path } => Some(path),
+            _ => place.and_then(|(_, path)| path),
+        };
         let (kind, evidence, next) = match finding.kind {
             FindingKind::Delay { .. } => ("delay", self.delay(finding), command.fold(window)),
             FindingKind::BadCalls { .. } => {
@@ -167,6 +171,11 @@ impl Analysis {
             FindingKind::Imbalance { .. } => {
                 ("load imbalance", self.delay(finding), command.fold(window))
             }
+            FindingKind::MovingImbalance { .. } => (
+                "moving imbalance",
+                self.delay(finding),
+                command.fold(window),
+            ),
             FindingKind::Serial { .. } => {
                 ("serial section", self.delay(finding), command.fold(window))
             }
@@ -191,9 +200,7 @@ impl Analysis {
             sentence: finding.text(self.activities.definitions(), &self.activities),
             evidence,
             location: place.map(|(location, _)| self.label(location).to_owned()),
-            call_path: place
-                .and_then(|(_, path)| path)
-                .map(|path| self.path_name(path)),
+            call_path: path.map(|path| self.path_name(path)),
             saved: finding.saved,
             share: finding.share,
             factor: finding.factor,
@@ -219,7 +226,11 @@ impl Analysis {
             ""
         };
         if let (Some(own), Some(peers)) = (finding.own, finding.peers) {
+            let moves = matches!(finding.kind, FindingKind::MovingImbalance { .. });
             parts.push(match peers.0 {
+                _ if moves => {
+                    format!("{own} in it on the slowest rank, against a mean of {peers}")
+                }
                 0 => format!("{own} in it, and most of its peers spend none"),
                 _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
             });

@@ -2,6 +2,7 @@
 
 pub(crate) mod planted;
 mod programs;
+mod shared;
 mod stragglers;
 
 use crate::common::trace;
