@@ -3,7 +3,7 @@
 use crate::clocks::ClocksBy;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Found};
-use crate::options::{General, TRACE, time};
+use crate::options::{General, TRACE, Window, time};
 use crate::output;
 use crate::phases::experiments::{self, usual};
 use crate::phases::skipped::{self, share};
@@ -39,6 +39,8 @@ pub struct Options {
     /// Drop bursts shorter than this time: 20us, 1ms
     #[arg(long, value_name = "T", value_parser = time, default_value = "0s")]
     min_duration: Nanos,
+    #[command(flatten)]
+    window: Window,
     #[command(flatten)]
     clocks: ClocksBy,
     /// Write all bursts as a table
@@ -76,13 +78,9 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let usage = |error: perfkit::track::Error| Failure::Usage(error.to_string());
     let extract = params.check().map_err(usage)?;
-    let found = extract.extract(trace.view(), &Bar::job());
-    let found = found.map_err(|error| match error {
-        perfkit::track::Error::UnknownMetric { .. } | perfkit::track::Error::NoRegion { .. } => {
-            usage(error)
-        }
-        other => input(other),
-    });
+    let view = trace.view().between(options.window.of(&trace)?);
+    let found = extract.extract(view, &Bar::job());
+    let found = found.map_err(|error| experiments::failed(error, &experiments::name(file), &trace));
     let (bursts, dropped) = found.map_err(explain)?;
     skipped::print(&experiments::name(file), &dropped, &diagnostics);
     let report = Report {

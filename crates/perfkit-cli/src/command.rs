@@ -58,7 +58,7 @@ impl Cli {
             Command::Report(options) => report::run(&options, out),
             Command::Wait(options) => wait::run(&options, out),
             Command::Inspect(options) => inspect::run(&options, out),
-            Command::Fold(options) => fold::run(&options, words.get(1..).unwrap_or_default(), out),
+            Command::Fold(options) => fold::run(&options, &words[1..], out),
             Command::Correlate(options) => correlate::run(&options, out),
             Command::Bursts(options) => bursts::run(&options, out),
             Command::Cluster(options) => cluster::run(&options, out),

@@ -1,8 +1,9 @@
 //! [`Failure`]: errors of commands with their exit codes, and the `main` function of a program.
 
 use crate::messages;
-use clap::error::ErrorKind;
-use clap::{Args, Command, Parser};
+use crate::suggest::{did_you_mean, near};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Args, Command, Parser};
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -21,6 +22,8 @@ pub enum Failure {
     Output(io::Error),
     /// Text of `--help` or `--version`; exit code 0.
     Help(String),
+    /// Text of `--help`, because the command line ends before a subcommand; exit code 2.
+    MissingSubcommand(String),
 }
 
 /// Result of a command.
@@ -31,14 +34,15 @@ impl From<clap::Error> for Failure {
         let text = error.render().to_string();
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(text),
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Usage(text),
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::MissingSubcommand(text),
             // The usage line is removed here and added to all usage errors when they are printed.
             _ => {
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
                 let end = text
                     .find("\n\nUsage:")
                     .or(text.find("\n\nFor more information"));
-                Failure::Usage(text[..end.unwrap_or(text.len())].into())
+                let text = &text[..end.unwrap_or(text.len())];
+                Failure::Usage(text.replace("invalid digit found in string", "not a whole number"))
             }
         }
     }
@@ -86,7 +90,36 @@ pub fn spare(read: &Path, written: &Path) -> Outcome {
 pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
     let program = OsString::from(T::command().get_name());
     let all = std::iter::once(program).chain(words.iter().cloned());
-    Ok(T::try_parse_from(all)?)
+    T::try_parse_from(all).map_err(|error| {
+        let unknown = unknown_option(&T::command(), words, &error);
+        unknown.unwrap_or_else(|| error.into())
+    })
+}
+
+/// Returns the failure for an unknown long option, with the options of the subcommand that resemble it; `None` for
+/// any other error.
+fn unknown_option(command: &Command, words: &[OsString], error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let wanted = wanted.strip_prefix("--")?;
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let mut command = command;
+    for word in words {
+        command = match command.find_subcommand(word) {
+            Some(subcommand) => subcommand,
+            None => break,
+        };
+    }
+    let known = command.get_arguments().filter_map(Arg::get_long);
+    let near: Vec<String> = near(wanted, known, 3)
+        .into_iter()
+        .map(|name| format!("`--{name}`"))
+        .collect();
+    let hint = did_you_mean(&near);
+    Some(Failure::Usage(format!("no option `--{wanted}`{hint}")))
 }
 
 /// Function that runs a program: takes the arguments without the name of the program, and writes
@@ -122,7 +155,7 @@ pub fn main(command: Command, run: Run) -> ExitCode {
             messages::error(&message);
             ExitCode::from(3)
         }
-        Err(Failure::Usage(message)) if words.is_empty() => {
+        Err(Failure::MissingSubcommand(message)) => {
             messages::error(message.trim_end());
             ExitCode::from(2)
         }

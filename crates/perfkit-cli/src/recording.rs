@@ -3,13 +3,18 @@
 use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
+use crate::suggest::{did_you_mean, near};
 use perfkit::core::{
     Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Largest number of names in a folder that are compared with the name of a missing file.
+const MAX_NAMES: usize = 10_000;
 
 /// `true` if truncated recordings are read as far as they go.
 static LENIENT: AtomicBool = AtomicBool::new(false);
@@ -104,18 +109,59 @@ pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> 
     }
 }
 
-/// Converts the error of opening a recording. An empty file or folder, such as after a run without
-/// output, gets a specific error instead of an unknown format.
+/// Converts the error of opening a recording. A path that does not exist gets the names that resemble it. An empty
+/// file or folder, such as after a run without output, gets a specific error instead of an unknown format.
 pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
+    if path.try_exists().is_ok_and(|exists| !exists) {
+        return Failure::Input(missing(path));
+    }
     let is_empty = match std::fs::read_dir(path) {
         Ok(mut inside) => inside.next().is_none(),
         Err(_) => std::fs::metadata(path).is_ok_and(|about| about.len() == 0),
     };
     match (is_empty, path.is_dir()) {
-        (false, _) => input(error),
+        (false, _) => match error {
+            perfkit::formats::Error::UnknownFormat { .. } => Failure::Input(format!(
+                "{error}; `perfkit inspect --help` lists the readable files"
+            )),
+            other => input(other),
+        },
         (true, true) => Failure::Input(format!("{}: the folder is empty", path.display())),
         (true, false) => Failure::Input(format!("{}: the file is empty", path.display())),
     }
+}
+
+/// Describes a path that does not exist: its first missing part, and the names in its folder that resemble this part.
+fn missing(path: &Path) -> String {
+    let mut part = path;
+    let folder = loop {
+        match part.parent() {
+            Some(folder) if folder == Path::new("") => break Path::new("."),
+            Some(folder) if folder.exists() => break folder,
+            Some(folder) => part = folder,
+            None => break Path::new("."),
+        }
+    };
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // Only a folder can take the place of a missing folder.
+    let fits = |entry: &DirEntry| part == path || entry.path().is_dir();
+    let names = names.filter(fits);
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names: BTreeSet<String> = names.take(MAX_NAMES).collect();
+    let wanted = part.file_name().unwrap_or(part.as_os_str());
+    let wanted = wanted.to_string_lossy();
+    let near = near(&wanted, names.iter().map(String::as_str), 3);
+    let near: Vec<_> = near
+        .into_iter()
+        .map(|name| format!("`{}`", part.with_file_name(name).display()))
+        .collect();
+    let hint = did_you_mean(&near);
+    let what = if part == path {
+        "no such file or folder".to_owned()
+    } else {
+        format!("there is no folder {}", part.display())
+    };
+    format!("{}: {what}{hint}", path.display())
 }
 
 /// Opens a recording as a trace, with a progress bar on a terminal.
@@ -134,7 +180,7 @@ pub fn open_by(path: &Path, reading: impl Into<Reading>) -> Result<Recording, Fa
     match any_by(path, reading)? {
         Any::Trace(recording) => Ok(*recording),
         Any::Profile(_) => Err(Failure::Input(format!(
-            "{}: holds no trace",
+            "{}: a profile, without events; `inspect`, `correlate` and `profile` read it",
             path.display()
         ))),
     }
@@ -215,7 +261,10 @@ pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<R
         perfkit::formats::open_ranks(paths, &options, &Bar::job()).map_err(
             |error| match error {
                 perfkit::formats::Error::Usage { what } => Failure::Usage(what),
-                other => input(other),
+                other => match paths.iter().find(|path| !path.exists()) {
+                    Some(path) => unreadable(path, other),
+                    None => input(other),
+                },
             },
         )?;
     let (format, diagnostics) = (opened.format, opened.diagnostics.clone());

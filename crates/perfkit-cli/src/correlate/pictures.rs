@@ -32,8 +32,7 @@ impl List {
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
         let job = Bar::job();
         let grid = |at: usize| {
-            let row = self.rows.get(at).copied().unwrap_or(self.reference);
-            self.grid(row)
+            self.grid(self.rows[at])
                 .map(|(name, grid, (unit, _))| (name, grid, unit))
         };
         let rank = |f: &[f64]| Ok(self.under(f, TOP)?);

@@ -1,7 +1,7 @@
 //! Summary of a call-path profile, as text and as JSON.
 
 use crate::failure::{Failure, Outcome, input};
-use crate::findings::{self, Findings, Found};
+use crate::findings::{self, Findings};
 use crate::inspect::severities::{About, Spread, about};
 use crate::pictures;
 use crate::recording::Profiled;
@@ -294,23 +294,7 @@ impl<'a> ProfileSummary<'a> {
         for (at, cart) in profile.topologies().iter().enumerate() {
             writeln!(out, "  topology    {at} {}", described(cart))?;
         }
-        writeln!(out, "  repairs     {}", grouped(self.repairs()))?;
-        let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.opened.diagnostics)
-            .into_iter()
-            .partition(|found: &Found| found.is_repair);
-        for found in repaired {
-            writeln!(out, "              {found}")?;
-        }
-        for (what, count) in findings::mended(&self.opened.counts) {
-            if count > 0 {
-                writeln!(out, "              {} x {what}", grouped(count))?;
-            }
-        }
-        let notes = noted.iter().map(|found| found.count).sum();
-        writeln!(out, "  notes       {}", grouped(notes))?;
-        for found in noted {
-            writeln!(out, "              {found}")?;
-        }
+        findings::write_entries(&self.opened.diagnostics, &self.opened.counts, out)?;
         self.metrics(out)?;
         self.write_call_paths(out)
     }

@@ -3,7 +3,7 @@
 use super::severity_table::severity_table;
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input};
-use crate::findings::{self, Findings, Found};
+use crate::findings::{self, Findings};
 use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped};
@@ -272,23 +272,7 @@ impl Summary {
         for (line, head) in clocks.iter().zip(["clocks", ""]) {
             writeln!(out, "  {head:<11} {line}")?;
         }
-        writeln!(out, "  repairs     {}", grouped(self.repairs))?;
-        let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.diagnostics)
-            .into_iter()
-            .partition(|found: &Found| found.is_repair);
-        for found in repaired {
-            writeln!(out, "              {found}")?;
-        }
-        for (what, count) in findings::mended(&self.counts) {
-            if count > 0 {
-                writeln!(out, "              {} x {what}", grouped(count))?;
-            }
-        }
-        let notes = noted.iter().map(|found| found.count).sum();
-        writeln!(out, "  notes       {}", grouped(notes))?;
-        for found in noted {
-            writeln!(out, "              {found}")?;
-        }
+        findings::write_entries(&self.diagnostics, &self.counts, out)?;
         if !self.paths.is_empty() {
             writeln!(
                 out,

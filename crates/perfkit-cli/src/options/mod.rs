@@ -9,7 +9,7 @@ use crate::messages::{self, Level};
 use crate::recording;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use perfkit::core::{Nanos, Unify};
+use perfkit::core::{Nanos, TimeRange, Trace, Unify};
 use std::path::PathBuf;
 
 /// Options of every subcommand that reads recordings.
@@ -67,6 +67,21 @@ pub struct Window {
     pub to: Option<Nanos>,
 }
 
+impl Window {
+    /// Returns the window in a trace: all times if no option is given, or the trace has no events.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Usage`] if nothing lies in the window.
+    pub fn of(self, trace: &Trace) -> Result<TimeRange, Failure> {
+        match (self.from, self.to, trace.range()) {
+            (None, None, _) | (.., None) => Ok(TimeRange::ALL),
+            (from, to, Some(range)) => {
+                recording::window(range, trace.definitions().clock, from, to)
+            }
+        }
+    }
+}
+
 /// Option that decides which regions are one function.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct UnifyBy {
@@ -92,7 +107,8 @@ pub fn time(text: &str) -> Result<Nanos, String> {
         Failure::Usage(what)
         | Failure::Input(what)
         | Failure::Found(what)
-        | Failure::Help(what) => what,
+        | Failure::Help(what)
+        | Failure::MissingSubcommand(what) => what,
         Failure::Output(error) => error.to_string(),
     })
 }

@@ -49,6 +49,14 @@ fn start(name: &str) -> &str {
     &name[..end.map_or(name.len(), |(end, _)| end)]
 }
 
+/// Returns the end of a message that suggests names; empty without names.
+pub(crate) fn did_you_mean(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        names => format!("; did you mean {}?", names.join(", ")),
+    }
+}
+
 /// Returns the end of a message about an unknown name: similar names, or the first known names if no name is
 /// similar.
 ///

@@ -145,6 +145,36 @@ pub fn write(
     Ok(())
 }
 
+/// Writes the entries `repairs` and `notes` of a summary, each with its findings.
+///
+/// # Errors
+/// Returns the error of `out`.
+pub(crate) fn write_entries(
+    diagnostics: &Diagnostics,
+    counts: &ReplayCounts,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let repairs = diagnostics.repairs() + counts.repairs();
+    writeln!(out, "  repairs     {}", grouped(repairs))?;
+    let (repaired, noted): (Vec<_>, Vec<_>) = found(diagnostics)
+        .into_iter()
+        .partition(|found| found.is_repair);
+    for found in repaired {
+        writeln!(out, "              {found}")?;
+    }
+    for (what, count) in mended(counts) {
+        if count > 0 {
+            writeln!(out, "              {} x {what}", grouped(count))?;
+        }
+    }
+    let notes = noted.iter().map(|found| found.count).sum();
+    writeln!(out, "  notes       {}", grouped(notes))?;
+    for found in noted {
+        writeln!(out, "              {found}")?;
+    }
+    Ok(())
+}
+
 /// Writes the findings like [`write()`], but to standard error.
 pub fn print(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     let mut text = Vec::new();

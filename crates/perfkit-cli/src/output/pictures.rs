@@ -374,7 +374,7 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
 /// Returns [`Failure`] if points and bursts are inconsistent.
 pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, experiment: &ScaledExperiment) -> Outcome {
     let of = |values: &[f64]| -> Vec<f64> {
-        let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
+        let row = |row: &u32| values[*row as usize];
         experiment.rows().iter().map(row).collect()
     };
     let mut add = |name: &str, unit: &str, values: &[f64]| {

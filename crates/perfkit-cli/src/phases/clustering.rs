@@ -95,6 +95,7 @@ pub fn partitions(
         let time = times(of.bursts, experiment);
         let (Some(eps), None) = (found.eps, of.labels) else {
             let known = of.labels.map_or(&[][..], Labels::as_slice);
+            // Without a radius and without labels all bursts are noise.
             let label = |row: &u32| known.get(*row as usize).copied().unwrap_or_default();
             found.labels = Labels::new(experiment.rows().iter().map(label).collect());
             left.push(None);

@@ -1,16 +1,19 @@
 //! [`gather_all`]: reads recordings as CPU bursts, and chooses their metrics and minimum duration.
 
 use crate::failure::{Failure, input};
+use crate::options::Window;
 use crate::phases::burst_tables;
 use crate::phases::skipped;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
+use crate::suggest::hint;
 use perfkit::core::{Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::track::{
     Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode, Unfiltered,
 };
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Axis of the space of the points.
@@ -82,6 +85,8 @@ pub struct Wanted {
     pub mode: Mode,
     /// Rule that decides which regions are one function.
     pub unify: Unify,
+    /// Window that bursts must lie in.
+    pub window: Window,
     /// `true` if the minimum duration was chosen from the bursts.
     pub is_chosen: bool,
 }
@@ -130,6 +135,11 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     let mut all = Vec::new();
     for path in paths {
         all.push(if Data::is_one(path) {
+            if wanted.window.from.or(wanted.window.to).is_some() {
+                let what =
+                    "--from and --to are for recordings with events, not for tables of bursts";
+                return Err(Failure::Usage(format!("{}: {what}", path.display())));
+            }
             Read {
                 of: burst_tables::table(path, wanted)?,
                 unfiltered: None,
@@ -168,10 +178,10 @@ fn filtered(all: Vec<Read>, wanted: &mut Wanted) -> Result<Vec<Gathered>, Failur
     }
     let min = wanted.min_duration.unwrap_or_default();
     let all = all.into_iter().map(|one| match one.unfiltered {
-        None => told(burst_tables::drop_short(one.of, min)?),
+        None => reported(burst_tables::drop_short(one.of, min)?),
         Some(unfiltered) => {
             let (bursts, dropped) = unfiltered.above(min);
-            told(Gathered {
+            reported(Gathered {
                 bursts,
                 dropped,
                 ..one.of
@@ -194,7 +204,7 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if no burst remains.
-fn told(found: Gathered) -> Result<Gathered, Failure> {
+fn reported(found: Gathered) -> Result<Gathered, Failure> {
     skipped::print(&found.name, &found.dropped, &found.diagnostics);
     if found.dropped.complete.bursts == 0 {
         return Err(Failure::Input(format!(
@@ -223,8 +233,9 @@ fn read(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Read,
         }
     }
     let extract = wanted.mode.extract(params).check().map_err(usage)?;
-    let unfiltered = extract.unfiltered(trace.view(), &Bar::job());
-    let unfiltered = unfiltered.map_err(|error| failed(error, &name))?;
+    let view = trace.view().between(wanted.window.of(trace)?);
+    let unfiltered = extract.unfiltered(view, &Bar::job());
+    let unfiltered = unfiltered.map_err(|error| failed(error, &name, trace))?;
     let system = &trace.definitions().system;
     let object = |id: LocationId| system.location(id).and_then(paraver::object_of);
     let threads = unfiltered.bursts().threads().iter();
@@ -245,10 +256,19 @@ fn read(path: &Path, recording: &Recording, wanted: &mut Wanted) -> Result<Read,
 }
 
 /// Converts an error of an extraction. Names that a recording does not have are errors of usage.
-fn failed(error: Error, name: &str) -> Failure {
+pub(crate) fn failed(error: Error, recording: &str, trace: &Trace) -> Failure {
     match error {
-        Error::UnknownMetric { .. } | Error::NoRegion { .. } => {
-            Failure::Usage(format!("{name}: {error}"))
+        Error::UnknownMetric { name, known } => Failure::Usage(format!(
+            "{recording}: no metric `{name}`{}",
+            hint(&name, known.split(", "))
+        )),
+        Error::NoRegion { pattern } => {
+            let regions = trace.definitions().regions.iter();
+            let names: BTreeSet<&str> = regions.map(|region| &*region.name).collect();
+            Failure::Usage(format!(
+                "{recording}: no region matches `{pattern}`{}",
+                hint(&pattern, names)
+            ))
         }
         other => input(other),
     }

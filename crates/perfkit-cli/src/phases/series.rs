@@ -1,6 +1,7 @@
 //! [`track`]: reads a series of recordings, clusters their bursts, tracks the clusters and computes trends.
 
 use crate::failure::{Failure, input};
+use crate::options::Window;
 use crate::phases::burst_tables;
 use crate::phases::clustering::{Input, Partition, partitions};
 use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, gather_opened, usage};
@@ -163,6 +164,7 @@ impl ClusterOptions {
             min_duration: self.min_duration.or(like),
             mode: self.mode(),
             unify: self.unify,
+            window: Window::default(),
             is_chosen: false,
         }
     }

@@ -156,7 +156,8 @@ pub(super) fn text(failure: &Failure) -> String {
         Failure::Usage(text)
         | Failure::Input(text)
         | Failure::Found(text)
-        | Failure::Help(text) => text.clone(),
+        | Failure::Help(text)
+        | Failure::MissingSubcommand(text) => text.clone(),
         Failure::Output(error) => error.to_string(),
     };
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());

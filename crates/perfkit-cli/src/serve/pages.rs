@@ -198,7 +198,8 @@ fn text(failure: Failure) -> String {
         Failure::Usage(text)
         | Failure::Input(text)
         | Failure::Found(text)
-        | Failure::Help(text) => text,
+        | Failure::Help(text)
+        | Failure::MissingSubcommand(text) => text,
         Failure::Output(error) => error.to_string(),
     }
 }

@@ -229,7 +229,7 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
             let small: Vec<_> = filtered.flat_map(|of| of.members[at].clone()).collect();
             let labels = clustered.experiment.labels().as_slice();
             let of = |row: usize| {
-                let label = labels.get(row).copied().unwrap_or_default();
+                let label = labels[row];
                 match colours.get(label.0 as usize).copied().flatten() {
                     Some(region) => Cluster::Id(region.0),
                     None if small.contains(&label) => Cluster::ThresholdFiltered,

@@ -105,6 +105,7 @@ pub(super) fn ranks(analysis: &Analysis) -> Table {
         useful.extend(threads.flat_map(|it| it.useful.iter().copied()));
     }
     let rows = || analysis.ranks.iter();
+    // Locations without wait states are in neither map.
     let waits = |id: &LocationId| waiting.get(id).copied().unwrap_or_default();
     let causes = |id: &LocationId| caused.get(id).copied().unwrap_or_default() as u64;
     Table::new("ranks", "Useful time, waiting, waiting that delays of the rank cause, and critical path of each rank.")

@@ -1,5 +1,6 @@
 //! The subcommands `cluster` and `track` on traces of other tools and on unusual bursts.
 
+use perf_testdata::bundled::recording;
 use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver::{Cluster, Pcf, Reader, colours};
@@ -133,8 +134,8 @@ fn clusters_as_the_established_tool_has_them() {
         }
     }
     let members = |of: &serde_json::Value| -> Vec<serde_json::Value> {
-        let objects = of["regions"].as_array().expect("a list").iter();
-        objects.map(|object| object["members"].clone()).collect()
+        let regions = of["regions"].as_array().expect("a list").iter();
+        regions.map(|region| region["members"].clone()).collect()
     };
     assert_eq!(members(&ours), members(&read));
     assert_eq!(
@@ -171,7 +172,7 @@ fn clusters_as_the_established_tool_has_them() {
         ),
         (
             &[traces[0].as_str(), "--metrics", "nothing"],
-            "\\\"nothing\\\"",
+            "no metric `nothing`; there are `PAPI_TOT_INS`",
         ),
         (&[traces[0].as_str(), "--like", a], "clustering_definition"),
     ] {
@@ -205,12 +206,12 @@ fn epoch_on_2_4_and_16_tasks() {
         serde_json::from_str(&printed).expect("it is JSON")
     };
     let result = run(&[]);
-    let object = |id: usize| &result["regions"][id - 1];
+    let region = |id: usize| &result["regions"][id - 1];
     // The dominant cluster of 2 and 4 tasks mixes two call sites, which are different clusters on
     // 16 tasks. Split by callers it results in two tracked regions, and each divides its
     // instructions by the number of tasks.
-    assert_eq!(object(1)["members"], serde_json::json!([[1], [1], [1]]));
-    let second = object(3)["members"]
+    assert_eq!(region(1)["members"], serde_json::json!([[1], [1], [1]]));
+    let second = region(3)["members"]
         .as_array()
         .expect("a set an experiment");
     assert_eq!(second[2], serde_json::json!([3]));
@@ -233,7 +234,7 @@ fn epoch_on_2_4_and_16_tasks() {
         assert!((factor(0) - 0.5).abs() < 0.01, "{}", factor(0));
         assert!((factor(1) - 0.25).abs() < 0.01, "{}", factor(1));
         assert!(
-            object(id)["confidence"]
+            region(id)["confidence"]
                 .as_f64()
                 .is_some_and(|confidence| confidence > 0.9)
         );
@@ -265,10 +266,10 @@ fn epoch_on_2_4_and_16_tasks() {
         .map(|experiment| result["experiments"][experiment]["clusters"].as_u64())
         .to_vec();
     assert_eq!(clusters, [Some(7), Some(10), Some(19)]);
-    let objects = result["regions"].as_array().expect("some");
-    assert_eq!(objects.len(), 5);
+    let regions = result["regions"].as_array().expect("some");
+    assert_eq!(regions.len(), 5);
     assert_eq!(
-        objects[0]["members"],
+        regions[0]["members"],
         serde_json::json!([[1], [1, 4], [1, 3, 5]])
     );
 }
@@ -308,8 +309,8 @@ fn epoch_needs_no_radius() {
     assert!(shares[2] > 0.0099, "{shares:?}");
     // The shared radius separates modes in every run, so that the first region has two clusters in
     // small runs.
-    for (object, last, most) in [(0, 1, 2), (2, 3, 1)] {
-        let members = result["regions"][object]["members"]
+    for (region, last, most) in [(0, 1, 2), (2, 3, 1)] {
+        let members = result["regions"][region]["members"]
             .as_array()
             .expect("three");
         let mut sizes = members.iter().map(|of| of.as_array().map_or(0, Vec::len));
@@ -336,4 +337,27 @@ fn many_short_bursts_are_a_handful_of_clusters() {
         of["bursts"] == 4 && of["CPU time"].as_f64().is_some_and(|share| share > 16.0)
     }));
     assert_eq!(result["min_duration"]["ns"], 900);
+}
+
+/// Tests that a window selects the bursts that lie in it, and that two windows together have all but those cut by the
+/// edge between them.
+#[test]
+fn windows_select_bursts() {
+    let file = recording("jacobi-4").display().to_string();
+    let bursts = |window: &[&str]| {
+        let text = print("bursts", &[&["--json", &file], window].concat()).expect("bursts");
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let rows = json["threads"]["rows"].as_array().expect("threads");
+        let counts = rows.iter().map(|row| row["kept bursts"].as_u64());
+        counts.sum::<Option<u64>>().expect("numbers")
+    };
+    let windows = [&[][..], &["--to", "300ms"], &["--from", "300ms"]];
+    let [all, first, second] = windows.map(bursts);
+    assert!(first > 0 && second > 0);
+    // At most one burst of each of the four threads is open at the edge.
+    assert!((all - 4..=all).contains(&(first + second)));
+    let clusters = print("cluster", &["--to", "300ms", &file]);
+    assert!(clusters.expect("clusters").contains("cluster"));
+    let outside = print("bursts", &["--from", "9s", &file]);
+    assert!(matches!(outside, Err(Failure::Usage(what)) if what.contains("580.21 ms")));
 }

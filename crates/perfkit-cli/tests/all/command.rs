@@ -232,7 +232,10 @@ fn misspelt_names_are_suggested() {
             &["fold", &trace, "--op", "any=MPI_Allredcue"],
             "did you mean `MPI_Allreduce`?",
         ),
-        (&["fold", &trace, "--colums", "3"], "'--columns'"),
+        (
+            &["fold", &trace, "--colums", "3"],
+            "did you mean `--columns`?",
+        ),
         (&["detect", &trace, "--method", "stsd"], "'sstd'"),
         (
             &["correlate", &grid, "--path", "0", "--metric", "vistis"],
@@ -307,4 +310,107 @@ fn grids_count_as_the_library_does() {
     let found: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
     let power: Vec<f64> = serde_json::from_value(found["axis_power"].clone()).expect("numbers");
     assert!(power[0] > 0.8 && power[1] < 0.01, "{power:?}");
+}
+
+/// Tests that wrong commands name the problem, the place and the remedy.
+#[test]
+fn wrong_commands_name_problem_place_and_remedy() {
+    let recordings = recording("");
+    let trace = text(recordings.join("jacobi-4"));
+    let folder = scratch("wrong-commands");
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, content).expect("tests may write here");
+        text(path)
+    };
+    let words = file("a.txt", b"a text");
+    let program = file("a.out", b"\x7fELF\x02\x01");
+    let report = file("run.nsys-rep", b"a report");
+    let profile = text(folder.join("profile.cubex"));
+    output(["convert", &trace, &profile]).expect("a profile");
+    let misspelt = text(recordings.join("jacoby-4"));
+    let part = text(recordings.join("jacobi-4/eztrace_log.def"));
+    let wrong: [(&[&str], &[&str]); 20] = [
+        (&["inspct", &trace], &["inspct", "'inspect'"]),
+        (
+            &["fold", &trace, "--colums", "9"],
+            &["`--colums`", "`--columns`"],
+        ),
+        (
+            &["fold", &trace, "--columns", "0"],
+            &["--columns", "at least one"],
+        ),
+        (
+            &["fold", &trace, "--threads", "two"],
+            &["--threads", "not a whole number"],
+        ),
+        (
+            &["fold", &trace, "--by", "rnak"],
+            &["--by", "rnak", "'rank'"],
+        ),
+        (&["fold", &trace, "--from", "5x"], &["--from", "5x", "20ms"]),
+        (
+            &["fold", &trace, "--from", "2s", "--to", "1s"],
+            &["--from 2.000 s", "--to"],
+        ),
+        (
+            &["fold", &trace, "--from", "1000s"],
+            &["that window", "580.21 ms"],
+        ),
+        (
+            &["fold", &trace, "--op", "count=Wrking"],
+            &["--op", "`Working`"],
+        ),
+        (
+            &["fold", &trace, "--counter", "wrok"],
+            &["--counter", "`work`"],
+        ),
+        (
+            &["fold", &profile],
+            &["profile.cubex", "a profile", "`inspect`"],
+        ),
+        (
+            &["inspect", &misspelt],
+            &["jacoby-4", "no such file", "jacobi-4`"],
+        ),
+        (&["inspect", &part], &["eztrace_log.def", "open the anchor"]),
+        (
+            &["inspect", &words],
+            &["a.txt", "no known format", "`perfkit inspect --help`"],
+        ),
+        (
+            &["inspect", &program],
+            &["a.out", "an executable program", "Score-P"],
+        ),
+        (
+            &["inspect", &report],
+            &["run.nsys-rep", "nsys export --type sqlite"],
+        ),
+        (
+            &["bursts", &trace, "--metrics", "wrok"],
+            &["jacobi-4", "no metric `wrok`", "`work`"],
+        ),
+        (
+            &["bursts", &trace, "--calls", "MPI_Alreduce"],
+            &["jacobi-4", "`MPI_Allreduce`"],
+        ),
+        (
+            &["correlate", &profile, "--metric", "tmie"],
+            &["--metric tmie", "time`"],
+        ),
+        (
+            &["convert", &trace, "out.jsn"],
+            &["out.jsn", ".json", "--to"],
+        ),
+    ];
+    for (words, expected) in wrong {
+        let message = complaint(words);
+        for part in expected {
+            assert!(message.contains(part), "{words:?}: {message}");
+        }
+    }
+    // A subcommand that needs another one prints its help.
+    let missing = output(["profile"]).expect_err("it is incomplete");
+    assert!(matches!(missing, Failure::MissingSubcommand(text) if text.contains("diff")));
 }

@@ -90,6 +90,7 @@ impl List {
         } = Views::of(profile, options, Some(reference))?;
         let reference = (metric, reference);
         let own = rows.iter().position(|row| *row == reference);
+        debug_assert!(own.is_some(), "`Views::of` adds the reference");
         let own = own.unwrap_or_default();
         if let Some(skipped) = spectra.skipped().iter().find(|it| it.view == own) {
             return Err(Failure::Input(format!(
@@ -238,7 +239,7 @@ impl List {
     /// Returns `true` if a view is kin of the reference: one contains the other, or they are equal.
     fn is_kin(&self, found: &Match) -> bool {
         let views = self.spectra.views();
-        let first = |view: usize| views.get(view).and_then(|it| it.same_as).unwrap_or(view);
+        let first = |view: usize| views[view].same_as.unwrap_or(view);
         self.kin.are_kin(self.own, found.view) || first(found.view) == first(self.own)
     }
 
@@ -350,7 +351,7 @@ impl List {
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {
         let metric = self.profile.metrics().get(metric.index());
         let metric = metric.map_or_else(String::new, |metric| metric.metric.name.clone());
-        (metric, self.labels.get(&path).cloned().unwrap_or_default())
+        (metric, self.labels[&path].clone())
     }
 
     /// Returns metric and call path for output. The scope is appended to the name of a metric that
@@ -370,7 +371,7 @@ impl List {
     }
 
     pub(super) fn row(&self, found: &Match) -> (MetricId, CallPathId) {
-        self.rows.get(found.view).copied().unwrap_or(self.reference)
+        self.rows[found.view]
     }
 
     /// Returns the reported shift with commas between the axes.

@@ -153,6 +153,7 @@ fn all(report: &Report, many: bool) -> Vec<Cause> {
         *of = (of.0 + mode.alarmed.0, of.1 + mode.alarms);
     }
     for (function, loss) in report.losses.worst_functions() {
+        // A function without new modes has no loss in them.
         let (of_modes, alarms) = in_modes.get(&function).copied().unwrap_or_default();
         let time = Nanos(loss.time.0.saturating_sub(of_modes).max(0));
         if time.0 > 0 {

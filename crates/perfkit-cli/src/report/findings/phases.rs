@@ -167,7 +167,7 @@ pub(in crate::report) fn tracked(
         else {
             continue;
         };
-        let share = region.share.get(flag.to).copied().unwrap_or_default();
+        let share = region.share[flag.to];
         let factor = flag.factor.max(1.0 / flag.factor.max(f64::MIN_POSITIVE));
         if share < MIN_REGION_SHARE || factor < MIN_FACTOR {
             continue;

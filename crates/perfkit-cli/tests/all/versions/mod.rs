@@ -240,7 +240,7 @@ fn score(
         let is_new = end.is_some_and(|(id, _)| {
             series
                 .tracking
-                .object(id)
+                .region(id)
                 .is_some_and(|region| region.members[0].is_empty())
         });
         right += usize::from(is_new);
@@ -249,9 +249,9 @@ fn score(
         }
     }
     let events = |phase: usize| {
-        let object = home(series, &runs[0], 0, phase).and_then(|end| series.tracking.object(end.0));
+        let region = home(series, &runs[0], 0, phase).and_then(|end| series.tracking.region(end.0));
         region.is_some_and(|region| {
-            object
+            region
                 .events
                 .iter()
                 .any(|event| matches!(event, Event::Split { .. } | Event::Merge { .. }))
@@ -259,7 +259,7 @@ fn score(
     };
     let is_named = match named {
         Named::Nothing => series.tracking.regions.iter().all(|region| {
-            !object
+            !region
                 .events
                 .iter()
                 .any(|event| matches!(event, Event::Split { .. } | Event::Merge { .. }))
@@ -352,19 +352,21 @@ fn check(callers: bool, least: f64) {
     );
 }
 
+/// Run of four tasks with callers and names.
+const USUAL: Run = Run {
+    tasks: 4,
+    iterations: 15,
+    callers: true,
+    names: true,
+    rotate: 0,
+    seed: 1,
+};
+
 /// A truncated trace is read with `--lenient` as far as it goes, compressed or not.
 #[test]
 fn truncated_traces() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("versions-truncated");
-    let usual = Run {
-        tasks: 4,
-        iterations: 15,
-        callers: true,
-        names: true,
-        rotate: 0,
-        seed: 1,
-    };
-    let whole = record(&Program::new(1, 10), usual, &folder, "whole").path;
+    let whole = record(&Program::new(1, 10), USUAL, &folder, "whole").path;
     let bytes = std::fs::read(&whole).expect("a trace");
     let cut = folder.join("cut.prv");
     std::fs::write(&cut, &bytes[..bytes.len() * 2 / 3]).expect("a part");
@@ -381,16 +383,8 @@ fn truncated_traces() {
 #[test]
 fn recoloured_traces_need_different_names() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("versions-recolour");
-    let usual = Run {
-        tasks: 4,
-        iterations: 15,
-        callers: true,
-        names: true,
-        rotate: 0,
-        seed: 1,
-    };
     let program = Program::new(1, 10);
-    let paths = ["a", "b"].map(|name| record(&program, usual, &folder.join(name), "run").path);
+    let paths = ["a", "b"].map(|name| record(&program, USUAL, &folder.join(name), "run").path);
     let [a, b] = paths.map(|path| path.display().to_string());
     let out = folder.join("out");
     let to = out.display().to_string();
