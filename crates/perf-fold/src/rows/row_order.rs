@@ -161,11 +161,12 @@ impl Groups {
         let first = members.first().and_then(of);
         let last = members.last().and_then(of);
         let (first, last) = (first.map_or("", label), last.map_or("", label));
-        let text = match (number(first), number(last)) {
+        let start = without_id(first);
+        let text = match (number(start), number(without_id(last))) {
             (Some((head, a)), Some((same, b)))
                 if head == same && b.checked_sub(a) == Some(members.len() as u64 - 1) =>
             {
-                format!("{first} to {b}")
+                format!("{start} to {b}")
             }
             _ => format!("{first} and {} more", members.len() - 1),
         };
@@ -181,7 +182,9 @@ impl Groups {
     }
 
     /// Moves rows of accelerator streams to the top and joins all other rows of one kind to one
-    /// row, such as `All threads`. Nothing changes without rows of accelerator streams.
+    /// row, such as `All threads`. Annotations of the profiler, which Kineto stores as threads of
+    /// processes without a number, follow in a row `All annotations`. Nothing changes without rows
+    /// of accelerator streams.
     ///
     /// # Errors
     /// Returns the errors of [`join`](Self::join).
@@ -201,12 +204,11 @@ impl Groups {
             .collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let all = self.groups.iter().enumerate();
-        let all: HashMap<LocationKind, GroupId> = all
-            .filter(|(_, group)| group.level == Some(GroupBy::All))
-            .map(|(at, group)| (group.kind, GroupId(at as u32)))
-            .collect();
-        rows.extend(kinds.iter().filter_map(|kind| all.get(kind)));
+        for kind in kinds {
+            let all = self.groups.iter().enumerate();
+            let all = all.filter(|(_, of)| of.level == Some(GroupBy::All) && of.kind == kind);
+            rows.extend(all.map(|(at, _)| GroupId(at as u32)));
+        }
         self.with_rows(&rows)
     }
 }
@@ -223,6 +225,17 @@ fn label(group: &Group) -> &str {
 fn number(name: &str) -> Option<(&str, u64)> {
     let head = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     Some((head, name.get(head.len()..)?.parse().ok()?))
+}
+
+/// Returns a name without the identifier of the process, which follows it in parentheses.
+fn without_id(name: &str) -> &str {
+    let parts = name
+        .strip_suffix(')')
+        .and_then(|name| name.rsplit_once(" ("));
+    let is_id = |id: &str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+    parts
+        .filter(|parts| is_id(parts.1))
+        .map_or(name, |parts| parts.0)
 }
 
 /// Returns a sort key that orders numbers within a name by value.

@@ -10,6 +10,9 @@ type Parts = BTreeMap<u32, Vec<u32>>;
 
 const NOTHING: u32 = u32::MAX;
 
+/// [`Sort::rank`] of annotations, after those of the three kinds of locations.
+const ANNOTATIONS: usize = 3;
+
 pub(crate) struct Tree<'a> {
     /// Timelines whose streams are grouped.
     timelines: &'a Timelines,
@@ -49,24 +52,48 @@ impl<'a> Tree<'a> {
         ];
         let count = timelines.len() as u32;
         let of = |kind| (0..count).filter(move |stream| timelines.kind(*stream) == kind);
+        let has_devices = of(LocationKind::AcceleratorStream).next().is_some();
         tree.mixed_processes = tree.mixed(|stream| tree.process(stream));
         tree.mixed_nodes = tree.mixed(|stream| tree.node(stream));
         tree.ranks = tree.ranks();
+        let mut annotations = Vec::new();
         for (rank, kind) in kinds.into_iter().enumerate() {
-            tree.kind(rank, kind, of(kind).collect());
+            let is_work = |stream: &u32| {
+                let is_thread = kind == LocationKind::CpuThread;
+                !(is_thread && has_devices && tree.is_annotation(*stream))
+            };
+            let (streams, others): (Vec<u32>, Vec<u32>) = of(kind).partition(is_work);
+            annotations.extend(others);
+            let words = plural(kind);
+            tree.kind(Sort { rank, kind, words }, streams);
         }
+        let sort = Sort {
+            rank: ANNOTATIONS,
+            kind: LocationKind::CpuThread,
+            words: "annotations",
+        };
+        tree.kind(sort, annotations);
         let folds = |stream: &u32| kinds.contains(&timelines.kind(*stream));
         tree.groups.left_out = (0..count).filter(|stream| !folds(stream)).collect();
         tree
     }
 
     /// Returns the groups. The groups of level `by` are rows, in the order of the system tree.
+    /// Annotations are one row, which comes last, unless each location is a row.
     pub(crate) fn groups(mut self, by: GroupBy) -> Groups {
-        let mut rows: Vec<_> = self
-            .order
-            .iter()
-            .filter(|(level, _)| *level == by)
-            .collect();
+        let of_annotations = match by {
+            GroupBy::Location => GroupBy::Location,
+            _ => GroupBy::All,
+        };
+        let is_row = |(level, (_, rank, _)): &&(GroupBy, (u32, usize, GroupId))| {
+            *level
+                == if *rank == ANNOTATIONS {
+                    of_annotations
+                } else {
+                    by
+                }
+        };
+        let mut rows: Vec<_> = self.order.iter().filter(is_row).collect();
         rows.sort_unstable();
         self.groups.rows = rows.into_iter().map(|(_, (.., id))| *id).collect();
         self.groups
@@ -106,7 +133,17 @@ impl<'a> Tree<'a> {
         }
     }
 
-    fn kind(&mut self, rank: usize, kind: LocationKind, streams: Vec<u32>) {
+    /// Returns `true` for a thread of a process that the profiler made up to hold annotations, such
+    /// as `Spans` of Kineto: its process identifier is not a number.
+    fn is_annotation(&self, stream: u32) -> bool {
+        let process = LocationGroupId(self.process(stream));
+        let process = self.timelines.system().group(process);
+        let id = process.and_then(|process| process.properties.get("process"));
+        id.is_some_and(|id| id.parse::<i128>().is_err())
+    }
+
+    fn kind(&mut self, sort: Sort, streams: Vec<u32>) {
+        let Sort { rank, kind, words } = sort;
         if streams.is_empty() {
             return;
         }
@@ -114,11 +151,11 @@ impl<'a> Tree<'a> {
         for (node, streams) in parts(&streams, |stream| self.node(stream)) {
             let mut processes = Vec::new();
             for (process, streams) in parts(&streams, |stream| self.process(stream)) {
-                processes.push(self.one_process(rank, kind, process, streams));
+                processes.push(self.one_process(sort, process, streams));
             }
             let name = self.nodes.get(&node).map_or("No node", String::as_str);
             let label = if self.mixed_nodes.contains(&node) {
-                format!("{name}, {}", plural(kind))
+                format!("{name}, {words}")
             } else {
                 name.to_owned()
             };
@@ -127,17 +164,20 @@ impl<'a> Tree<'a> {
             self.order.push((GroupBy::Node, (node, rank, id)));
             nodes.push(id);
         }
-        let label = format!("All {}", plural(kind));
+        let label = format!("All {words}");
         let id = self
             .groups
             .push(label, kind, Some(GroupBy::All), streams, nodes);
-        self.order.push((GroupBy::All, (0, rank, id)));
+        let last = match rank {
+            ANNOTATIONS => NOTHING,
+            _ => 0,
+        };
+        self.order.push((GroupBy::All, (last, rank, id)));
     }
 
     fn one_process(
         &mut self,
-        rank: usize,
-        kind: LocationKind,
+        Sort { rank, kind, words }: Sort,
         process: u32,
         streams: Vec<u32>,
     ) -> GroupId {
@@ -163,7 +203,7 @@ impl<'a> Tree<'a> {
             let owner = self.ranks.get(&process).unwrap_or(&name);
             let label = match kind {
                 LocationKind::AcceleratorStream => of_process(owner, device),
-                _ => format!("{}, other {}", of_process(owner, device), plural(kind)),
+                _ => format!("{}, other {words}", of_process(owner, device)),
             };
             let level = Some(GroupBy::Device);
             let id = self.groups.push(label, kind, level, streams, leaves);
@@ -173,7 +213,7 @@ impl<'a> Tree<'a> {
         let without_devices = devices.is_empty();
         devices.extend(children);
         let label = if self.mixed_processes.contains(&process) {
-            format!("{name}, {}", plural(kind))
+            format!("{name}, {words}")
         } else {
             name
         };
@@ -215,6 +255,17 @@ impl<'a> Tree<'a> {
         let location = self.timelines.location(stream)?;
         self.timelines.system().location(location)?.group
     }
+}
+
+/// Streams that share the groups of the system tree.
+#[derive(Clone, Copy)]
+struct Sort {
+    /// Position among the rows of one owner.
+    rank: usize,
+    /// Kind of all locations.
+    kind: LocationKind,
+    /// Name of several such locations.
+    words: &'static str,
 }
 
 fn parts(streams: &[u32], of: impl Fn(u32) -> u32) -> Parts {

@@ -133,6 +133,102 @@ fn groups_of_each_level() {
 }
 
 #[test]
+fn blocks_name_their_first_and_last_process() {
+    let processes = |name: fn(u32) -> String| {
+        let groups = (0..64).map(|at| LocationGroup {
+            name: name(at),
+            ..LocationGroup::default()
+        });
+        let locations = (0..64).map(|at| Location {
+            key: at.into(),
+            ..location("thread", LocationKind::CpuThread, at)
+        });
+        let mut definitions = Definitions::default();
+        let (groups, locations) = (groups.collect(), locations.collect());
+        definitions.system =
+            SystemTree::new(Vec::new(), groups, locations, &Default::default()).unwrap();
+        let trace = Trace::new(definitions, vec![Events::default(); 64]).unwrap();
+        let map = RegionMap::by_name(trace.definitions()).unwrap();
+        let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
+        let groups = Groups::by(&timelines, GroupBy::Process).in_blocks(16, 4);
+        let last = rows(&groups).last().unwrap().0.to_string();
+        (groups.rows().len(), last)
+    };
+    let named = processes(|at| format!("MPI Rank {at}"));
+    assert_eq!(named, (4, "MPI Rank 48 to 63".to_string()));
+    let with_ids = processes(|at| format!("MPI Rank {at} ({})", 9_000 + 7 * at));
+    assert_eq!(with_ids, named);
+    let others = processes(|at| format!("python ({})", 9_000 + 7 * at));
+    assert_eq!(others, (4, "python (9336) and 15 more".to_string()));
+}
+
+#[test]
+fn annotations_of_the_profiler_are_no_threads() {
+    use LocationKind::{AcceleratorStream, CpuThread};
+    let process = |name: &str, id: &str| LocationGroup {
+        name: name.into(),
+        properties: [("process", id)].into(),
+        ..LocationGroup::default()
+    };
+    let groups = vec![
+        process("python (81)", "81"),
+        process("process Spans", "Spans"),
+        LocationGroup {
+            name: "GPU 0".into(),
+            kind: GroupKind::Accelerator,
+            creator: Some(LocationGroupId(0)),
+            ..LocationGroup::default()
+        },
+    ];
+    let rows_with = |kind: LocationKind| {
+        let mut locations = vec![
+            location("thread 81", CpuThread, 0),
+            location("PyTorch Profiler", CpuThread, 1),
+            location("stream 7", kind, 2),
+        ];
+        for (location, key) in locations.iter_mut().zip(0..) {
+            location.key = key;
+        }
+        let mut definitions = Definitions::default();
+        let (nodes, groups) = (Vec::new(), groups.clone());
+        definitions.system =
+            SystemTree::new(nodes, groups, locations, &Default::default()).unwrap();
+        definitions.regions = vec![Region::named("work")];
+        let events = (0..3).map(|_| {
+            let mut events = Events::default();
+            let region = RegionId(0);
+            events.push(Ticks(0), Event::Enter { region }).unwrap();
+            events.push(Ticks(9), Event::Leave { region }).unwrap();
+            events
+        });
+        let trace = Trace::new(definitions, events.collect()).unwrap();
+        let map = RegionMap::by_name(trace.definitions()).unwrap();
+        let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
+        let groups = Groups::by(&timelines, GroupBy::Device);
+        let groups = groups.devices_first().unwrap();
+        rows(&groups)
+            .into_iter()
+            .map(|(label, streams)| (label.to_string(), streams.to_vec()))
+            .collect::<Vec<_>>()
+    };
+    let row = |label: &str, stream: u32| (label.to_string(), vec![stream]);
+    assert_eq!(
+        rows_with(AcceleratorStream),
+        [
+            row("python (81), GPU 0", 2),
+            row("All threads", 0),
+            row("All annotations", 1),
+        ]
+    );
+    // Without devices a process may have any identifier.
+    assert!(
+        rows_with(CpuThread)
+            .iter()
+            .all(|(label, _)| label != "All annotations")
+    );
+}
+
+#[test]
 fn groups_of_ones_own_keep_kinds_apart() {
     let timelines = timelines();
     let mut groups = Groups::none(&timelines);

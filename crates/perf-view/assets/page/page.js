@@ -136,7 +136,21 @@ const perfkit = (() => {
   };
 
   // A name shortened in the middle, after a part of its letters; the caller shows the whole name on hover.
-  const shortened = (name, most, part = 0.5) => {
+  // A C++ function without return type, namespaces and parameters, with one template argument; null for other names.
+  const bareFunction = (text) => {
+    const name = text.replaceAll("(anonymous namespace)::", "").replace(/^void /, ""), at = name.search(/[<(]/), last = (path) => path.split("::").pop();
+    if (at < 0) return null;
+    const head = name.slice(0, at), rest = name.slice(at), base = last(head);
+    if (!base || /[ {]/.test(head) || base.startsWith("operator")) return null;
+    if (rest[0] === "(") return base;
+    let depth = 0;
+    const close = [...rest].findIndex((letter) => (depth += (letter === "<") - (letter === ">")) === 0);
+    if (close < 0 || !/^\s*(\(|$)/.test([...rest].slice(close + 1).join(""))) return null;
+    const argument = rest.split(/[^A-Za-z0-9_:]/).map(last).find((word) => /^[A-Za-z]/.test(word) && word.length > 5 && !["double", "signed", "unsigned"].includes(word));
+    return argument ? `${base}<${argument}>` : base;
+  };
+  const shortened = (full, most, part = 0.5) => {
+    const name = [...full].length <= most ? full : bareFunction(full) ?? full;
     const letters = [...name], kept = Math.max(2, most - 2), head = Math.ceil(part * kept);
     return letters.length <= most ? name : letters.slice(0, head).join("") + ".." + letters.slice(letters.length - (kept - head)).join("");
   };

@@ -118,7 +118,10 @@ perfkit.view("timeline", (section, data) => {
     full[IDLE] = perfkit.rgb(perfkit.variable("idle"));
     full[ABSENT] = perfkit.rgb(perfkit.variable("absent"));
     full[UNIFORM] = perfkit.rgb(perfkit.variable("equal"));
+    const working = perfkit.rgb(perfkit.variable("quiet"));
     shades = (code, agreement, shaded) => {
+      // Idle is the most frequent state, but streams may work in several functions.
+      if (code === IDLE && shaded) return full[IDLE].map((channel, at) => Math.round(working[at] + (agreement / 255) * (channel - working[at])));
       const share = code >= FIRST && (shaded || code === NUMBER) ? 0.35 + (0.65 * agreement) / 255 : 1;
       return full[code].map((channel, at) => Math.round(paper[at] + share * (channel - paper[at])));
     };
@@ -154,16 +157,24 @@ perfkit.view("timeline", (section, data) => {
     line.height = 1;
     const brush = line.getContext("2d");
     context.imageSmoothingEnabled = false;
+    let [fainter, stronger] = [false, false];
     layout.rows.forEach((group, row) => {
       const found = isSeen(row) && shown.cells(group);
       if (!found) return;
       const [codes, agreement] = found;
-      const shaded = data.ops[state.op][2] && groups[group].streams > 1;
+      const [operation, , hasShades] = data.ops[state.op];
+      const shaded = hasShades && groups[group].streams > 1 && !(operation === "usual" && groups[group].device);
       let last = -1, colour = null;
       for (let x = 0; x < pixels; x++) {
         const at = state.from + ((x + 0.5) / pixels) * state.span;
         const column = columnAt(shown, at);
-        if (column !== last) colour = shades(codes[column], agreement[column], shaded);
+        if (column !== last) {
+          colour = shades(codes[column], agreement[column], shaded);
+          if (shaded && agreement[column] < 255) {
+            fainter ||= codes[column] >= FIRST && codes[column] !== NUMBER;
+            stronger ||= codes[column] === IDLE;
+          }
+        }
         last = column;
         image.data.set(colour, 4 * x);
         // Nothing is known of what the server has not sent.
@@ -173,6 +184,7 @@ perfkit.view("timeline", (section, data) => {
       context.drawImage(line, layout.left, row * layout.pitch + layout.head - layout.top, layout.plot, layout.strip);
     });
     section.dataset.level = shown.columns;
+    for (const [name, isPainted] of [[".fainter", fainter], [".stronger", stronger]]) find(name).hidden = !isPainted;
   };
 
   const axis = (context) => {
@@ -406,7 +418,7 @@ perfkit.view("timeline", (section, data) => {
     if (!part) return;
     const words = `${moments(data.start + part.from)} to ${moments(data.start + part.from + part.span)}`;
     for (const whole of section.querySelectorAll(".whole")) whole.textContent = words;
-    const list = find(".legend"), remark = list.lastElementChild, model = list.querySelector("svg");
+    const list = find(".legend"), remarks = list.querySelectorAll(".fainter, .stronger"), model = list.querySelector("svg");
     const swatch = (colour) => {
       const picture = model.cloneNode(true), square = picture.firstElementChild;
       square.setAttribute("class", data.themed[colour] || "");
@@ -422,7 +434,7 @@ perfkit.view("timeline", (section, data) => {
     list.replaceChildren(...[...painted, ...rest, ...part.legend.filter(([, colour]) => isThemed(colour))].map(([name, colour, found]) => {
       const text = element("span", { title: name }, perfkit.shortened(name, 72) + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
       return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
-    }), remark);
+    }), ...remarks);
     section.querySelectorAll("details:not(.between) tbody tr").forEach((line, row) => {
       const { busy, shares } = numbers(row), [, , share, states] = line.children;
       share.textContent = percent(busy);

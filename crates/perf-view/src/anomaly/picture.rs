@@ -31,6 +31,8 @@ const WIDE: f64 = 460.0;
 const HIGH: f64 = 260.0;
 const GAP: f64 = 28.0;
 const BAR: f64 = 22.0;
+/// Height of the legend of a distribution.
+const KEY: f64 = 20.0;
 
 impl<'a> Picture<'a> {
     /// Creates a picture of the anomalies.
@@ -91,7 +93,7 @@ impl<'a> Picture<'a> {
         if let Some((function, distribution)) = worst {
             let room = ([right, top + ABOVE], [WIDE, HIGH]);
             self.draw_distribution((function, distribution), room, &mut scene);
-            below = ABOVE + HIGH + BELOW;
+            below = ABOVE + HIGH + BELOW + KEY;
         }
         if let Some(record) = record {
             below = below.max(self.draw_stack(record, [MARGIN, top], LEFT + WIDE, &mut scene));
@@ -125,7 +127,7 @@ impl<'a> Picture<'a> {
         Some(self.alone(LEFT + WIDE, |scene, top| {
             let room = ([MARGIN + LEFT, top + ABOVE], [WIDE, HIGH]);
             self.draw_distribution((function, distribution), room, scene);
-            ABOVE + HIGH + BELOW
+            ABOVE + HIGH + BELOW + KEY
         }))
     }
 
@@ -339,8 +341,8 @@ impl<'a> Picture<'a> {
         let counts = decades(0.0, panel.y[1], &|value| number::count(value as u64));
         let around = Around {
             title: &format!("Run times of {}", function.name),
-            x: "run time, logarithmic; shaded was seen and is normal",
-            y: "calls, logarithmic; marks are abnormal calls",
+            x: "run time, logarithmic",
+            y: "calls, logarithmic",
             x_ticks: decades(x[0], x[1], &number::time),
             y_ticks: counts
                 .into_iter()
@@ -363,22 +365,42 @@ impl<'a> Picture<'a> {
             let bar = [left, top, (right - left).max(1.2), bottom - top];
             scene.push(Mark::Rect(bar, self.theme.quiet));
         }
-        // Lines at the thresholds.
-        for [from, to] in &of.normal {
-            for time in [from, to].into_iter().filter(|time| place(**time) > x[0]) {
-                let [x, top] = panel.place([place(*time), panel.y[1]]);
-                let bottom = panel.place([0.0, 0.0])[1];
-                scene.push(Mark::Path(
-                    vec![[x, top], [x, bottom]],
-                    1.5,
-                    self.theme.alarm,
-                ));
-            }
+        let alarm = self.theme.alarm;
+        let limit = |x: f64, top, bottom| Mark::Path(vec![[x, top], [x, bottom]], 1.5, alarm);
+        let triangle = |x: f64, y: f64| {
+            let corners = vec![[x, y], [x - 4.0, y - 8.0], [x + 4.0, y - 8.0]];
+            Mark::Polygon(corners, alarm)
+        };
+        let limits = of.normal.iter().flatten().map(|time| place(*time));
+        let limits: Vec<f64> = limits.filter(|at| *at > x[0]).collect();
+        for at in &limits {
+            let [x, top] = panel.place([*at, panel.y[1]]);
+            let bottom = panel.place([0.0, 0.0])[1];
+            scene.push(limit(x, top, bottom));
         }
-        for record in own.iter().filter(|one| one.kind == Kind::Anomaly) {
-            let [x, y] = panel.place([place(record.runtime.0 as f64), 0.0]);
-            let corners = vec![[x, y - 12.0], [x - 4.0, y - 20.0], [x + 4.0, y - 20.0]];
-            scene.push(Mark::Polygon(corners, self.theme.alarm));
+        let abnormal = own.iter().filter(|one| one.kind == Kind::Anomaly);
+        let abnormal: Vec<f64> = abnormal.map(|one| one.runtime.0 as f64).collect();
+        for time in &abnormal {
+            let [x, y] = panel.place([place(*time), 0.0]);
+            scene.push(triangle(x, y - 12.0));
+        }
+        // The legend names what is painted.
+        let y = corner[1] + size[1] + BELOW + KEY / 2.0 - 4.0;
+        let square = |x: f64| Mark::Rect([x, y - 6.0, 12.0, 12.0], shade);
+        let keys = [
+            (!of.seen.is_empty(), "normal and observed"),
+            (!limits.is_empty(), "limit of normal"),
+            (!abnormal.is_empty(), "abnormal call"),
+        ];
+        let mut left = corner[0];
+        for (number, (_, words)) in keys.iter().enumerate().filter(|(_, key)| key.0) {
+            scene.push(match number {
+                0 => square(left),
+                1 => limit(left + 6.0, y - 6.0, y + 6.0),
+                _ => triangle(left + 6.0, y + 4.0),
+            });
+            scene.text([left + 17.0, y], Anchor::Start, self.theme.ink, words);
+            left += 17.0 + glyphs::width(words) + 16.0;
         }
     }
 }

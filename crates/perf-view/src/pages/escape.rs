@@ -60,15 +60,24 @@ pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
     out
 }
 
-/// Shortens a name to `most` characters by replacing its middle with two dots. Template instances
-/// often differ at their ends, so both ends are kept.
+/// Shortens a name to `most` characters by replacing its middle with two dots.
+///
+/// A C++ function is first reduced to its name without namespaces and parameters, followed by its
+/// first template argument that is no built-in type or number.
 ///
 /// ```
 /// use perf_view::shortened;
 /// assert_eq!(shortened("MPI_Wait", 10), "MPI_Wait");
 /// assert_eq!(shortened("a_rather_long_name", 9), "a_ra..ame");
+/// let kernel = "void at::native::reduce_kernel<512, 1, at::native::MeanOps<float> >(float*)";
+/// assert_eq!(shortened(kernel, 36), "reduce_kernel<MeanOps>");
 /// ```
 pub fn shortened(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_string();
+    }
+    let bare = bare_function(name);
+    let name = bare.as_deref().unwrap_or(name);
     let count = name.chars().count();
     if count <= most {
         return name.to_string();
@@ -82,10 +91,74 @@ pub fn shortened(name: &str, most: usize) -> String {
         .collect()
 }
 
+/// Returns a C++ function without return type, namespaces and parameters, and with one template
+/// argument; `None` for all other names. `perfkit.shortened` of the pages does the same.
+fn bare_function(name: &str) -> Option<String> {
+    let name = name.replace("(anonymous namespace)::", "");
+    let name = name.strip_prefix("void ").unwrap_or(&name);
+    let (head, rest) = name.split_at(name.find(['<', '('])?);
+    let last = |path: &str| path.rsplit("::").next().unwrap_or(path).to_string();
+    let base = last(head);
+    // `operator<` and types of results are not taken for functions.
+    if base.is_empty() || head.contains([' ', '{']) || base.starts_with("operator") {
+        return None;
+    }
+    if rest.starts_with('(') {
+        return Some(base);
+    }
+    let mut depth = 0;
+    let close = rest.find(|letter| {
+        depth += i32::from(letter == '<') - i32::from(letter == '>');
+        depth == 0
+    })?;
+    let behind = rest[close + 1..].trim_start();
+    if !(behind.is_empty() || behind.starts_with('(')) {
+        return None;
+    }
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
+    let words = rest.split(|letter| !is_part(letter)).map(last);
+    let argument = words.into_iter().find(|word| {
+        let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic());
+        is_name && word.len() > 5 && !["double", "signed", "unsigned"].contains(&word.as_str())
+    });
+    Some(argument.map_or(base.clone(), |argument| format!("{base}<{argument}>")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn long_functions_of_cpp_keep_their_name() {
+        let sqrt = "void at::native::vectorized_elementwise_kernel<4, \
+            at::native::sqrt_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}, \
+            at::detail::Array<char*, 2> >(int, at::detail::Array<char*, 2>)";
+        for (name, expected) in [
+            (sqrt, "vectorized_elementwise_kernel<sqrt_kernel_cuda>"),
+            (
+                "ncclKernel_AllReduce(ncclDevComm*, unsigned long)",
+                "ncclKernel_AllReduce",
+            ),
+            (
+                "void at::(anonymous namespace)::fill<float, 4>(int)",
+                "fill",
+            ),
+            ("void f<unsigned int, sumOps>()", "f<sumOps>"),
+        ] {
+            assert_eq!(bare_function(name).as_deref(), Some(expected), "{name}");
+        }
+        for other in [
+            "std::enable_if<true, int>::type f(int)",
+            "int main(int, char**)",
+            "a<b",
+            "std::ostream::operator<<(int)",
+            "<script>",
+            "solve [solver.f90]",
+        ] {
+            assert_eq!(bare_function(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn json_cannot_leave_its_element() {

@@ -152,7 +152,11 @@ impl Section {
         draw: impl Fn(Theme) -> Scene,
         words: &str,
     ) -> Result<Self> {
-        let body = html! { @if !words.is_empty() { p { (words) } } (both(draw)?) };
+        // A narrow screen scrolls the picture, because its text would be too small to read.
+        let body = html! {
+            @if !words.is_empty() { p { (words) } }
+            figure.still tabindex="0" { (both(draw)?) }
+        };
         let null = Value::Null;
         Ok(Section::new("text", id, heading, body, null, "", ""))
     }

@@ -7,6 +7,13 @@ use perf_fold::{Cell, Checked, Classes, Op, Value};
 /// Colour of the largest number.
 pub(super) const MEASURE: Colour = Colour::hex(0x2b5c9e);
 
+/// Legend of cells with colours mixed with the paper, which is light or dark.
+pub(super) const FAINTER: &str = "fainter: fewer streams agree";
+
+/// Legend of idle cells in which some streams work.
+pub(super) const STRONGER: &str =
+    "stronger grey: more streams work, but idle is more frequent than each function";
+
 /// Parameters for painting cells.
 #[derive(Debug)]
 pub(super) struct Paint<'a> {
@@ -19,8 +26,9 @@ pub(super) struct Paint<'a> {
 }
 
 impl Paint<'_> {
-    /// Returns the colour of a cell. If `by_agreement` is set, the colour is lighter if fewer
-    /// streams agree.
+    /// Returns the colour of a cell. If `by_agreement` is set, the colour is fainter if fewer
+    /// streams agree, and an idle cell is a stronger grey by the share of streams that work: these may be
+    /// many, in functions of which none has as many streams as idle has.
     pub(super) fn cell(&self, cell: &Cell, classes: &Classes, by_agreement: bool) -> Colour {
         match (cell.picture(), cell.value) {
             (Some(class), _) => {
@@ -34,6 +42,10 @@ impl Paint<'_> {
             }
             (None, Value::Uniform) => self.theme.equal,
             _ if is_absent(cell) => self.theme.absent,
+            (_, Value::Idle) if by_agreement => {
+                let working = 1.0 - cell.agreement();
+                self.theme.idle.mix(self.theme.quiet, working)
+            }
             _ => self.theme.idle,
         }
     }

@@ -84,8 +84,14 @@ pub(super) fn mpi_share(usage: &Usage, classes: &Classes) -> f64 {
 pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec<String> {
     let states = totals.iter().filter(|(_, time)| *time > 0);
     let classes = states.filter_map(|(state, _)| Some(classes.name(state.class()?)));
-    let kinds: BTreeSet<Kind> = classes.map(|name| palette.kind(name)).collect();
-    let words = kinds.iter().map(|kind| kind.words());
+    let names: Vec<&str> = classes.collect();
+    let kinds: BTreeSet<Kind> = names.iter().map(|name| palette.kind(name)).collect();
+    // A group of all of MPI has the hue of point-to-point, but holds collectives too.
+    let is_group = names.contains(&"MPI");
+    let words = kinds.iter().map(|kind| match kind {
+        Kind::PointToPoint if is_group => (kind.words().0, "MPI"),
+        _ => kind.words(),
+    });
     words.map(|(hue, kind)| format!("{hue}: {kind}")).collect()
 }
 

@@ -202,7 +202,9 @@ impl<'a> Picture<'a> {
         scene.title = self.words();
         let title = self.title.clone();
         let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
-        scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        if !title.is_empty() {
+            scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
+        }
         self.rows(&layout, &paint, &mut scene);
         let mut top = layout.rows_end;
         for tracks in &self.tracks {
@@ -293,11 +295,21 @@ impl<'a> Picture<'a> {
                 format!("all equal, {share} of the picture"),
             );
         }
-        let shaded = self.fold.rows().any(|row| {
-            row.streams() > 1 && cell_colour::is_majority(self.folder.checked(), row.group().kind)
-        });
-        if shaded {
-            remarks.push(Entry::remark("lighter: fewer streams agree"));
+        let majorities = self
+            .fold
+            .rows()
+            .filter(|row| cell_colour::is_majority(self.folder.checked(), row.group().kind));
+        let (mut is_fainter, mut is_stronger) = (false, false);
+        for cell in majorities.flat_map(|row| row.cells()) {
+            let has_shade = cell.winning < cell.total;
+            is_fainter |= has_shade && cell.picture().is_some();
+            is_stronger |= has_shade && cell.value == Value::Idle;
+        }
+        if is_fainter {
+            remarks.push(Entry::remark(cell_colour::FAINTER));
+        }
+        if is_stronger {
+            remarks.push(Entry::remark(cell_colour::STRONGER));
         }
         let error = self.sampling_error();
         if error > MAX_SAMPLING_ERROR {
@@ -494,7 +506,8 @@ impl Layout {
         };
         let busy = busy.fold(least, f64::max);
         let left = MARGIN + labels;
-        let top = MARGIN + TITLE;
+        let title = if picture.title.is_empty() { 0.0 } else { TITLE };
+        let top = MARGIN + title;
         let rows_end = top + row * rows as f64;
         let counters: f64 = picture.tracks.iter().map(Tracks::height).sum();
         let width = left + picture.fold.columns() as f64 + busy + MARGIN;

@@ -139,7 +139,14 @@ fn pictures_have_bars_points_thresholds_and_arrows() {
         .records()
         .iter()
         .filter(|one| one.function == "MPI_Wait" && one.kind == Kind::Anomaly);
-    assert_eq!(distribution.matches("<polygon").count(), recorded.count());
+    // The legend has a mark too, and names the thresholds.
+    assert_eq!(
+        distribution.matches("<polygon").count(),
+        recorded.count() + 1
+    );
+    for text in ["normal and observed", "limit of normal", "abnormal call"] {
+        assert!(distribution.contains(&format!(">{text}<")), "{text}");
+    }
     assert!(picture.distribution("main").is_none());
     let (light, dark) = (
         picture.ranking(),

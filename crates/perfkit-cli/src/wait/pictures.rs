@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome, input};
 use crate::pictures::{self, Files, failed};
 use crate::progress::Bar;
 use perfkit::core::{Job, Ticks, TimeRange, TraceView};
-use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines};
+use perfkit::fold::{Folder, GroupBy, Groups, RegionGroups, Timelines};
 use perfkit::view::{Item, Scene, Section, Theme, timeline};
 use perfkit::wait::efficiency::{Scaling, Series};
 use perfkit::wait::waits::WaitState;
@@ -154,7 +154,7 @@ fn scene(
         _ => GroupBy::Process,
     };
     let groups = Groups::by(&timelines, rows);
-    let params = Folder::params().columns(columns).op(Op::Max);
+    let params = Folder::params().columns(columns);
     let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let window = analysis.activities.range();
     let window =

@@ -1,6 +1,7 @@
 //! Tests of `serve`: cells, access, and the end of the server.
 
-use perf_testdata::bundled::recording as bundled;
+use perf_testdata::bundled::{devices, recording as bundled};
+use perf_testdata::corpus::corpus;
 use perf_testdata::xorshift::Xorshift;
 use perfkit::core::Job;
 use perfkit_cli::serve::{Answer, Options, Pages, Request, Server};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the pages of a recording.
 fn pages(file: &Path, by: &str) -> Pages {
@@ -40,6 +41,11 @@ fn data(pages: &Pages) -> Value {
     let Answer::Page(html) = pages.answer(get(&pages.path(), ""), &Job::default()) else {
         panic!("no page");
     };
+    embedded(&html)
+}
+
+/// Returns the data of the first view of a page.
+fn embedded(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";
     let from = html.find(begin).expect("data") + begin.len();
     let to = from + html[from..].find("</script>").expect("an end");
@@ -80,22 +86,26 @@ fn cells(text: &str) -> Vec<[u8; 2]> {
     out
 }
 
+/// Returns the path of a file that no other test uses.
+fn temporary(end: &str) -> PathBuf {
+    let (process, thread) = (std::process::id(), std::thread::current().id());
+    std::env::temp_dir().join(format!("perfkit-serve-{process}-{thread:?}.{end}"))
+}
+
 /// Returns the states and agreements of `fold --csv` for each row.
 fn folded(
     (file, by, op): (&Path, &str, &str),
     window: (i64, i64),
     columns: usize,
 ) -> BTreeMap<String, Vec<(String, u8)>> {
-    let csv = std::env::temp_dir().join(format!("perfkit-serve-{}.csv", std::process::id()));
+    let csv = temporary("csv");
     let time = |at| format!("{at}ns");
-    let words: Vec<OsString> = [
+    let mut words: Vec<OsString> = [
         "fold".into(),
         file.into(),
         "--quiet".into(),
         "--by".into(),
         by.into(),
-        "--op".into(),
-        op.into(),
         "--columns".into(),
         columns.to_string().into(),
         "--from".into(),
@@ -106,6 +116,9 @@ fn folded(
         csv.clone().into(),
     ]
     .into();
+    if op != USUAL {
+        words.extend(["--op".into(), op.into()]);
+    }
     command::output(words).expect("it folds");
     let text = std::fs::read_to_string(&csv).expect("it was written");
     std::fs::remove_file(&csv).expect("it is there");
@@ -141,6 +154,138 @@ fn folded(
     rows
 }
 
+/// Name of the default operation of each kind of row.
+const USUAL: &str = "usual";
+
+/// Returns the names of the states and the agreements of a row of a page. States that share the
+/// code of all others, which a page has beyond the first 250, are named `others`.
+fn named(data: &Value, cells: &[[u8; 2]]) -> Vec<(String, u8)> {
+    let others = data["others"][2].as_u64().expect("a code");
+    let name = |code: u8| match code {
+        0 => "idle",
+        1 => "absent",
+        2 => "uniform",
+        code if u64::from(code) == others => "others",
+        code => data["states"][usize::from(code) - 3][0].as_str().unwrap(),
+    };
+    let cells = cells.iter();
+    cells
+        .map(|[code, agreement]| (name(*code).to_string(), *agreement))
+        .collect()
+}
+
+/// Compares the cells of a row of a page with those of `fold`.
+fn assert_cells(data: &Value, found: &str, expected: &[(String, u8)], what: &str) {
+    let states = data["states"].as_array().expect("states");
+    let is_named = |state: &str| {
+        let special = ["idle", "absent", "uniform"].contains(&state);
+        special || states.iter().any(|it| it[0] == state)
+    };
+    let expected: Vec<(String, u8)> = expected
+        .iter()
+        .map(|(state, agreement)| match is_named(state) {
+            true => (state.clone(), *agreement),
+            false => ("others".to_string(), *agreement),
+        })
+        .collect();
+    assert_eq!(named(data, &cells(found)), expected, "{what}");
+}
+
+/// Zooms a served page to 20 random windows.
+fn assert_served(file: &Path, by: &str, random: &mut Xorshift) {
+    let pages = pages(file, by);
+    let data = data(&pages);
+    let groups = data["groups"].as_array().expect("rows");
+    let label = |row: usize| groups[row]["label"].as_str().unwrap();
+    let roots = (0..groups.len()).filter(|row| groups[*row]["parent"].is_null());
+    let rows: Vec<String> = roots.take(4).map(|row| row.to_string()).collect();
+    let ops = data["ops"].as_array().expect("operations");
+    let known = ["max", "diff", "min", "idle", USUAL];
+    let ops: Vec<(usize, &str)> = (0..)
+        .zip(ops)
+        .filter_map(|(at, op)| Some((at, known.into_iter().find(|it| op[0] == *it)?)))
+        .collect();
+    let (start, span) = (
+        data["start"].as_i64().unwrap(),
+        data["span"].as_i64().unwrap(),
+    );
+    for _ in 0..20 {
+        let from = start + random.below(span as u64) as i64;
+        let to = from + 1 + random.below((start + span - from) as u64) as i64;
+        let columns = 1 + random.below(40) as usize;
+        let (number, op) = ops[random.below(ops.len() as u64) as usize];
+        let rows = rows.join("-");
+        let query = format!("from={from}&to={to}&columns={columns}&op={number}&rows={rows}");
+        let path = format!("{}cells/0", pages.path());
+        let reply = json(pages.answer(get(&path, &query), &Job::default()));
+        let expected = folded((file, by, op), (from, to), columns);
+        let found = reply["rows"].as_object().expect("rows");
+        assert_eq!(found.len(), rows.split('-').count());
+        for (row, cells) in found {
+            let label = label(row.parse().expect("a number"));
+            let what = format!("{} {label} {op} {from} {to}", file.display());
+            let cells = cells.as_str().expect("text");
+            let expected = expected.get(label);
+            let expected = expected.unwrap_or_else(|| panic!("{what}: no such row"));
+            assert_cells(&data, cells, expected, &what);
+        }
+    }
+}
+
+/// Checks that a page in a file holds the states of all streams, from which it computes the cells
+/// of each window, or else the cells of `fold` at its resolutions and the command that shows more.
+/// Returns `true` for all states.
+fn assert_offline(file: &Path, by: &str) -> bool {
+    let html = temporary("html");
+    let words: [OsString; 7] = [
+        "fold".into(),
+        file.into(),
+        "--quiet".into(),
+        "--by".into(),
+        by.into(),
+        "--html".into(),
+        html.clone().into(),
+    ];
+    command::output(words).expect("it folds");
+    let text = std::fs::read_to_string(&html).expect("it was written");
+    std::fs::remove_file(&html).expect("it is there");
+    let data = embedded(&text);
+    let levels = data["levels"].as_array().expect("levels");
+    if !data["local"].is_null() {
+        assert!(levels.is_empty());
+        let groups = data["groups"].as_array().expect("rows");
+        let leaves = groups.iter().filter(|it| !it["stream"].is_null());
+        let streams = data["local"]["streams"].as_array().expect("streams");
+        assert!(leaves.count() <= streams.len());
+        return true;
+    }
+    assert!(data["command"].is_string() && data["serve"].is_string());
+    let (start, span) = (
+        data["start"].as_i64().unwrap(),
+        data["span"].as_i64().unwrap(),
+    );
+    let level = &levels[0];
+    let columns = level["columns"].as_u64().expect("a number") as usize;
+    for (number, op) in (0..).zip(data["ops"].as_array().expect("operations")) {
+        let op = op[0].as_str().expect("a name");
+        if !["max", "diff", "min", "idle", USUAL].contains(&op) {
+            continue;
+        }
+        let expected = folded((file, by, op), (start, start + span), columns);
+        let rows = level["cells"][number as usize].as_array().expect("rows");
+        for (row, cells) in rows.iter().enumerate() {
+            let label = data["groups"][row]["label"].as_str().expect("a label");
+            // Rows that unfold have no row in the fold.
+            let Some(expected) = expected.get(label) else {
+                continue;
+            };
+            let what = format!("{} offline {label} {op}", file.display());
+            assert_cells(&data, cells.as_str().expect("text"), expected, &what);
+        }
+    }
+    false
+}
+
 #[test]
 fn cells_are_those_of_fold() {
     let mut random = Xorshift::new(3);
@@ -152,47 +297,34 @@ fn cells_are_those_of_fold() {
         ("jacobi-64", "all"),
         ("nwchem-md-4", "process"),
     ] {
-        let file = bundled(name);
-        let pages = pages(&file, by);
-        let data = data(&pages);
-        let ops = ["max", "diff", "min"];
-        let groups = data["groups"].as_array().expect("rows");
-        let (start, span) = (
-            data["start"].as_i64().unwrap(),
-            data["span"].as_i64().unwrap(),
-        );
-        for _ in 0..20 {
-            let from = start + random.below(span as u64) as i64;
-            let to = from + 1 + random.below((start + span - from) as u64) as i64;
-            let columns = 1 + random.below(40) as usize;
-            let op = ops[random.below(3) as usize];
-            let mut all = data["ops"].as_array().expect("operations").iter();
-            let number = all.position(|it| it[0] == op).expect("the operation");
-            let rows = if by == "all" { "0" } else { "0-1-2-3" };
-            let query = format!("from={from}&to={to}&columns={columns}&op={number}&rows={rows}");
-            let path = format!("{}cells/0", pages.path());
-            let reply = json(pages.answer(get(&path, &query), &Job::default()));
-            let expected = folded((&file, by, op), (from, to), columns);
-            for (row, cells) in reply["rows"].as_object().expect("rows") {
-                let label = groups[row.parse::<usize>().unwrap()]["label"]
-                    .as_str()
-                    .unwrap();
-                let found = self::cells(cells.as_str().expect("text"));
-                let states: Vec<(String, u8)> = found
-                    .iter()
-                    .map(|[code, agreement]| {
-                        let state = match code {
-                            0 => "idle",
-                            1 => "absent",
-                            2 => "uniform",
-                            code => data["states"][usize::from(*code) - 3][0].as_str().unwrap(),
-                        };
-                        (state.to_string(), *agreement)
-                    })
-                    .collect();
-                assert_eq!(states, expected[label], "{name} {label} {op} {from} {to}");
-            }
-        }
+        assert_served(&bundled(name), by, &mut random);
+        assert!(assert_offline(&bundled(name), by), "{name}");
+    }
+    assert_served(&devices(), "device", &mut random);
+    assert_offline(&devices(), "device");
+}
+
+#[test]
+fn cells_of_other_formats_are_those_of_fold() {
+    let mut random = Xorshift::new(5);
+    for (name, by) in [
+        (
+            "paraver/lulesh/lulesh_4+4_with_uncores_sockets1+2.chop_5it.prv",
+            "process",
+        ),
+        (
+            "gpu/param/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
+            "device",
+        ),
+        (
+            "gpu/pipit/pipit_tests_data_cloverleaf-nsys_perlmutter-cloverleaf-cuda.sqlite",
+            "device",
+        ),
+        ("otf2/tracer-stencil4d-32/traces.otf2", "all"),
+    ] {
+        let Some(file) = corpus(name) else { return };
+        assert_served(&file, by, &mut random);
+        assert_offline(&file, by);
     }
 }
 

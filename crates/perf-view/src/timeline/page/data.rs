@@ -10,7 +10,8 @@ use crate::timeline::counters::{CounterNames, TracksData};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Name, description, `true` if agreement is shown, and the largest number with its unit.
+/// Name, description, `true` if agreement is shown (with the usual operation only in rows that are
+/// no devices), and the largest number with its unit.
 pub(super) type OpData = (String, String, bool, Option<(f64, &'static str)>);
 
 #[derive(Serialize)]
@@ -77,6 +78,9 @@ pub(super) struct GroupData<'a> {
     /// Stream of a group that has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stream: Option<u32>,
+    /// `true` if the usual operation of the row is `idle` instead of `max`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) device: bool,
     pub(super) busy: f64,
     /// Share of the time in MPI.
     pub(super) mpi: f64,

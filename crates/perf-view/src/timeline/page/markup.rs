@@ -1,6 +1,7 @@
 //! HTML of a timeline section: controls, legend, and the rows as a table.
 
 use super::pyramid::Node;
+use crate::timeline::cell_colour::{FAINTER, STRONGER};
 use crate::timeline::legend::Entry;
 use crate::timeline::picture::busy_share;
 use crate::{Theme, number, section, shortened};
@@ -89,7 +90,8 @@ pub(super) fn body(
                     }
                 }
             }
-            li { span { "lighter: fewer streams agree (operators max and share)" } }
+            li.fainter { span { (FAINTER) } }
+            li.stronger { span { (STRONGER) } }
         }
         @for line in notes { p.note { (line) } }
         details.between hidden {

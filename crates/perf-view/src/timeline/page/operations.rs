@@ -35,7 +35,7 @@ impl View<'_> {
     /// numbers it also returns the largest number and its unit; 0 stands for the number of streams.
     pub(super) fn operation(&self, op: Option<Op>) -> OpData {
         let (name, words) = match op {
-            None => ("usual".into(), "default of each kind of row".into()),
+            None => ("usual".into(), "by kind of row".into()),
             Some(Op::Max) => ("max".into(), "state of most streams".into()),
             Some(Op::Min) => ("min".into(), "state of the fewest streams".into()),
             Some(Op::Diff) => (
@@ -65,15 +65,9 @@ impl View<'_> {
             }
             Some(_) => ("other".to_string(), "another operation".to_string()),
         };
-        let streams = 0..self.timelines.len() as u32;
-        let shaded = match op {
-            // The default operation of accelerator streams is `idle`, for which agreement is not
-            // informative.
-            None => !streams
-                .into_iter()
-                .any(|it| self.timelines.kind(it).may_overlap()),
-            Some(op) => matches!(op, Op::Max | Op::Share),
-        };
+        // The default operation of threads is `max`. That of accelerator streams is `idle`; their
+        // rows are marked, because agreement is not informative for them.
+        let shaded = op.is_none_or(|op| matches!(op, Op::Max | Op::Share));
         let number = op.filter(|op| !op.selects());
         let number = number.map(|op| match most(op, self.timelines) {
             Some(most) => (most, "nats"),

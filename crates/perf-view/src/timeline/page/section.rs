@@ -9,7 +9,7 @@ use crate::timeline::counters::Tracks;
 use crate::timeline::picture::{busy_share, busy_words};
 use crate::timeline::{Picture, legend};
 use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
-use perf_core::Job;
+use perf_core::{Job, LocationKind};
 use perf_fold::{Folder, GroupId, Line, RowOrder, Usage};
 use std::collections::HashMap;
 
@@ -257,6 +257,7 @@ impl View<'_> {
                 streams: group.map_or(0, |group| group.streams.len()),
                 parent: node.parent,
                 stream: self.stream(node),
+                device: group.is_some_and(|it| it.kind == LocationKind::AcceleratorStream),
                 busy: rounded(busy_share(
                     usage,
                     group.map_or_else(Default::default, |it| it.kind),
