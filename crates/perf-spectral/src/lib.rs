@@ -99,9 +99,9 @@
 //! Two threads correlate one view with many others 1.6 to 1.9 times as fast as the faster of two
 //! FFTW implementations in f64, and 2.3 to 2.6 times as fast in f32. Forward transforms are 1.3 to
 //! 2.7 times as fast, except for the largest shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4,
-//! in f64, which is slower than FFTW (0.81 times). It is memory-bound: view, working space and
-//! spectrum have 15 MB each. `docs/benchmarks.md` lists all results with the machine and the number
-//! of runs; `cargo xtask compare spectral` measures them.
+//! in f64, which takes as long as with FFTW (ratios of 0.96 to 1.06): both wait for memory, because
+//! view and spectrum have 15 MB each. `docs/benchmarks.md` lists all results with the machine and
+//! the number of runs; `cargo xtask compare spectral` measures them.
 //!
 //! # Features
 //! * `parallel` (default): transforms and correlates views on all cores.

@@ -221,6 +221,35 @@ fn extremes_are_those_of_the_profiles_that_have_a_value() {
 }
 
 #[test]
+fn means_and_extremes_are_those_of_the_profiles_that_have_the_metric() {
+    type Operator = fn(&[Profile], &Job) -> Result<algebra::Combined>;
+    let plan = |value: i16| vec![(None, 0, vec![value; 3])];
+    let [one, two] = [6, 2].map(|value| profile(&plan(value), &["rank 0"], Scope::Exclusive));
+    // The third run measures another counter.
+    let mut metrics = two.metrics().to_vec();
+    metrics[0].metric.name = "counter".into();
+    let mut rows = Rows::default();
+    rows.insert(MetricId(0), CallPathId(0), Severities::I64(vec![50]));
+    let (system, regions) = (two.system().clone(), two.regions().to_vec());
+    let rows = Arc::new(rows);
+    let other = Profile::new(system, regions, two.calls().clone(), metrics, rows).unwrap();
+    let all = [one, two, other];
+    let operators: [(Operator, f64); 3] = [
+        (algebra::mean, 4.0),
+        (algebra::minimum, 2.0),
+        (algebra::maximum, 6.0),
+    ];
+    for (operator, expected) in operators {
+        let result = operator(&all, &Job::default()).unwrap().profile;
+        let value = |name: &str| {
+            let metric = result.metric(name).unwrap();
+            result.total(metric, CallPathId(0)).unwrap().as_f64()
+        };
+        assert_eq!((value("amount"), value("counter")), (expected, 50.0));
+    }
+}
+
+#[test]
 fn collapsed_profiles_have_one_location_with_the_totals() {
     let plan = vec![(None, 0, vec![4, -1, 9]), (Some(0), 1, vec![2, 2, 2])];
     let whole = profile(&plan, &["rank 0", "rank 1", "rank 2"], Scope::Exclusive);

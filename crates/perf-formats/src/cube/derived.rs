@@ -33,6 +33,8 @@ pub(super) struct DerivedRows {
     facts: Facts,
     /// Variables that the programs share.
     state: State,
+    /// Job of the profile, whose cancellation also stops programs that are evaluated later.
+    job: Job,
 }
 
 /// A derived metric.
@@ -129,6 +131,7 @@ impl DerivedRows {
             metrics,
             facts: Facts::new(base),
             state: State::default(),
+            job: job.without_progress(),
         };
         rows.initialise(inits, job)?;
         rows.refuse_cycles();
@@ -300,7 +303,7 @@ impl DerivedRows {
     ) -> perf_core::Result<Vec<f64>> {
         let (_, program) = self.derived(metric)?;
         let shared = (&self.facts, &self.state);
-        let values = program.evaluate(shared, at, count, fetch);
+        let values = program.evaluate(shared, at, count, fetch, &self.job);
         values.map_err(|failure| match failure {
             Failure::Read(error) => error,
             Failure::Program(problem) => self.error(metric, &Unsupported::Expression(problem)),

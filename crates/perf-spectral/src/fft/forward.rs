@@ -1,5 +1,6 @@
-//! The forward transform: along the real axis as a view is read, then along the inner and the outer
-//! axes, slot by slot, so that the working space is written once and read once.
+//! The forward transform: along the real axis as a view is read, then along the inner axes while
+//! the data are in the cache, and then along the outer axes within the spectrum. Shapes with partial
+//! tiles are transformed along the outer axes from a working space.
 
 use crate::Result;
 use crate::fft::layout::Tile;
@@ -8,6 +9,7 @@ use crate::fft::packing::rows_out;
 use crate::fft::transpose::{Blocks, Turning};
 use crate::fft::{GROUP, Scratch, Transform};
 use crate::real::Real;
+use std::ops::Range;
 
 /// Number of tiles of inner places that are transposed at once, so that adjacent values are read
 /// together.
@@ -29,28 +31,16 @@ impl<T: Real> Transform<T> {
         let along = layout.along();
         for start in (0..along).step_by(GROUP) {
             scratch.check()?;
-            self.along_real(view, start..(start + GROUP).min(along), scratch);
-        }
-        if layout.by_slot() {
-            for tile in 0..along {
-                scratch.check()?;
-                self.inner_of(tile, 0, scratch);
+            let group = start..(start + GROUP).min(along);
+            self.along_real(view, group.clone(), scratch);
+            if layout.is_whole() {
+                self.turn_into(group, spectrum, scratch);
             }
         }
-        let mut tiles = layout.tiles.as_slice();
-        while let Some(tile) = tiles.first() {
-            scratch.check()?;
-            let whole = if layout.rows.is_multiple_of(layout.width) {
-                self.whole(tiles, tile.at)
-            } else {
-                0
-            };
-            tiles = &tiles[whole.max(1)..];
-            if whole > 0 {
-                self.in_place(tile.at, whole, spectrum, scratch);
-            } else {
-                self.beside(tile, spectrum, scratch);
-            }
+        if layout.is_whole() {
+            self.outer_in_place(spectrum, scratch)?;
+        } else {
+            self.outer_of_work(spectrum, scratch)?;
         }
         scratch.check()?;
         let mut checks = scratch.lines.job.checks();
@@ -61,25 +51,74 @@ impl<T: Real> Transform<T> {
         scratch.check()
     }
 
-    /// Returns the number of whole tiles from inner place `at` on that are processed together; none
-    /// belong to the next slot.
-    fn whole(&self, tiles: &[Tile], at: usize) -> usize {
+    /// Transposes some tiles of outer points from the start of the working space into the tiles of
+    /// the spectrum, if all are whole.
+    fn turn_into(&self, group: Range<usize>, spectrum: &mut [T], scratch: &Scratch<T>) {
         let layout = &self.layout;
-        let most = if layout.by_slot() {
-            TILES.min((layout.below - at % layout.below) / layout.width)
-        } else {
-            TILES
-        };
-        let whole = |tile: &&Tile| !tile.first && tile.columns == layout.width;
-        tiles.iter().take(most).take_while(whole).count()
+        let (width, block) = (layout.width, layout.block());
+        let (square, size) = (width * width, layout.rows * width);
+        let out = spectrum.chunks_exact_mut(2 * size);
+        for (tile, out) in layout.tiles.iter().zip(out) {
+            for (work, out) in scratch.work.iter().zip(out.chunks_exact_mut(size)) {
+                T::turn(Turning::Blocks(Blocks {
+                    from: (
+                        &work.get()[layout.inside(tile.at)..group.len() * block],
+                        block,
+                    ),
+                    to: (&mut out[group.start * square..group.end * square], square),
+                }));
+            }
+        }
     }
 
-    /// Reads some tiles of outer points and transforms them along the real axis.
-    fn along_real(&self, view: &[T], group: std::ops::Range<usize>, scratch: &mut Scratch<T>) {
+    /// Transforms all tiles along the outer axes, within the spectrum.
+    fn outer_in_place(&self, spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        let layout = &self.layout;
+        let size = layout.rows * layout.width;
+        let out = spectrum.chunks_exact_mut(2 * size);
+        for (tile, out) in layout.tiles.iter().zip(out) {
+            scratch.check()?;
+            let (re, im) = out.split_at_mut(size);
+            let planes = [&mut *re, &mut *im];
+            along(&self.outer, planes, layout.width, &mut scratch.lines);
+            if tile.first {
+                self.keep(tile, re, im, &mut scratch.first);
+            }
+        }
+        Ok(())
+    }
+
+    /// Transforms all tiles along the outer axes, from the working space to the spectrum.
+    fn outer_of_work(&self, spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
+        let layout = &self.layout;
+        let whole = |tile: &&Tile| !tile.first && tile.columns == layout.width;
+        let mut tiles = layout.tiles.as_slice();
+        while let Some(tile) = tiles.first() {
+            scratch.check()?;
+            let count = if layout.rows.is_multiple_of(layout.width) {
+                tiles.iter().take(TILES).take_while(whole).count()
+            } else {
+                0
+            };
+            tiles = &tiles[count.max(1)..];
+            if count > 0 {
+                self.in_place(tile.at, count, spectrum, scratch);
+            } else {
+                self.beside(tile, spectrum, scratch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads some tiles of outer points and transforms them along the real axis and the inner axes.
+    /// If all tiles are whole, the result is at the start of the working space, which then fits in
+    /// the cache.
+    fn along_real(&self, view: &[T], group: Range<usize>, scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let [re, im] = &mut scratch.work;
-        let range = group.start * block..group.end * block;
+        let start = if layout.is_whole() { 0 } else { group.start };
+        let range = start * block..(start + group.len()) * block;
         let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
         let job = &scratch.lines.job;
         let space = [scratch.rows.get_mut(), scratch.lines.middle.get_mut()];
@@ -102,20 +141,8 @@ impl<T: Real> Transform<T> {
                 T::run(line, re, im, layout.step, columns, &mut scratch.lines);
                 self.split(re, im);
             }
-            if !layout.by_slot() {
-                self.along_inner([re, im], columns, &mut scratch.lines);
-            }
+            self.along_inner([re, im], columns, &mut scratch.lines);
         }
-    }
-
-    /// Transforms one slot of one tile of outer points along the inner axes.
-    fn inner_of(&self, tile: usize, slot: usize, scratch: &mut Scratch<T>) {
-        let layout = &self.layout;
-        let from = tile * layout.block() + slot * layout.step;
-        let [re, im] = &mut scratch.work;
-        let range = from..from + layout.below * layout.width;
-        let planes = [&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]];
-        along(&self.inner, planes, layout.width, &mut scratch.lines);
     }
 
     /// Transforms some whole tiles from inner place `at` on along the outer axes, within the
@@ -129,9 +156,6 @@ impl<T: Real> Transform<T> {
             return;
         };
         for tile in 0..layout.along() {
-            if layout.by_slot() && at.is_multiple_of(layout.below) {
-                self.inner_of(tile, at / layout.below, scratch);
-            }
             let from = tile * block + layout.inside(at);
             for (part, work) in scratch.work.iter().enumerate() {
                 T::turn(Turning::Blocks(Blocks {

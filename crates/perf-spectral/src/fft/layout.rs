@@ -234,10 +234,9 @@ impl Layout {
         at / self.below * self.step + at % self.below * self.width
     }
 
-    /// Returns `true` if the inner places of a slot are whole tiles. A slot is then transformed
-    /// along its inner axes just before it is transposed, and otherwise together with all others of
-    /// a tile of outer points.
-    pub(crate) fn by_slot(&self) -> bool {
+    /// Returns `true` if all tiles are whole. A forward transform then keeps intermediate results in
+    /// the spectrum, and otherwise in a working space of the same size.
+    pub(crate) fn is_whole(&self) -> bool {
         self.below.is_multiple_of(self.width) && self.rows.is_multiple_of(self.width)
     }
 
@@ -245,7 +244,7 @@ impl Layout {
     /// sets of a first-level cache.
     fn spread(&mut self, bytes: usize) {
         let apart = self.step * bytes;
-        if self.by_slot() && self.slots > 1 && apart.is_multiple_of(ALIAS) {
+        if self.is_whole() && self.slots > 1 && apart.is_multiple_of(ALIAS) {
             self.step += self.width;
         }
     }

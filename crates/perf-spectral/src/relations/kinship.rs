@@ -48,8 +48,8 @@ const MAX_DEPTH: usize = 64;
 /// Place of a view in the trees of metrics and call paths.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Index of the metric.
-    metric: usize,
+    /// Index of the root of the tree of metrics that has the metric of the view.
+    root: usize,
     /// Index of the additive metric whose extremes the metric has, or of the metric itself.
     quantity: usize,
     /// Number of the call path in depth-first order, and the end of its subtree.
@@ -62,7 +62,7 @@ impl Kinship {
     /// Creates a kinship in which no two views are kin and all views have the same metric.
     pub fn unrelated(views: usize) -> Self {
         let place = |at: usize| Place {
-            metric: 0,
+            root: 0,
             quantity: 0,
             subtree: (at as u32, at as u32 + 1),
             is_inclusive: false,
@@ -82,7 +82,7 @@ impl Kinship {
         let place = |(metric, path): &(MetricId, CallPathId)| {
             let about = metrics.get(metric.index());
             Place {
-                metric: metric.index(),
+                root: root(metrics, metric.index()),
                 // Ids that the profile does not have get no relatives.
                 quantity: quantities.get(metric.index()).copied().unwrap_or_default(),
                 subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
@@ -129,9 +129,9 @@ impl Kinship {
         })
     }
 
-    /// Returns the index of the metric of a view.
-    pub(crate) fn metric(&self, view: usize) -> usize {
-        self.views.get(view).map_or(0, |place| place.metric)
+    /// Returns the index of the root of the tree of metrics that has the metric of a view.
+    pub(crate) fn root(&self, view: usize) -> usize {
+        self.views.get(view).map_or(0, |place| place.root)
     }
 
     /// Returns the number of views.
@@ -143,6 +143,13 @@ impl Kinship {
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
+}
+
+/// Returns the index of the metric that contains the values of a metric and is not part of another.
+fn root(metrics: &[ProfileMetric], at: usize) -> usize {
+    let parent = |at: &usize| metrics.get(*at)?.metric.parent.map(MetricId::index);
+    let above = std::iter::successors(Some(at), parent).take(MAX_DEPTH);
+    above.last().unwrap_or(at)
 }
 
 fn is_extreme(about: &ProfileMetric) -> bool {

@@ -78,8 +78,9 @@ pub struct Relation {
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,
-    /// Variation of the view that varies less, relative to the view of its metric that varies most,
-    /// in `0.0..=1.0`.
+    /// Variation of the view that varies less, relative to the view that varies most among those of
+    /// the same tree of metrics, in `0.0..=1.0`. A small part of the time, such as that of late
+    /// broadcasts, therefore has a small share.
     pub share: f64,
     /// Index of the first of the earlier relations that connect both views, directly, over other
     /// views, or over kin; `None` if they do not.
@@ -247,14 +248,14 @@ impl<T: Real> Spectra<T> {
         relations.needed = step;
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
         relations.threshold = tested.last().map_or(0.0, |(p, _)| *p);
-        // The largest variation of each metric.
+        // The largest variation of each tree of metrics.
         let mut largest = BTreeMap::new();
         for (view, deviation) in rows.views.iter().zip(&rows.deviations) {
-            let most: &mut f64 = largest.entry(kin.metric(*view)).or_default();
+            let most: &mut f64 = largest.entry(kin.root(*view)).or_default();
             *most = most.max(*deviation);
         }
         let share = |row: usize| {
-            let most = largest.get(&kin.metric(rows.views[row]));
+            let most = largest.get(&kin.root(rows.views[row]));
             most.map_or(0.0, |most| rows.deviations[row] / most)
         };
         let axes = self.plan.dims().len();

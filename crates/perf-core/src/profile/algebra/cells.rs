@@ -75,8 +75,8 @@ pub(super) struct Sum {
     operator: Operator,
     /// Rule of the metric.
     combine: Combine,
-    /// Number of profiles.
-    operands: usize,
+    /// Number of profiles with the metric.
+    profiles: usize,
     /// Number of profiles with a row.
     rows: usize,
     /// Values so far; `None` before the first row.
@@ -84,11 +84,11 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    pub(super) fn new(operator: Operator, combine: Combine, operands: usize) -> Self {
+    pub(super) fn new(operator: Operator, combine: Combine, profiles: usize) -> Self {
         Sum {
             operator,
             combine,
-            operands,
+            profiles,
             rows: 0,
             values: None,
         }
@@ -177,7 +177,7 @@ impl Sum {
     /// Returns the row in the type of the result; `None` if no profile has a row.
     pub(super) fn finish(mut self, value_type: ValueType) -> Option<Severities> {
         // A profile without a row has zeros.
-        if self.is_additive() && self.rows < self.operands && self.operator != Operator::Mean {
+        if self.is_additive() && self.rows < self.profiles && self.operator != Operator::Mean {
             let values = self.values.take()?;
             let zeros = match &values {
                 Values::Integers(values) => Values::Integers(vec![0; values.len()]),
@@ -186,7 +186,7 @@ impl Sum {
             self.values = self.joined(values, zeros).ok();
         }
         let is_mean = self.operator == Operator::Mean && self.is_additive();
-        let divisor = if is_mean { self.operands as f64 } else { 1.0 };
+        let divisor = if is_mean { self.profiles as f64 } else { 1.0 };
         Some(match (self.values?, value_type) {
             (Values::Integers(values), ValueType::U64) => {
                 let largest = i128::from(u64::MAX);

@@ -8,14 +8,16 @@
 //! one the second one, and so on. Definitions of the first profile keep their ids, and elements that
 //! only later profiles have follow. Grids and properties are those of the first profile.
 //!
-//! An additive value that a profile does not have counts as 0. The result has the scope in which
-//! the first profile stores the metric. Rows are computed on demand.
+//! An additive value that a profile does not have counts as 0. A profile that does not have the metric
+//! takes no part in means and extremes, because it did not measure it: repeated runs may have
+//! different hardware counters. The result has the scope in which the first profile stores the
+//! metric. Rows are computed on demand.
 //!
 //! | operator | additive numbers and tuples | minimum and maximum metrics | statistics, histograms | values that cannot be combined |
 //! |---|---|---|---|---|
 //! | [`difference`] | first minus second, with sign | dropped | dropped | dropped |
-//! | [`mean`] | sum over all profiles, divided by their number | extreme of all profiles | dropped | dropped |
-//! | [`minimum`], [`maximum`] | smallest or largest value of all profiles | same | dropped | dropped |
+//! | [`mean`] | sum over the profiles that have the metric, divided by their number | extreme of these profiles | dropped | dropped |
+//! | [`minimum`], [`maximum`] | smallest or largest value of the profiles that have the metric | same | dropped | dropped |
 //! | [`merge`] | of the first profile with the metric | same | same | same |
 //!
 //! ```
@@ -97,7 +99,8 @@ pub fn difference(minuend: &Profile, subtrahend: &Profile, job: &Job) -> Result<
     combined(&profiles, Operator::Difference, job)
 }
 
-/// Returns the mean of all profiles, such as repeated runs. Means are floating-point numbers.
+/// Returns the mean of all profiles that have the metric, such as repeated runs. Means are
+/// floating-point numbers.
 ///
 /// # Errors
 /// Returns [`Error::Length`] if there is no profile, and the errors of [`difference`].
@@ -114,7 +117,7 @@ pub fn merge(profiles: &[Profile], job: &Job) -> Result<Combined> {
     combined(profiles, Operator::Merge, job)
 }
 
-/// Returns the smallest value of all profiles, for each metric, call path and location.
+/// Returns the smallest value of all profiles that have the metric, for each metric, call path and location.
 ///
 /// # Errors
 /// Returns the errors of [`mean`].
@@ -122,7 +125,7 @@ pub fn minimum(profiles: &[Profile], job: &Job) -> Result<Combined> {
     combined(profiles, Operator::Minimum, job)
 }
 
-/// Returns the largest value of all profiles, for each metric, call path and location.
+/// Returns the largest value of all profiles that have the metric, for each metric, call path and location.
 ///
 /// # Errors
 /// Returns the errors of [`mean`].
@@ -144,8 +147,6 @@ struct Planned {
 struct CombinedRows {
     /// Operator.
     operator: Operator,
-    /// Number of operands.
-    operands: usize,
     /// Metrics of the result.
     metrics: Vec<Planned>,
     /// Own call path of each call path of the result, by operand.
@@ -190,7 +191,7 @@ impl RowStore for CombinedRows {
             let row = source.map(|source| self.operand(planned, source, path));
             return Ok(row.transpose()?.flatten().map(Arc::new));
         }
-        let mut sum = Sum::new(self.operator, about.combine, self.operands);
+        let mut sum = Sum::new(self.operator, about.combine, planned.sources.len());
         for source in &planned.sources {
             if let Some(row) = self.operand(planned, source, path)? {
                 sum.add(source.0, &row)?;
@@ -236,7 +237,6 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
         .collect();
     let rows = CombinedRows {
         operator,
-        operands: profiles.len(),
         metrics,
         own_paths: union.own_paths(),
         moved: union.moved.clone(),

@@ -1,7 +1,7 @@
 //! Evaluation of programs, for all locations of a call path at once.
 
 use super::{Expression, Fact, Facts, Indexed, Operation, Problem, Program, Slot, Statement};
-use perf_core::{CallPathId, Job, MetricId, Scope};
+use perf_core::{CallPathId, CancellationChecks, Job, MetricId, Scope};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -84,6 +84,8 @@ struct Machine<'a, 'f> {
     count: usize,
     /// Number of executed statements.
     steps: u64,
+    /// Cancellation checks of the job.
+    checks: CancellationChecks<'a>,
     /// Number of numbers and texts that the variables hold.
     held: usize,
     /// Reads the rows of metrics.
@@ -96,11 +98,11 @@ const MAX_INIT_STEPS: u64 = 100_000_000;
 /// Maximum number of statements of a program that is evaluated for a call path.
 const MAX_STEPS: u64 = 1_000_000;
 
+/// Work of a statement without locations, in the units of [`CancellationChecks`].
+const STEP_WORK: usize = 16;
+
 /// Maximum number of numbers and texts that the variables of a program hold: one for each of four million call paths.
 const MAX_HELD: usize = 1 << 22;
-
-/// Number of statements between two cancellation checks.
-const CHECK: u64 = 1 << 12;
 
 impl Program {
     /// Executes a program that initialises shared variables.
@@ -119,10 +121,11 @@ impl Program {
             scope: Scope::Inclusive,
             count: 0,
             steps: 0,
+            checks: job.checks(),
             held: 0,
             fetch,
         };
-        let done = machine.statements(&self.0, Some(job));
+        let done = machine.statements(&self.0);
         *state = machine.state.into_owned();
         done.map(drop)
     }
@@ -134,6 +137,7 @@ impl Program {
         (path, scope): (Option<CallPathId>, Scope),
         count: usize,
         fetch: &mut Fetch<'_>,
+        job: &Job,
     ) -> Result<Vec<f64>> {
         let mut rows: HashMap<(MetricId, Scope), Vec<f64>> = HashMap::new();
         let mut run = |count, column: Option<usize>| {
@@ -157,10 +161,11 @@ impl Program {
                 scope,
                 count,
                 steps: 0,
+                checks: job.checks(),
                 held: 0,
                 fetch: &mut kept,
             };
-            let value = machine.statements(&self.0, None)?;
+            let value = machine.statements(&self.0)?;
             machine.row(value.unwrap_or(Value::Number(0.0)))
         };
         match run(count, None) {
@@ -176,9 +181,9 @@ impl Program {
 
 impl Machine<'_, '_> {
     /// Executes statements. Returns the value of a `return` that was reached.
-    fn statements(&mut self, all: &[Statement], job: Option<&Job>) -> Result<Option<Value>> {
+    fn statements(&mut self, all: &[Statement]) -> Result<Option<Value>> {
         for statement in all {
-            self.step(0, job)?;
+            self.step(0)?;
             match statement {
                 Statement::Assign {
                     at,
@@ -201,7 +206,7 @@ impl Machine<'_, '_> {
                             break;
                         }
                     }
-                    if let Some(value) = self.statements(chosen, job)? {
+                    if let Some(value) = self.statements(chosen)? {
                         return Ok(Some(value));
                     }
                 }
@@ -211,21 +216,21 @@ impl Machine<'_, '_> {
                     body,
                 } => {
                     while self.holds(condition)? {
-                        self.step(*at, job)?;
-                        if let Some(value) = self.statements(body, job)? {
+                        self.step(*at)?;
+                        if let Some(value) = self.statements(body)? {
                             return Ok(Some(value));
                         }
                     }
                 }
                 Statement::Return(value) => return self.value(value).map(Some),
                 Statement::Global(slot) => {
-                    if job.is_some() {
+                    if self.is_initialising() {
                         self.state.to_mut().declared.insert(*slot);
                     }
                 }
                 Statement::SetValues(metric, value) => {
                     let kind = self.text(value)?.to_string();
-                    if let Some(metric) = metric.filter(|_| job.is_some()) {
+                    if let Some(metric) = metric.filter(|_| self.is_initialising()) {
                         self.state.to_mut().kinds.insert(metric, kind);
                     }
                 }
@@ -234,17 +239,24 @@ impl Machine<'_, '_> {
         Ok(None)
     }
 
-    fn step(&mut self, at: usize, job: Option<&Job>) -> Result<()> {
+    /// Returns `true` if the program initialises shared variables.
+    fn is_initialising(&self) -> bool {
+        matches!(self.state, Cow::Owned(_))
+    }
+
+    /// Counts a statement, which takes time for each location.
+    fn step(&mut self, at: usize) -> Result<()> {
         self.steps += 1;
-        let most = job.map_or(MAX_STEPS, |_| MAX_INIT_STEPS);
+        let most = if self.is_initialising() {
+            MAX_INIT_STEPS
+        } else {
+            MAX_STEPS
+        };
         if self.steps > most {
             let what = format!("the program executes more than {most} statements");
             return Err(Problem::new(at, what).into());
         }
-        if let Some(job) = job.filter(|_| self.steps.is_multiple_of(CHECK)) {
-            job.check()?;
-        }
-        Ok(())
+        Ok(self.checks.next(STEP_WORK + self.count)?)
     }
 
     fn assign(&mut self, at: usize, slot: Slot, index: u64, value: Value) -> Result<()> {

@@ -57,7 +57,7 @@ fn value(init: &str, text: &str) -> std::result::Result<Vec<f64>, String> {
         })
     };
     let at = (Some(CallPathId(1)), Scope::Exclusive);
-    let values = program.evaluate((&facts, &state), at, 2, &mut fetch);
+    let values = program.evaluate((&facts, &state), at, 2, &mut fetch, &Job::default());
     values.map_err(failed)
 }
 
@@ -126,6 +126,10 @@ fn programs_share_masks_of_call_paths() {
     job.cancel();
     let endless = names().parse("{ while (1) { ${i} = 1; }; }").unwrap();
     let done = endless.initialise(&facts, &mut state, &job);
+    assert!(matches!(done, Err(Failure::Read(_))));
+    let at = (Some(CallPathId(1)), Scope::Exclusive);
+    let mut fetch = |_, _| Ok(vec![0.0; 2]);
+    let done = endless.evaluate((&facts, &state), at, 2, &mut fetch, &job);
     assert!(matches!(done, Err(Failure::Read(_))));
 }
 
