@@ -21,7 +21,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use dispatch::Dispatcher;
-use handlers::{client_messages, events, metrics, page_queries, slow};
+use handlers::{chimbuko, client_messages, events, metrics, page_queries, slow};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use send_timeout::SendTimeout;
@@ -237,6 +237,9 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/samples", get(page_queries::samples))
         .route("/api/records", get(page_queries::records))
         .route("/api/record", get(page_queries::record))
+        .route("/api/get_anomalystats", get(chimbuko::anomaly_stats))
+        .route("/api/get_anomalydata", get(chimbuko::anomaly_data))
+        .route("/api/get_funcstats", get(chimbuko::function_stats))
         .route("/events", get(events::events))
         .route("/health", get(page_queries::health))
         .route("/metrics", get(metrics::metrics))

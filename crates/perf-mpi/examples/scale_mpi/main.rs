@@ -83,6 +83,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let mut own: Vec<Rank> = own.collect::<Result<_, _>>()?;
     let clock = Clock::new();
     let mut times = Times::default();
+    let begin = clock.now();
     for step in 0..shape.steps {
         let mut since = clock.now();
         own.iter_mut().for_each(|rank| rank.play(step, &shape));
@@ -100,6 +101,8 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let mut since = clock.now();
     let finished = times.rounds(|| lockstep.finish())?;
     times.round += clock.since(&mut since);
+    let spent = clock.now().saturating_sub(begin);
+    times.total = spent.as_secs_f64() * 1e6;
     let mut text = String::new();
     table(ranks, &shape, &times, &finished, &mut text)?;
     if options.compares {

@@ -30,7 +30,7 @@ pub(crate) fn table(
     )?;
     writeln!(
         text,
-        "\n            program alone  with its calls told  with detection"
+        "\n            program alone  with calls recorded  with detection"
     )?;
     writeln!(
         text,

@@ -1,5 +1,6 @@
 //! Handlers of requests: messages of clients, the page with its queries and events, and metrics.
 
+pub(super) mod chimbuko;
 pub(super) mod client_messages;
 pub(super) mod events;
 pub(super) mod metrics;

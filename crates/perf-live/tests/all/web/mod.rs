@@ -207,8 +207,63 @@ fn ranks_share_their_models_and_queries_return_the_results() {
     assert_eq!(calls, 2 * 12 * common::CALLS);
     let (status, metrics) = served.get("/metrics");
     assert_eq!(status, 200);
+    agrees_with_chimbukos_queries(&served, anomalies);
     let line = format!("perfkit_live_calls_total {}", 3 * 12 * common::CALLS);
     assert!(metrics.lines().any(|one| one == line), "{metrics}");
+}
+
+/// The queries of Chimbuko's visualisation server return the same numbers with its names, and
+/// microseconds.
+fn agrees_with_chimbukos_queries(served: &Served, anomalies: u64) {
+    let ranks = served.json("/api/get_anomalystats");
+    let ranks = ranks.as_array().expect("ranks");
+    let sum = |list: &[Value], name: &str| -> f64 {
+        list.iter().map(|one| one[name].as_f64().unwrap()).sum()
+    };
+    assert_eq!(ranks.len(), 3);
+    assert_eq!(sum(ranks, "accumulate"), anomalies as f64);
+    assert_eq!(
+        (&ranks[2]["key"], &ranks[2]["count"]),
+        (&"1:0".into(), &12.into())
+    );
+    let one = served.json("/api/get_anomalystats?app=0&rank=1");
+    assert_eq!(one[0], ranks[1]);
+    let mut of_steps = 0.0;
+    for (app, rank) in [(0, 0), (0, 1), (1, 0)] {
+        let steps = served.json(&format!("/api/get_anomalydata?app={app}&rank={rank}"));
+        let steps = steps.as_array().expect("steps");
+        of_steps += sum(steps, "n_anomalies");
+        let is_in_order = |pair: &[Value]| pair[0]["step"].as_i64() < pair[1]["step"].as_i64();
+        assert!(steps.windows(2).all(is_in_order));
+        let last = served.json(&format!(
+            "/api/get_anomalydata?app={app}&rank={rank}&limit=1"
+        ));
+        assert_eq!(last[0], steps[steps.len() - 1]);
+    }
+    assert_eq!(of_steps, anomalies as f64);
+    let functions = served.json("/api/get_funcstats");
+    let profile = served.json("/api/profile");
+    for (at, one) in functions.as_array().expect("functions").iter().enumerate() {
+        let own = profile["functions"].as_array().expect("functions").iter();
+        let mut own =
+            own.filter(|own| (&own["function"], &own["program"]) == (&one["name"], &one["app"]));
+        let own = own.next().expect("the same functions");
+        assert_eq!(one["exclusive"]["count"], own["exclusive"]["count"]);
+        let nanos = own["exclusive"]["mean"].as_f64().unwrap();
+        let micros = one["exclusive"]["mean"].as_f64().unwrap();
+        assert!((1e3 * micros - nanos).abs() < 1e-9 * nanos, "{one} {own}");
+        let found = own["loss"]["slow"].as_u64().unwrap() + own["loss"]["fast"].as_u64().unwrap();
+        assert_eq!(one["stats"]["accumulate"], found as f64);
+        assert_eq!(
+            &served.json(&format!("/api/get_funcstats?fid={at}"))[0],
+            one
+        );
+    }
+    assert_eq!(
+        functions.as_array().map(Vec::len),
+        profile["functions"].as_array().map(Vec::len)
+    );
+    assert_eq!(served.get("/api/get_anomalydata?app=0").0, 400);
 }
 
 #[test]
