@@ -445,10 +445,12 @@ impl Monitor {
                 let rows = start..rows.end.min(start + CALLS_PER_CHECK);
                 let calls = &batch.calls()[rows.clone()];
                 let samples = &batch.samples()[rows.clone()];
+                // An external detector may return fewer judgements than calls.
                 let judgements = self.judgements.get(rows).unwrap_or_default();
                 let paths = calls.iter().map(|call| call.path);
                 self.losses.add(place, samples, judgements, paths);
             }
+            // An external detector may return fewer judgements than calls.
             let judgements = self.judgements.get(rows.clone()).unwrap_or_default();
             let rank = (key.program, key.rank);
             self.lasting

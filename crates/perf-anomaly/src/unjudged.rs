@@ -65,6 +65,7 @@ impl Unjudged {
             let rows = rows.clone();
             let own = &batch.calls()[rows.clone()];
             let samples = &batch.samples()[rows.clone()];
+            // An external detector may return fewer judgements than calls.
             let judgements = judgements.get(rows).unwrap_or_default();
             for ((call, sample), judgement) in own.iter().zip(samples).zip(judgements) {
                 let known = self.0.entry(sample.function, Known::default);

@@ -171,6 +171,7 @@ impl DeviceCollectives {
             });
         }
         for (device, own) in &mut devices {
+            // A device that never waited is not in the map.
             own.waiting = nanos(waiting.get(device).copied().unwrap_or_default());
         }
         Ok(DeviceCollectives {

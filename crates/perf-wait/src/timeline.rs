@@ -377,6 +377,7 @@ impl Timeline {
         while rest.get(most).is_some_and(|start| *start < time) {
             most *= 4;
         }
+        // The rest may be shorter.
         let near = rest.get(..most).unwrap_or(rest);
         from + near.partition_point(|start| *start < time)
     }

@@ -55,6 +55,7 @@ impl StepStats {
             };
             let calls = &batch.calls()[rows.clone()];
             let samples = &batch.samples()[rows.clone()];
+            // An external detector may return fewer judgements than calls.
             let judgements = judgements.get(rows.clone()).unwrap_or_default();
             for ((call, sample), judgement) in calls.iter().zip(samples).zip(judgements) {
                 step.start = step.start.min(call.entry);

@@ -84,6 +84,7 @@ impl Figures {
     /// without updates.
     pub fn latency(&self, share: f64) -> u32 {
         let at = (share * self.latencies.len() as f64) as usize;
+        // Without answers the latency is 0.
         let last = self.latencies.len().saturating_sub(1);
         self.latencies
             .get(at.min(last))

@@ -325,6 +325,7 @@ struct FileReader<'a> {
 
 impl<'a> FileReader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        // Nothing is left behind the end.
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let Some(bytes) = rest.get(..count) else {
             let expected = format!("{count} bytes");

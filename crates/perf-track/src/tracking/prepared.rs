@@ -86,6 +86,7 @@ impl Side {
         let (before, after) = (number(&seen.before), number(&seen.after));
         let within = number(&seen.position[2]);
         let caller = |of: &[Option<u32>], row: u32| of.get(row as usize).copied().flatten();
+        // Each row is a point, so that the default is not used.
         let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
         let time = |row: u32| seen.time[row as usize];
         let mut rows: Vec<u32> = (0..seen.len() as u32).collect();

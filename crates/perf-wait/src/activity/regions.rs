@@ -71,6 +71,7 @@ impl Regions {
     }
 
     pub(super) fn is_team(&self, region: RegionId) -> bool {
+        // A region without a definition has no role.
         self.teams.get(region.index()).copied().unwrap_or_default()
     }
 

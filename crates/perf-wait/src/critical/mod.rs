@@ -113,6 +113,7 @@ impl CriticalPath {
         let path_times = by_path.into_iter().map(|(slot, critical)| PathTime {
             path: times.path(slot),
             critical,
+            // There are no means if the trace has no extent.
             mean: times.means.get(slot).copied().unwrap_or_default(),
         });
         Ok(CriticalPath {

@@ -127,6 +127,7 @@ impl<'a> Synchronisations<'a> {
         if let Some((time, _)) = last.filter(|(_, number)| is_member(*number)) {
             return direct.max(Some(*time)).unwrap_or(self.start);
         }
+        // The first search for a cause begins at the start.
         let (seen, found) = searched.get(&cause).copied().unwrap_or_default();
         let (seen, found) = if seen <= after {
             (seen, found)

@@ -224,6 +224,7 @@ impl Finding {
             )
         };
         let labels = activities.labels();
+        // A location outside of the machine has no label.
         let label =
             |location: LocationId| labels.get(location.index()).cloned().unwrap_or_default();
         let (saved, share) = (self.saved, self.share * 100.0);

@@ -215,6 +215,7 @@ impl<'a> ProgramGraph<'a> {
             let after = |(id, before): &(u32, u32)| {
                 let (id, before) = (ActivityId(*id), ActivityId(*before));
                 let call = self.call(id)?.0;
+                // A meeting without a time counts from tick 0.
                 let at = match self.call(before) {
                     Some((before, true)) => before.leave,
                     Some((before, false)) => before.enter,
@@ -278,6 +279,7 @@ impl Places {
         let begin = activities.range().map_or(Ticks(0), |range| range.0);
         let own = activities.locations().get(location.index());
         let own = own.filter(|own| !own.calls.is_empty());
+        // A location without activities begins with activity 0.
         let base = self.0.get(location.index()).copied().unwrap_or_default();
         let last = own.and_then(|own| own.range).map(|range| range.1);
         let calls = own.map_or(&[][..], |own| own.calls.as_slice());

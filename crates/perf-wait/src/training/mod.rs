@@ -187,6 +187,7 @@ fn median(pool: &mut [i64]) -> i64 {
     let half = pool.len() / 2;
     match pool.len() % 2 {
         1 => pool[half],
+        // An empty pool has no middle.
         _ => mean(pool.get(half.saturating_sub(1)..=half).unwrap_or_default()),
     }
 }

@@ -179,6 +179,7 @@ fn groups(experiment: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
     rows.sort_by(|&a, &b| {
         let by_time = experiment.time[a].total_cmp(&experiment.time[b]);
         by_time.then_with(|| {
+            // Each row is a point, so that the default is not used.
             let place = |at| experiment.points.get(at).unwrap_or(&[]);
             let mut pairs = place(a).iter().zip(place(b));
             let differing = pairs.find_map(|(x, y)| Some(x.total_cmp(y)).filter(|o| o.is_ne()));
