@@ -1,14 +1,15 @@
 //! [`condense`]: selects the MPI calls of a location that each other rank needs, without functions and counters.
 
 use super::partners::Partners;
-use super::record::{Record, TIME_MARK, communication};
+use super::record::{Record, Recorded, TIME_MARK, communication};
+use super::windows::WindowRecord;
 use crate::{Reader, Result, Wire};
 use perf_core::{
-    Close, Definitions, Event, Events, Job, LocationId, LocationView, RegionId, Ticks, Visitor,
-    replay,
+    Close, Definitions, Event, Events, Job, KindId, LocationId, LocationView, RegionId, Ticks,
+    Visitor, replay,
 };
 use perf_wait::activity::CallKind;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// MPI calls of a location that another rank needs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,11 +23,11 @@ pub(super) struct Condensed {
 }
 
 impl Condensed {
-    /// Converts the calls to events. No stack frame encloses the calls.
-    pub(super) fn events(&self) -> Result<Events> {
+    /// Converts the calls to events. No stack frame encloses the calls. `kinds` has the kinds of window records.
+    pub(super) fn events(&self, kinds: &[KindId]) -> Result<Events> {
         let mut events = Events::default();
         for record in &self.records {
-            events.push(record.at, record.event)?;
+            record.push(&mut events, kinds)?;
         }
         Ok(events)
     }
@@ -51,7 +52,8 @@ impl Wire for Condensed {
 }
 
 /// Returns for each of `size` ranks the calls of a location that the rank needs. These are the calls with a message
-/// or collective of the rank's processes, calls that start or end MPI, and the times of the first and last event.
+/// or collective of the rank's processes, calls that start or end MPI, calls that synchronise or access windows of the
+/// rank's processes, and the times of the first and last event.
 /// Without `partners`, returns all calls once, for rank 0.
 pub(super) fn condense(
     location: LocationView<'_>,
@@ -74,6 +76,7 @@ pub(super) fn condense(
             None => HashMap::new(),
         },
         open: None,
+        accessing: BTreeSet::new(),
         call: Call::default(),
         count: 0,
         ranks: vec![empty; if partners.is_some() { size } else { 1 }],
@@ -140,10 +143,14 @@ fn completions(location: LocationView<'_>, job: &Job) -> Result<HashMap<usize, E
 struct Call {
     /// Region.
     region: RegionId,
+    /// Role.
+    kind: CallKind,
     /// Time at which it was entered.
     enter: Ticks,
     /// `true` if all ranks need the call: each process waits for all others when MPI starts and ends.
     is_for_all: bool,
+    /// Ranks that need the call even without a record, ascending.
+    ranks: Vec<u32>,
     /// Records, each with the ranks that need it, ascending.
     records: Vec<(Record, Vec<u32>)>,
 }
@@ -157,6 +164,8 @@ struct Condense<'a> {
     completions: HashMap<usize, Event<'static>>,
     /// Depth of the open call; `None` outside of MPI calls.
     open: Option<usize>,
+    /// Windows between the start and the completion of accesses.
+    accessing: BTreeSet<u32>,
     call: Call,
     /// Number of calls so far.
     count: u32,
@@ -166,7 +175,7 @@ struct Condense<'a> {
 impl Condense<'_> {
     /// Marks the first or last time of the location for all ranks.
     fn mark(&mut self, at: Ticks) {
-        let event = TIME_MARK;
+        let event = TIME_MARK.into();
         for rank in &mut self.ranks {
             rank.records.push(Record { at, event });
         }
@@ -182,6 +191,35 @@ impl Condense<'_> {
         partners.of(self.location, event)
     }
 
+    /// Returns the ranks that need the window records of the location, ascending.
+    fn needed_for_windows(&self) -> Vec<u32> {
+        self.partners.map_or(vec![0], |partners| {
+            partners.of_windows(self.location).to_vec()
+        })
+    }
+
+    /// Adds a window record of the open call. Ranks do not wait for accesses outside of start and complete.
+    fn window(&mut self, at: Ticks, record: WindowRecord) {
+        if let Some(window) = record.accessed() {
+            if !self.accessing.contains(&window) {
+                return;
+            }
+        } else if let Some(window) = record.synchronised() {
+            match self.call.kind {
+                CallKind::WindowStart => {
+                    self.accessing.insert(window);
+                }
+                CallKind::WindowComplete => {
+                    self.accessing.remove(&window);
+                }
+                _ => {}
+            }
+        }
+        let event = Recorded::Window(record);
+        let ranks = self.needed_for_windows();
+        self.call.records.push((Record { at, event }, ranks));
+    }
+
     /// Adds the call that ends now to the ranks that need it. `has_frame` is `false` for an event outside of MPI calls.
     fn finish(&mut self, leave: Ticks, has_frame: bool) {
         let call = std::mem::take(&mut self.call);
@@ -189,19 +227,20 @@ impl Condense<'_> {
         self.count += 1;
         for (rank, own) in (0..).zip(&mut self.ranks) {
             let is_needed = |it: &&(Record, Vec<u32>)| it.1.binary_search(&rank).is_ok();
-            if !call.is_for_all && !call.records.iter().any(|it| is_needed(&it)) {
+            let is_for_rank = call.is_for_all || call.ranks.binary_search(&rank).is_ok();
+            if !is_for_rank && !call.records.iter().any(|it| is_needed(&it)) {
                 continue;
             }
             own.numbers.push(number);
             let region = call.region;
             if has_frame {
-                let (at, event) = (call.enter, Event::Enter { region });
+                let (at, event) = (call.enter, Event::Enter { region }.into());
                 own.records.push(Record { at, event });
             }
             let records = call.records.iter().filter(is_needed);
             own.records.extend(records.map(|it| it.0));
             if has_frame {
-                let (at, event) = (leave, Event::Leave { region });
+                let (at, event) = (leave, Event::Leave { region }.into());
                 own.records.push(Record { at, event });
             }
         }
@@ -218,11 +257,21 @@ impl Visitor for Condense<'_> {
             return;
         };
         self.open = Some(depth);
+        // The part of a wait after the last access depends on accesses without a record as well.
+        let is_of_epoch = matches!(
+            kind,
+            CallKind::WindowStart | CallKind::WindowComplete | CallKind::WindowAccess
+        );
         self.call = Call {
             region,
+            kind,
             enter: at,
             is_for_all: self.partners.is_none()
                 || matches!(kind, CallKind::Init | CallKind::Finalize),
+            ranks: match is_of_epoch {
+                true => self.needed_for_windows(),
+                false => Vec::new(),
+            },
             records: Vec::new(),
         };
     }
@@ -235,6 +284,12 @@ impl Visitor for Condense<'_> {
     }
 
     fn event(&mut self, at: Ticks, event: Event<'_>, index: usize) {
+        if let (Some(record), true) = (
+            WindowRecord::of(event, self.definitions),
+            self.open.is_some(),
+        ) {
+            return self.window(at, record);
+        }
         let Some(event) = communication(event) else {
             return;
         };
@@ -243,6 +298,7 @@ impl Visitor for Condense<'_> {
             return;
         }
         let ranks = self.needed_by(event, index);
+        let event = event.into();
         self.call.records.push((Record { at, event }, ranks));
         if self.open.is_none() {
             // A record outside of MPI calls is a call of no length.

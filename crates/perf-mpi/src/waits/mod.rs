@@ -3,6 +3,7 @@
 mod condense;
 mod partners;
 mod record;
+mod windows;
 
 use crate::profile::{Piece, Whole};
 use crate::{Error, Part, Ranks, Result, Wire};
@@ -35,12 +36,11 @@ pub struct Waits {
 ///
 /// The results equal those of [`WaitStates::of_activities`] for [`Activities::of_mpi`] of the whole trace, if the
 /// locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks must agree. Wait states of
-/// threads and accelerators are not searched. Records of windows are not sent: wait states of one-sided communication are
-/// those between locations of one rank.
+/// threads and accelerators are not searched.
 ///
-/// Each rank receives from other ranks the MPI calls that exchange messages with its processes, and the calls of all
-/// members of the collectives in which its processes take part. Functions and counters are not sent. Reports progress
-/// as [`Activities::of_mpi`] does.
+/// Each rank receives from other ranks the MPI calls that exchange messages with its processes, the calls of all
+/// members of the collectives in which its processes take part, and the calls that synchronise or access windows of
+/// its processes. Functions and counters are not sent. Reports progress as [`Activities::of_mpi`] does.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -68,9 +68,13 @@ pub fn waits(ranks: &Ranks, part: Part, job: &Job) -> Result<Waits> {
     let calls = ranks.agree(calls)?;
     let comms: BTreeSet<u32> = calls.collectives().iter().map(|it| it.comm.0).collect();
     let comms = ranks.all_gather(&Vec::from_iter(comms))?;
+    let windows = ranks.agree(windows::used(part.view(), job))?;
+    let used: BTreeSet<u32> = windows.values().flatten().copied().collect();
+    let used = ranks.all_gather(&Vec::from_iter(used))?;
     let received = {
         let definitions = part.trace.definitions();
-        let partners = Partners::new(definitions, &held, &comms);
+        let mut partners = Partners::new(definitions, &held, &comms);
+        partners.add_windows(&windows, &used);
         exchange(ranks, part.view(), Some(&partners), job)?
     };
     let found = own_waits(part, &received, calls.paths().clone(), job);
@@ -209,9 +213,10 @@ fn own_waits(
     job: &Job,
 ) -> Result<(Waits, Piece)> {
     let count = paths.paths().len();
-    let (definitions, mut events, _) = part.trace.into_parts();
+    let (mut definitions, mut events, _) = part.trace.into_parts();
+    let kinds = windows::kinds(&mut definitions);
     for calls in received {
-        *slot(&mut events, calls.location)? = calls.events()?;
+        *slot(&mut events, calls.location)? = calls.events(&kinds)?;
     }
     let trace = Trace::new(definitions, events)?;
     let activities = Activities::of_mpi(trace.view(), job)?;
@@ -273,10 +278,12 @@ fn replay(
     job: &Job,
 ) -> Result<Run> {
     let mut events = vec![Events::default(); definitions.system.locations().len()];
+    let mut definitions = definitions.clone();
+    let kinds = windows::kinds(&mut definitions);
     for calls in received {
-        *slot(&mut events, calls.location)? = calls.events()?;
+        *slot(&mut events, calls.location)? = calls.events(&kinds)?;
     }
-    let trace = Trace::new(definitions.clone(), events)?;
+    let trace = Trace::new(definitions, events)?;
     let activities = Activities::of_mpi(trace.view(), job)?;
     let ideal = network.replay(&activities, job)?;
     let range = activities.range().unwrap_or_default();

@@ -1,6 +1,7 @@
-//! [`Partners`]: finds the ranks that need a message or collective of a location.
+//! [`Partners`]: finds the ranks that need a message, collective or window record of a location.
 
 use perf_core::{Definitions, Event, LocationId, Members, Transfer};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ranks of the analysis by the processes whose locations they hold.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(super) struct Partners<'a> {
     /// For each communicator, the ranks that hold a location of one of its processes or a location with a collective on
     /// it, ascending.
     of_comm: Vec<Vec<u32>>,
+    /// For each location of this rank, the ranks with records of one of its windows, ascending.
+    of_windows: BTreeMap<LocationId, Vec<u32>>,
 }
 
 impl<'a> Partners<'a> {
@@ -65,7 +68,30 @@ impl<'a> Partners<'a> {
             definitions,
             of_comm,
             of_process,
+            of_windows: BTreeMap::new(),
         }
+    }
+
+    /// Adds the windows of the locations of this rank, and those of the locations of each rank.
+    pub(super) fn add_windows(
+        &mut self,
+        own: &BTreeMap<LocationId, BTreeSet<u32>>,
+        all: &[Vec<u32>],
+    ) {
+        let all: Vec<BTreeSet<u32>> = all
+            .iter()
+            .map(|windows| windows.iter().copied().collect())
+            .collect();
+        for (location, windows) in own {
+            let ranks = (0..).zip(&all).filter(|(_, it)| !it.is_disjoint(windows));
+            let ranks = ranks.map(|(rank, _)| rank).collect();
+            self.of_windows.insert(*location, ranks);
+        }
+    }
+
+    /// Returns the ranks that need the window records of a location of this rank, ascending.
+    pub(super) fn of_windows(&self, location: LocationId) -> &[u32] {
+        self.of_windows.get(&location).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the ranks that need an event of a location, ascending.

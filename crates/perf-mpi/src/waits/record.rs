@@ -1,15 +1,44 @@
 //! [`Record`]: event of an MPI call, with its encoding for sending it to other ranks.
 
+use super::windows::WindowRecord;
 use crate::{Reader, Result, Wire};
-use perf_core::{Collective, CollectiveOp, CommId, Event, RegionId, Ticks, Transfer};
+use perf_core::{
+    Collective, CollectiveOp, CommId, Event, Events, KindId, RegionId, Ticks, Transfer,
+};
 
 /// Event of an MPI call with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
     /// Time.
     pub(super) at: Ticks,
+    /// Event.
+    pub(super) event: Recorded,
+}
+
+/// Event without a borrow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Recorded {
     /// Enter, leave, event of a message or collective, or [`TIME_MARK`].
-    pub(super) event: Event<'static>,
+    Event(Event<'static>),
+    /// Record of a window.
+    Window(WindowRecord),
+}
+
+impl From<Event<'static>> for Recorded {
+    fn from(event: Event<'static>) -> Self {
+        Recorded::Event(event)
+    }
+}
+
+impl Record {
+    /// Appends the event. `kinds` has the kind of each of [`WINDOW_RECORDS`](super::windows::WINDOW_RECORDS).
+    pub(super) fn push(&self, events: &mut Events, kinds: &[KindId]) -> Result<()> {
+        match &self.event {
+            Recorded::Event(event) => events.push(self.at, *event)?,
+            Recorded::Window(record) => record.push(self.at, events, kinds)?,
+        }
+        Ok(())
+    }
 }
 
 /// Returns an event of a message or collective without its borrow; `None` for other events.
@@ -40,6 +69,7 @@ const COLLECTIVE_POST: u8 = 8;
 const COLLECTIVE_END: u8 = 9;
 /// Code of an event that only marks a time.
 const MARK: u8 = 10;
+const WINDOW: u8 = 11;
 
 /// Event that marks the first and the last time of a location.
 pub(super) const TIME_MARK: Event<'static> = Event::Measuring { on: true };
@@ -66,7 +96,14 @@ impl Wire for Record {
 
     fn write(&self, to: &mut Vec<u8>) {
         self.at.0.write(to);
-        match self.event {
+        let event = match self.event {
+            Recorded::Event(event) => event,
+            Recorded::Window(record) => {
+                WINDOW.write(to);
+                return record.write(to);
+            }
+        };
+        match event {
             Event::Enter { region } => (ENTER, region.0).write(to),
             Event::Leave { region } => (LEAVE, region.0).write(to),
             Event::Send(it) => {
@@ -129,8 +166,13 @@ impl Wire for Record {
                 })
             }
             MARK => TIME_MARK,
+            WINDOW => {
+                let event = Recorded::Window(Wire::read(from)?);
+                return Ok(Record { at, event });
+            }
             _ => return Err(from.error(1, "the kind of an event").into()),
         };
+        let event = event.into();
         Ok(Record { at, event })
     }
 }
@@ -170,7 +212,9 @@ mod tests {
             Event::Leave { region },
             TIME_MARK,
         ];
-        for event in events {
+        let events = events.map(Recorded::from).into_iter();
+        let windows = WindowRecord::samples().map(Recorded::Window);
+        for event in events.chain(windows) {
             let record = Record {
                 at: Ticks(70),
                 event,

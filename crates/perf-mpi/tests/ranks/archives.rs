@@ -70,7 +70,11 @@ pub(crate) fn same_profile(found: &Profile, expected: &Profile) -> Outcome {
     equal("grids", &found.topologies(), &expected.topologies())?;
     for metric in (0..expected.metrics().len()).filter_map(perf_core::MetricId::from_index) {
         let rows = |profile: &Profile| profile.rows().paths(metric);
-        equal("rows", &rows(found), &rows(expected))?;
+        equal(
+            &format!("rows of {}", expected.metrics()[metric.index()].metric.name),
+            &rows(found),
+            &rows(expected),
+        )?;
         for path in rows(expected) {
             let row = |profile: &Profile| profile.rows().row(metric, path);
             equal("a row", &row(found)?, &row(expected)?)?;

@@ -4,15 +4,15 @@ use crate::archives::{NAMES, path, same_profile, whole};
 use crate::{Outcome, Test, equal};
 use perf_core::{
     Collective, CollectiveOp, CommId, Communicator, Definitions, Event, Events, GroupKind, Job,
-    Limits, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Members, Region,
-    RegionId, SystemTree, Ticks, Trace, Transfer,
+    KindId, Limits, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Members,
+    Region, RegionId, RmaOp, SystemTree, Ticks, Trace, Transfer, Window, WindowId,
 };
 use perf_formats::OpenOptions;
 use perf_mpi::{Part, Ranks, Waits, efficiencies, read, waits};
 use perf_testdata::xorshift::Xorshift;
 use perf_wait::activity::Activities;
 use perf_wait::efficiency::{Efficiencies, IdealNetwork};
-use perf_wait::waits::{WaitState, WaitStates};
+use perf_wait::waits::{Pattern, WaitState, WaitStates};
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("wait_states_are_those_of_one_process", recorded),
@@ -20,6 +20,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
         "wait_states_of_random_programs_are_those_of_one_process",
         random,
     ),
+    ("wait_states_of_windows_are_those_of_one_process", windows),
     ("efficiencies_are_those_of_one_process", equal_efficiencies),
     ("efficiencies_without_mpi_calls_are_errors", without_calls),
 ];
@@ -191,6 +192,135 @@ fn events(random: &mut Xorshift, processes: u32) -> Events {
         }
     }
     events
+}
+
+/// Calls on windows. The first record that a call needs has the same place in [`KINDS`].
+const WINDOW_CALLS: [&str; 8] = [
+    "MPI_Win_post",
+    "MPI_Win_start",
+    "MPI_Win_complete",
+    "MPI_Win_wait",
+    "MPI_Win_lock",
+    "MPI_Win_unlock",
+    "MPI_Win_fence",
+    "MPI_Put",
+];
+
+const KINDS: [&str; 7] = [
+    "RmaGroupSync",
+    "RmaGroupSync",
+    "RmaGroupSync",
+    "RmaGroupSync",
+    "RmaAcquireLock",
+    "RmaReleaseLock",
+    "RmaCollectiveEnd",
+];
+
+/// Returns a random program with one-sided communication on two windows, one of which only the second half of the
+/// processes have.
+fn window_program(seed: u64, processes: u32, threads: u32) -> Trace {
+    let mut random = Xorshift::new(seed);
+    let (mut definitions, events, _) = program(seed, processes, threads).into_parts();
+    let first = definitions.regions.len() as u32;
+    definitions.regions.extend(WINDOW_CALLS.map(Region::named));
+    definitions.windows = [0, 1]
+        .map(|comm| Window {
+            comm: Some(CommId(comm)),
+            ..Window::default()
+        })
+        .to_vec();
+    definitions.kinds = KINDS.map(String::from).to_vec();
+    definitions.kinds.push("RmaCollectiveBegin".into());
+    let events = (0..events.len()).map(|_| window_events(&mut random, first, processes));
+    Trace::new(definitions, events.collect()).expect("one column a location")
+}
+
+fn window_events(random: &mut Xorshift, first: u32, processes: u32) -> Events {
+    let mut events = Events::default();
+    let mut at = random.below(30);
+    for _ in 0..150 {
+        let call = random.below(WINDOW_CALLS.len() as u64) as u32;
+        let region = RegionId(first + call);
+        let window = random.below(8) / 6;
+        let remote = random.below(u64::from(processes));
+        at += random.below(6);
+        events.push_enter(Ticks(at), region);
+        for _ in 0..random.below(3) {
+            // Some records are in calls of another kind.
+            let wrong = random.below(WINDOW_CALLS.len() as u64) as u32;
+            let kind = if random.below(10) == 0 { wrong } else { call };
+            at += random.below(6);
+            let args = match kind {
+                0..4 => vec![2, window, 0],
+                4 => vec![window, remote % 2, 0, random.below(2)],
+                5 => vec![window, remote % 2, 0],
+                _ => vec![0, 1 + random.below(3), window, 0, 0, 0],
+            };
+            if kind == 6 {
+                let begin = Event::Other {
+                    kind: KindId(KINDS.len() as u32),
+                    args: &[],
+                };
+                events.push(Ticks(at), begin).expect("times ascend");
+                at += random.below(9);
+            }
+            let event = match kind {
+                7 => Event::Rma {
+                    op: RmaOp::Get,
+                    window: WindowId(window as u32),
+                    remote: remote as u32,
+                    bytes: 8,
+                    matching: 0,
+                },
+                kind => Event::Other {
+                    kind: KindId(kind),
+                    args: &args,
+                },
+            };
+            events.push(Ticks(at), event).expect("times ascend");
+        }
+        if random.below(12) > 0 {
+            at += random.below(6);
+            events.push_leave(Ticks(at), region);
+        }
+    }
+    events
+}
+
+/// Tests one-sided communication between processes on several ranks.
+fn windows(ranks: &Ranks) -> Outcome {
+    let mut totals = [0; 4];
+    let patterns = [
+        Pattern::FenceWait,
+        Pattern::LatePost,
+        Pattern::LateComplete,
+        Pattern::WindowLock,
+    ];
+    for seed in 0..60 {
+        let trace = window_program(seed, 4 + (seed % 3) as u32, 1 + (seed % 2) as u32);
+        let locations = trace.definitions().system.locations().len();
+        let own = ranks.block(locations);
+        let own: Vec<LocationId> = own.filter_map(LocationId::from_index).collect();
+        let job = Job::default();
+        let part = part(&trace, own)?;
+        let network = IdealNetwork::default();
+        let found = efficiencies(ranks, part.view(), &network, &job);
+        let expected = Efficiencies::of(trace.view(), &network, &job);
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => equal("efficiencies", &found, &expected)?,
+            (found, expected) => equal("error", &found.is_err(), &expected.is_err())?,
+        }
+        compare(ranks, part, &trace).map_err(|error| format!("seed {seed}: {error}"))?;
+        let found = WaitStates::of(trace.view(), &job)?;
+        for (total, pattern) in totals.iter_mut().zip(patterns) {
+            *total += u64::from(found.total(pattern) > 0);
+        }
+    }
+    equal(
+        &format!("programs with each kind {totals:?}"),
+        &totals.iter().all(|it| *it > 1),
+        &true,
+    )
 }
 
 /// Tests incomplete programs whose threads are on several ranks.

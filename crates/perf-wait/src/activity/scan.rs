@@ -110,8 +110,8 @@ struct Scan<'a> {
     team: Option<usize>,
     /// Begin of the open collective operation on a window.
     fence_since: Option<Ticks>,
-    /// `true` between the start and the completion of accesses to a window.
-    is_accessing: bool,
+    /// Windows between the start and the completion of accesses.
+    accessing: Vec<WindowId>,
     /// End of the last activity outside of teams.
     idle_since: Ticks,
     /// `true` if a team was forked since then.
@@ -171,13 +171,15 @@ impl Scan<'_> {
         let window = |window: u64| WindowId(window as u32);
         match (name, args) {
             ("RmaGroupSync", [_, of, ..]) => {
-                let kind = self.found.calls.last().map(|call| call.kind);
-                self.is_accessing = match kind {
-                    Some(CallKind::WindowStart) => true,
-                    Some(CallKind::WindowComplete) => false,
-                    _ => self.is_accessing,
-                };
-                self.found.epochs.synchronisations.push((window(*of), call));
+                let of = window(*of);
+                match self.found.calls.last().map(|call| call.kind) {
+                    Some(CallKind::WindowStart) if !self.accessing.contains(&of) => {
+                        self.accessing.push(of);
+                    }
+                    Some(CallKind::WindowComplete) => self.accessing.retain(|it| *it != of),
+                    _ => {}
+                }
+                self.found.epochs.synchronisations.push((of, call));
             }
             ("RmaAcquireLock", [of, rank, lock, kind, ..]) => {
                 self.found.epochs.locks.push(LockRecord {
@@ -296,7 +298,10 @@ impl Visitor for Scan<'_> {
         if let Event::Other { kind, args } = event {
             return self.other(at, kind.index(), args);
         }
-        if let (Event::Rma { window, remote, .. }, true) = (event, self.is_accessing) {
+        if let Event::Rma { window, remote, .. } = event
+            && self.open.is_some()
+            && self.accessing.contains(&window)
+        {
             let call = self.found.calls.len().saturating_sub(1) as u32;
             self.found.epochs.accesses.push((window, remote, call));
         }
@@ -352,7 +357,7 @@ pub(super) fn scan(
         open: None,
         team: None,
         fence_since: None,
-        is_accessing: false,
+        accessing: Vec::new(),
         idle_since: begin,
         has_forked: false,
         failed: None,

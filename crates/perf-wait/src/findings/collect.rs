@@ -43,6 +43,9 @@ pub(super) struct Sources<'a> {
     pub(super) min_share: f64,
 }
 
+/// Waiting that the delays of a location in a call path cause, in ticks.
+type Cost = ((LocationId, Option<CallPathId>, HeldUpBy), f64);
+
 /// Delays of ranks in a call path.
 struct PathDelays {
     /// Ranks that take long.
@@ -108,7 +111,7 @@ impl Sources<'_> {
             let key = (cost.location, cost.path, HeldUpBy::of(cost.pattern));
             *costs.entry(key).or_default() += cost.short + cost.long;
         }
-        let mut costs: Vec<_> = costs.into_iter().collect();
+        let mut costs: Vec<Cost> = costs.into_iter().collect();
         costs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let clock = self.activities.clock();
         let held_up = self.held_up();
@@ -291,12 +294,7 @@ impl Sources<'_> {
     }
 
     /// Returns the delays of ranks in a call path.
-    fn path_delays(
-        &self,
-        path: CallPathId,
-        costs: &[((LocationId, Option<CallPathId>, HeldUpBy), f64)],
-        times: &Times<'_>,
-    ) -> PathDelays {
+    fn path_delays(&self, path: CallPathId, costs: &[Cost], times: &Times<'_>) -> PathDelays {
         let slow = times.slow(path);
         let (_, others) = times.slow_and_others(path, &slow);
         let is_of_calls = slow.iter().all(|it| {
