@@ -171,7 +171,10 @@ perfkit.view("topology", (section, data) => {
       }
       pane.caption.textContent = perfkit.shortened(pane.grid.name, Math.max(16, Math.floor(pane.figure.clientWidth / 8)), LEAF);
       pane.caption.title = pane.grid.name;
-      pane.ends.replaceChildren(...range.map((value) => element("span", {}, write(value, pane.grid.unit))));
+      const [low, high] = range.map((value) => write(value, pane.grid.unit));
+      // Values that differ little have a spread rather than two equal ends.
+      const end = low === high && range[0] < range[1] ? `${low} + ${write(range[1] - range[0], pane.grid.unit)}` : high;
+      pane.ends.replaceChildren(...[low, end].map((text) => element("span", {}, text)));
       const [context] = perfkit.fit(pane.bar, Math.max(40, pane.figure.clientWidth), 12);
       pane.bar.style.width = "100%";
       const width = pane.figure.clientWidth / 256;

@@ -121,7 +121,11 @@ impl<'a> Picture<'a> {
         let title = shortened(&self.title, most);
         let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
         scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
-        let (from, to) = (self.unit.write(low), self.unit.write(high));
+        let (from, mut to) = (self.unit.write(low), self.unit.write(high));
+        // Values that differ little have a spread rather than two equal ends.
+        if from == to && low < high {
+            to = format!("{from} + {}", self.unit.write(high - low));
+        }
         scene.title = format!("{}: cubes from {from} to {to}", self.title);
         self.cubes(&coarse, &axis, low < high, &mut scene);
         self.legend(MARGIN + TITLE + self.side + 8.0, [from, to], &mut scene);

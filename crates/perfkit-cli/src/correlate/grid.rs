@@ -352,7 +352,11 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
     let found = known.iter().find(|cart| cart.name == name);
     found.or_else(by_number).ok_or_else(|| {
         let names = known.iter().enumerate();
-        let names = names.map(|(at, cart)| format!("{at} `{}`", cart.name));
+        let names = names.map(|(at, cart)| {
+            let lens = cart.dimensions.iter().map(|axis| axis.size.to_string());
+            let lens: Vec<String> = lens.collect();
+            format!("{at} `{}` ({})", cart.name, lens.join(" x "))
+        });
         let names = if known.is_empty() {
             "it has none".into()
         } else {
@@ -403,8 +407,8 @@ fn lacks(check: &Check, is_table: bool) -> Vec<String> {
         (
             shared,
             format!(
-                "{shared} cells hold several locations, whose values become one as their metric says, mostly \
-                 their sum"
+                "{shared} cells hold several locations, whose values are combined as the metric defines, mostly \
+                 added up"
             ),
         ),
         (

@@ -192,25 +192,7 @@ pub(crate) fn call_path(
     if let [path] = ends.as_slice() {
         return Ok(*path);
     }
-    // Suggestions: whole paths that contain the text or resemble it, else paths that end with the
-    // same function.
-    let last = text.rsplit(" > ").next().unwrap_or(text);
-    let named = |part: &str| near(part, names.iter().map(String::as_str), 3);
-    let mut alike = named(text);
-    if alike.is_empty() {
-        alike = named(last);
-    }
-    if alike.is_empty() {
-        let ends = names.iter().filter_map(|name| name.rsplit(" > ").next());
-        let ends = near(last, ends, 1);
-        let is_end = |name: &&str| ends.iter().any(|end| name.ends_with(end));
-        alike = names
-            .iter()
-            .map(String::as_str)
-            .filter(is_end)
-            .take(3)
-            .collect();
-    }
+    let alike = alike(text, &names);
     let shown = alike.iter().filter_map(|alike| {
         let at = names.iter().position(|name| name == alike)?;
         Some(format!("{at} `{alike}`"))
@@ -226,4 +208,30 @@ pub(crate) fn call_path(
         count => format!("{count} call paths end in it"),
     };
     Err(Failure::Input(format!("{option} {text}: {what}; {hint}")))
+}
+
+/// Returns up to three paths that a user may have meant: those to the same function that pass all
+/// functions of the text, else whole paths that contain the text or resemble it, else paths that end
+/// with a similar function.
+fn alike<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {
+    let last = text.rsplit(" > ").next().unwrap_or(text);
+    let names = || names.iter().map(String::as_str);
+    let end = |name: &'a str| name.rsplit(" > ").next().unwrap_or(name);
+    let passes = |name: &&'a str| {
+        let mut functions = name.split(" > ");
+        let mut parts = text.split(" > ");
+        end(name) == last && parts.all(|part| functions.any(|function| function == part))
+    };
+    let mut alike: Vec<&str> = names().filter(passes).take(3).collect();
+    for part in [text, last] {
+        if alike.is_empty() {
+            alike = near(part, names(), 3);
+        }
+    }
+    if alike.is_empty() {
+        let ends = near(last, names().map(end), 1);
+        let is_end = |name: &&str| ends.iter().any(|end| name.ends_with(end));
+        alike = names().filter(is_end).take(3).collect();
+    }
+    alike
 }

@@ -12,7 +12,7 @@ use crate::scope::{scope_of, scoped_name};
 use crate::table::{counted, grouped, shortened};
 use perfkit::core::{CallPathId, Column, ProfileMetric, Table};
 use perfkit::spectral::{AxisFilter, Kinship, Relation, RelationParams, Relations};
-use perfkit::view::Section;
+use perfkit::view::{Item, Section};
 use serde::Serialize;
 use std::io::Write;
 
@@ -60,7 +60,7 @@ struct Pair<'a> {
     p: f64,
     /// Part of r along each axis.
     along: &'a [f64],
-    /// Variation of the view that varies less, relative to the largest of its metric.
+    /// Variation of the view that varies less, relative to the largest of its tree of metrics.
     share: f64,
     /// Number of further pairs among the views that this pair and later ones connect, and their kin.
     similar: usize,
@@ -236,8 +236,14 @@ impl Found {
         format!(", along {noun} {}", names.join(" and "))
     }
 
-    /// Returns the statement about a pair.
+    /// Returns the statement about a pair with its statistics.
     fn sentence(&self, relation: &Relation) -> String {
+        let (statement, statistics) = self.statement(relation);
+        format!("{statement} ({statistics})")
+    }
+
+    /// Returns the statement about a pair, and its statistics.
+    fn statement(&self, relation: &Relation) -> (String, String) {
         let (one, other) = (relation.one, relation.other);
         let metrics = (self.metric_name(one), self.metric_name(other));
         let is_time = |view: usize| {
@@ -254,21 +260,17 @@ impl Found {
         let opposite = if relation.r < 0.0 { low } else { high };
         let statistics = format!("r = {:+.2}, p < {}", relation.r, power_of_ten(relation.p));
         let along = self.along(relation);
+        let (one, other) = (self.short(one), self.short(other));
         if metrics.0 == metrics.1 {
-            return format!(
-                "`{}` is {high} where `{}` is {opposite}{along} ({statistics}; {})",
-                self.short(one),
-                self.short(other),
-                metrics.0
+            return (
+                format!("`{one}` is {high} where `{other}` is {opposite}{along}"),
+                format!("{statistics}; {}", metrics.0),
             );
         }
-        format!(
-            "{} of `{}` is {high} where {} of `{}` is {opposite}{along} ({statistics})",
-            metrics.0,
-            self.short(one),
-            metrics.1,
-            self.short(other)
-        )
+        let (metric, with) = metrics;
+        let statement =
+            format!("{metric} of `{one}` is {high} where {with} of `{other}` is {opposite}{along}");
+        (statement, statistics)
     }
 
     /// Returns the pairs without repetitions, each with the number of its repetitions.
@@ -327,6 +329,7 @@ impl Found {
                     self.relations.needed,
                     grouped(self.relations.tested)
                 ),
+                None if self.relations.tested == 0 => "no pair could be tested".into(),
                 None => format!(
                     "no pair correlates beyond chance: every |r| is below {}",
                     self.relations.least
@@ -376,10 +379,7 @@ impl Found {
             self.summary(listed, distinct.len())
         )?;
         for (relation, similar) in distinct.iter().take(top) {
-            let similar = match similar {
-                0 => String::new(),
-                similar => format!("; {} not listed", counted(*similar, "similar pair")),
-            };
+            let similar = not_listed(*similar);
             writeln!(out, "  {}{similar}", self.sentence(relation))?;
         }
         Ok(())
@@ -427,7 +427,7 @@ impl Found {
         }
     }
 
-    /// Returns the pairs as a table for a page.
+    /// Returns the pairs as a list for a page.
     fn section(&self, top: usize, heading: &str) -> Section {
         let distinct = self.distinct();
         let [views, pairs] = self.tested();
@@ -436,13 +436,13 @@ impl Found {
             "{views}; {pairs}. {}.",
             self.summary(listed, distinct.len())
         );
-        let listed = || distinct.iter().take(top);
-        let table = Table::new("relations", words)
-            .text("relation", listed().map(|(it, _)| self.sentence(it)))
-            .floats("r", "", listed().map(|(it, _)| it.r))
-            .floats("p", "", listed().map(|(it, _)| it.p))
-            .unsigned("further pairs", "", listed().map(|(_, similar)| *similar));
-        Section::table("relations", heading, &table)
+        let listed = distinct.iter().take(top);
+        let items = listed.map(|(relation, similar)| {
+            let (statement, statistics) = self.statement(relation);
+            Item::new(statement, format!("{statistics}{}", not_listed(*similar)))
+        });
+        let items: Vec<Item> = items.collect();
+        Section::items("relations", heading, &words, &items)
     }
 
     /// Returns a row for each pair that was found, repetitions included.
@@ -465,6 +465,14 @@ impl Found {
             .with(number("p", |it| it.p))
             .with(number("share", |it| it.share))
             .unsigned("like pair", "", repeats)
+    }
+}
+
+/// Returns the end of a line with the number of similar pairs; empty if there are none.
+fn not_listed(similar: usize) -> String {
+    match similar {
+        0 => String::new(),
+        similar => format!("; {} not listed", counted(similar, "similar pair")),
     }
 }
 

@@ -308,6 +308,10 @@ fn misspelled_names_are_guessed() {
     assert!(said.contains("`PAPI_FP_OPS`"), "{said}");
     let said = complaint(&folder, &["--path", "work", "--metric", "TIEM"]);
     assert!(said.contains("`TIME`"), "{said}");
+    // A caller was left out.
+    let said = complaint(&bundled("jacobi-64"), &["--path", "Working > MPI_Recv"]);
+    let meant = "did you mean 5 `Working > exchange_halo > MPI_Recv`";
+    assert!(said.contains(meant), "{said}");
 }
 
 /// Two runs of one program on 64 processes: call paths match by name. A call path that correlates

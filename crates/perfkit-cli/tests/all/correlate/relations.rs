@@ -60,6 +60,22 @@ fn all_pairs_are_described_by_sentences() {
 }
 
 #[test]
+fn pages_have_whole_statements() {
+    let page = scratch("relations.html");
+    let words = [&GRID[..], &["--html", page.to_str().expect("text")]].concat();
+    let found = json(&bundled("jacobi-64"), &words);
+    let html = std::fs::read_to_string(page).expect("it was written");
+    let pairs = found["pairs"].as_array().expect("pairs");
+    assert!(!pairs.is_empty());
+    for pair in pairs {
+        let sentence = pair["sentence"].as_str().expect("a sentence");
+        let (statement, _) = sentence.rsplit_once(" (r = ").expect("statistics");
+        let statement = statement.replace('<', "&lt;").replace('>', "&gt;");
+        assert!(html.contains(&statement), "{statement}");
+    }
+}
+
+#[test]
 fn a_metric_restricts_the_pairs() {
     let file = bundled("jacobi-64");
     let all = json(&file, &GRID);
