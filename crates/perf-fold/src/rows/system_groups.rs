@@ -94,7 +94,7 @@ impl<'a> Tree<'a> {
                 }
         };
         let mut rows: Vec<_> = self.order.iter().filter(is_row).collect();
-        rows.sort_unstable();
+        rows.sort_unstable_by_key(|(_, place)| *place);
         self.groups.rows = rows.into_iter().map(|(_, (.., id))| *id).collect();
         self.groups
     }

@@ -71,11 +71,13 @@ perfkit.view("timeline", (section, data) => {
     return out;
   };
 
+  // A single stream has the same cells with each operation that selects a state.
+  const plain = data.ops.findIndex(([name]) => ["usual", "max", "min", "idle", "share"].includes(name));
   const decoded = new Map();
   const isMember = (group) => Boolean(data.members) && group >= data.members.first;
   const cells = (level, group) => {
     const { columns } = levels[level], held = isMember(group) ? data.members : levels[level];
-    const op = held.cells[state.op][group] ? state.op : 0, key = level + "," + op + "," + group;
+    const op = held.cells[state.op][group] ? state.op : plain, key = level + "," + op + "," + group;
     if (!decoded.has(key)) {
       if (decoded.size > 4000) decoded.clear();
       const found = perfkit.pairs(held.cells[op][group], held.columns);
@@ -276,7 +278,7 @@ perfkit.view("timeline", (section, data) => {
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       const openStack = () => { state.row = row; calls.open(group); paint(); };
       const name = calls.exist ? { type: "button", title: `${found.label}: click for the call stack`, "aria-label": "Call stack of " + found.label, on: { click: openStack } } : {};
-      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(label(group), Math.max(12, letters - 2 * depth(group)))),
+      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(label(group), Math.max(12, letters - 2 * depth(group)), 0.35)),
         element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (numbers(group).mpi && !layout.narrow ? `, ${percent(numbers(group).mpi)} MPI` : "") + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
       return line;
     });

@@ -6,6 +6,7 @@ use crate::timeline::cell_colour;
 use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// Group that a page can show.
 #[derive(Debug)]
@@ -183,6 +184,11 @@ pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
     matches!(op, Op::Entropy).then(|| (states.min(streams).max(2) as f64).ln())
 }
 
+/// Returns `true` if an operation returns the state of a single stream. The script has the same list.
+fn selects_of_one(op: Option<Op>) -> bool {
+    matches!(op, None | Some(Op::Max | Op::Min | Op::Idle | Op::Share))
+}
+
 impl Plan<'_> {
     /// Returns the levels, the coarsest first. Each level has twice the columns of the level
     /// before. The levels end at the finest resolution or when the budget is reached; there is at
@@ -249,11 +255,9 @@ impl Plan<'_> {
         let first = self.fine();
         let mut cells = Vec::with_capacity(self.ops.len());
         for (at, op) in self.ops.iter().enumerate() {
-            let wanted: Vec<usize> = (first..self.nodes.len())
-                .filter(|node| at == 0 || !self.is_single(*node))
-                .collect();
+            let nodes = first..self.nodes.len();
             let mut rows = vec![None; self.nodes.len()];
-            self.folded(columns, *op, &wanted, &mut rows, job)?;
+            self.rows((columns, at, *op), nodes, &mut rows, job)?;
             let rows = rows.into_iter().enumerate();
             cells.push(rows.filter_map(|(at, row)| Some((at, row?))).collect());
         }
@@ -268,17 +272,32 @@ impl Plan<'_> {
         let mut cells = Vec::with_capacity(self.ops.len());
         for (at, op) in self.ops.iter().enumerate() {
             let fine = self.fine();
-            let wanted: Vec<usize> = (0..fine)
-                .filter(|node| at == 0 || !self.is_single(*node))
-                .collect();
             let mut rows = vec![None; fine];
-            self.folded(columns, *op, &wanted, &mut rows, job)?;
+            self.rows((columns, at, *op), 0..fine, &mut rows, job)?;
             cells.push(rows);
         }
         Ok(Level { columns, cells })
     }
 
-    /// Returns `true` if a node is a single stream. Every operation returns the same cells for it.
+    /// Stores the encoded cells of `nodes` in `rows`. A single stream has cells with the first
+    /// operation that selects a state, which stand for those of all such operations, and with the
+    /// operations that return something else.
+    fn rows(
+        &self,
+        (columns, at, op): (usize, usize, Option<Op>),
+        nodes: Range<usize>,
+        rows: &mut [Option<String>],
+        job: &Job,
+    ) -> Result<()> {
+        let first = self.ops.iter().position(|op| selects_of_one(*op));
+        let is_known = selects_of_one(op) && first != Some(at);
+        let wanted: Vec<usize> = nodes
+            .filter(|node| !(is_known && self.is_single(*node)))
+            .collect();
+        self.folded(columns, op, &wanted, rows, job)
+    }
+
+    /// Returns `true` if a node is a single stream.
     pub(super) fn is_single(&self, node: usize) -> bool {
         let group = self
             .nodes
