@@ -13,7 +13,10 @@ const make = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-const { count, shortened } = perfkit;
+const { count } = perfkit;
+// Text of a name. Marks of writing direction would reverse the text around it.
+const legible = (name) => String(name).replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+const shortened = (name, most) => perfkit.shortened(legible(name), most);
 // Whole numbers are written without a prefix.
 const short = (value, unit = "") => (Number.isInteger(value) && Math.abs(value) < 10000 && !unit ? String(value) : perfkit.short(value, unit));
 const time = (nanos) => perfkit.time(Number(nanos));

@@ -30,7 +30,7 @@ const callView = (place, given) => {
   const frames = [...(record.stack || []), record.call].map((call) => {
     const took = call.exit === undefined ? "still open" : time(since(call.exit) - since(call.entry));
     const isRed = call.anomaly || (call === record.call && record.type === "anomaly");
-    return make("li", isRed ? { class: "abnormal" } : {}, call.function + ", " + took + (isRed ? ", abnormal" : ""));
+    return make("li", isRed ? { class: "abnormal" } : {}, make("bdi", {}, legible(call.function)), ", " + took + (isRed ? ", abnormal" : ""));
   });
   const left = record.left_out && record.left_out.frames ? [make("p", { class: "note" }, `${record.left_out.frames} outer calls are not stored.`)] : [];
   const messages = (record.messages || []).map((one) => make("li", {},
@@ -54,8 +54,8 @@ const timeline = (all, { deep, since, low, high, record }) => {
     const begin = x(since(call.entry)), end = call.exit === undefined ? width + 5 : x(since(call.exit));
     const isRed = call.anomaly || (call === record.call && record.type === "anomaly");
     const wide = Math.max(1.5, end - begin), top = deep(call) * row + 3;
-    const name = wide > 40 ? call.function.slice(0, Math.floor(wide / 7)) : "";
-    return make("g", {}, make("title", {}, call.function + (isRed ? ", abnormal" : "")),
+    const name = wide > 40 ? legible(call.function).slice(0, Math.floor(wide / 7)) : "";
+    return make("g", {}, make("title", {}, legible(call.function) + (isRed ? ", abnormal" : "")),
       make("rect", { class: "frame" + (isRed ? " red" : "") + (call === record.call ? " own" : ""), x: begin, y: top, width: wide, height: row - 3 }),
       make("text", { class: isRed ? "on" : "", x: Math.max(begin, 0) + 4, y: top + 13 }, name));
   });

@@ -12,13 +12,13 @@ const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
 const showSums = () => {
   const { total } = live;
-  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal, ${time(total.time)} lost`;
+  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal, ${time(total.time)} lost in them`;
 };
 
 const showOverview = () => {
   const rows = live.programs.map((one) => {
     const { loss } = one;
-    const name = make("td", {}, one.name ? `${one.name} (${one.program})` : "program " + one.program);
+    const name = make("td", {}, one.name ? `${legible(one.name)} (${one.program})` : "program " + one.program);
     const numbers = [count(one.ranks), count(one.active), one.ranks ? count(one.step) : "none", count(loss.calls), count(loss.slow + loss.fast), time(loss.time)];
     return make("tr", {}, name, ...numbers.map((text) => make("td", { class: "n" }, text)));
   });
@@ -102,7 +102,7 @@ const showFunctions = async () => {
   const isChosen = (one) => one.name === state.function && (state.owner === "" || Number(state.owner) === one.program);
   if (!known.some(isChosen)) Object.assign(state, { function: known.length ? known[0].name : "", owner: known.length ? String(known[0].program) : "" });
   const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(isChosen(one)), title: one.name, on: { click: () => go({ function: one.name, owner: String(one.program), record: "" }) } },
-    `${ofProgram(one.program)}${shortened(one.name, 40)}: ${count(one.anomalies)}, ${time(one.time)}`)));
+    ofProgram(one.program), make("bdi", {}, shortened(one.name, 40)), `: ${count(one.anomalies)}, ${time(one.time)}`)));
   find("#functions .choices").replaceChildren(...buttons);
   find("#functions").dataset.functions = known.length;
   await showSamples();
@@ -161,7 +161,7 @@ const showRecords = async () => {
   const names = ["Function", "Label", "Rank", "Step", "Time lost", "Run time", "Score"];
   const head = make("tr", {}, ...names.map((name, place) => make("th", { scope: "col", class: place > 1 ? "n" : null }, name)));
   const rows = given.rows.map((row) => {
-    const open = make("button", { type: "button", title: row[at.function], on: { click: () => go({ record: String(row[at.id]) }) } }, shortened(row[at.function], 60));
+    const open = make("button", { type: "button", title: row[at.function], on: { click: () => go({ record: String(row[at.id]) }) } }, make("bdi", {}, shortened(row[at.function], 60)));
     const numbers = [rankName(row[at.program], row[at.rank]), row[at.step], time(row[at.severity]), time(row[at.runtime]), row[at.score] === null ? "" : short(row[at.score])];
     return make("tr", {}, make("th", { scope: "row" }, open), make("td", { class: row[at.kind] === "anomaly" ? "abnormal" : null }, row[at.label]),
       ...numbers.map((text) => make("td", { class: "n" }, String(text))));

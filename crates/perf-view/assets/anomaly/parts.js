@@ -33,6 +33,12 @@ const perfkitAnomaly = (() => {
       ...(between > 0 ? [element("span", { class: "gap" }, count(between) + " more ranks")] : []), ...tail.map((at) => bar(at, true)));
   };
 
+  // Adds time that was lost in consecutive steps in equal parts. Long runs have groups of steps; few of them are enough for a picture.
+  const spread = (first, last, lost, add) => {
+    const parts = Math.min(64, last - first + 1);
+    for (let at = 0; at < parts; at++) add(first + Math.floor(((last - first + 1) * at) / parts), lost / parts);
+  };
+
   // Time lost by rank and step, in abnormal calls and on slow ranks.
   const lostCells = (data) => {
     const cells = new Map();
@@ -43,11 +49,7 @@ const perfkitAnomaly = (() => {
       cells.set(key, one);
     };
     for (const [rank, list] of data.steps) for (const [step, found, lost] of list) if (lost > 0) add(rank, step, found, lost);
-    for (const [rank, first, last, lost] of data.slow || []) {
-      // Long runs have groups of steps; few of them are enough for a picture.
-      const parts = Math.min(64, last - first + 1);
-      for (let at = 0; at < parts; at++) add(rank, first + Math.floor(((last - first + 1) * at) / parts), 0, lost / parts);
-    }
+    for (const [rank, first, last, lost] of data.slow || []) spread(first, last, lost, (step, part) => add(rank, step, 0, part));
     return [...cells.values()].sort((a, b) => b.lost - a.lost || a.rank - b.rank || a.step - b.step);
   };
 
@@ -56,6 +58,7 @@ const perfkitAnomaly = (() => {
     let [first, last] = [Infinity, -Infinity];
     for (const [, list] of data.steps) for (const [at] of list) [first, last] = [Math.min(first, at), Math.max(last, at)];
     for (const one of cells) [first, last] = [Math.min(first, one.step), Math.max(last, one.step)];
+    for (const [from, to] of data.phases || []) [first, last] = [Math.min(first, from), Math.max(last, to)];
     return first > last ? [0, 0] : [first, last];
   };
 
@@ -77,7 +80,8 @@ const perfkitAnomaly = (() => {
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
     const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
-    const words = cells.length ? `Time lost by rank and step: at most ${time(most)}, logarithmic` : "Time lost by rank and step: none";
+    const without = (data.phases || []).length ? ", without slow phases of all ranks" : "";
+    const words = `Time lost by rank and step${without}: ` + (cells.length ? `at most ${time(most)}, logarithmic` : "none");
     chart(context, inside, { x: x.ticks, y: labels, xName: "step", yName: "rank", title: words });
     context.fillStyle = perfkit.variable("alarm");
     for (const one of shown.values()) {
@@ -101,7 +105,7 @@ const perfkitAnomaly = (() => {
     };
   };
 
-  // What lost time: functions in abnormal calls, those with the most first, and slow ranks; nothing after ten of them.
+  // What lost time: functions in abnormal calls, those with the most first, at most ten of them, then slow ranks and slow phases.
   const losers = (data, cells) => {
     const lost = new Map();
     for (const call of data.calls) if (call.is !== "normal" && call.lost > 0) lost.set(call.model, (lost.get(call.model) || 0) + call.lost);
@@ -109,8 +113,9 @@ const perfkitAnomaly = (() => {
     const all = order.slice(0, 10).map(([name, sum]) => ({ name: data.names[name], sum, colour: data.name_colours[name], model: name }));
     const rest = order.slice(10), sum = (list) => list.reduce((to, one) => to + one[1], 0);
     if (rest.length) all.push({ name: `${count(rest.length)} other functions`, sum: sum(rest), colour: perfkit.variable("quiet"), models: new Set(rest.map(([name]) => name)) });
-    const slow = (data.slow || []).reduce((to, one) => to + one[3], 0);
+    const slow = (data.slow || []).reduce((to, one) => to + one[3], 0), phases = (data.phases || []).reduce((to, one) => to + one[2], 0);
     if (slow > 0) all.push({ name: "slow ranks", sum: slow, colour: perfkit.variable("idle"), ranks: true });
+    if (phases > 0) all.push({ name: "slow phases", sum: phases, colour: perfkit.variable("alarm"), phases: true });
     return all;
   };
 
@@ -129,9 +134,12 @@ const perfkitAnomaly = (() => {
       if (at >= 0 && into) into[at] += call.lost;
     }
     for (const [rank, from, to, lost] of data.slow || []) {
-      if (slow < 0 || !is(rank)) continue;
-      const parts = Math.min(64, to - from + 1);
-      for (let at = 0; at < parts; at++) sums[column(from + Math.floor(((to - from + 1) * at) / parts))][slow] += lost / parts;
+      if (slow >= 0 && is(rank)) spread(from, to, lost, (at, part) => { sums[column(at)][slow] += part; });
+    }
+    // Slow phases are those of all ranks.
+    const phases = all.findIndex((one) => one.phases);
+    for (const [from, to, lost] of data.phases || []) {
+      if (phases >= 0 && chosen === null) spread(from, to, lost, (at, part) => { sums[column(at)][phases] += part; });
     }
     const totals = sums.map((list) => list.reduce((to, one) => to + one, 0)), most = Math.max(1, ...totals);
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(0, 1.05 * most, "ns", 4);

@@ -41,7 +41,7 @@ perfkit.view("anomaly", (section, data) => {
     if (at >= 0) go({ function: at === state.function ? null : at });
   };
   const legends = () => legend.replaceChildren(...lost.map((one) => {
-    const swatch = element("span", { class: "swatch" }), at = numberOf(one.name), words = `${perfkit.shortened(one.name, 40)}: ${time(one.sum)}`;
+    const swatch = element("span", { class: "swatch" }), at = numberOf(one.name), words = element("span", {}, element("bdi", {}, perfkit.shortened(one.name, 40)), `: ${time(one.sum)}`);
     swatch.style.background = one.colour;
     return at < 0 ? element("span", { class: "entry", title: one.name }, swatch, words)
       : element("button", { type: "button", class: "entry", title: one.name, "aria-pressed": String(at === state.function), on: { click: () => chooseFunction(one.name) } }, swatch, words);

@@ -20,6 +20,7 @@ impl Anomalies {
     /// | `others` | number of ranks that are only in `rest` |
     /// | `steps` | index in `ranks` of each rank that is shown individually, and its steps: step number, anomalies, time lost |
     /// | `slow` | time that slow ranks lost: index in `ranks`, first and last step, time lost |
+    /// | `phases` | time that slow phases lost on all ranks: first and last step, time lost |
     /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
     /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, median, 99th percentile and longest run time, and the distribution of run times |
     /// | `names` | function names, to which calls refer by index |
@@ -73,6 +74,7 @@ impl Anomalies {
             others: self.counts.others,
             steps: steps.collect(),
             slow: &self.slow,
+            phases: &self.phases,
             rest: rest.collect(),
             origin: origin.to_string(),
             calls,
@@ -98,6 +100,7 @@ pub(super) struct Data<'a> {
     others: usize,
     steps: Vec<(usize, Vec<Step>)>,
     slow: &'a [(usize, u64, u64, i64)],
+    phases: &'a [(u64, u64, i64)],
     rest: Vec<Rest>,
     origin: String,
     calls: Vec<RecordData<'a>>,

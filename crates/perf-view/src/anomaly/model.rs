@@ -48,7 +48,9 @@ pub struct Anomalies {
     pub(super) unrecorded: u64,
     /// Time that slow ranks lost: index of the rank, first and last step, and nanoseconds.
     pub(super) slow: Vec<(usize, u64, u64, i64)>,
-    /// Sentences about lost time, the most important first.
+    /// Time that slow phases lost on all ranks: first and last step, and nanoseconds.
+    pub(super) phases: Vec<(u64, u64, i64)>,
+    /// Sentences about lost time: the sum, and then the most important cause first.
     pub(super) causes: Vec<String>,
     /// Sentences about functions that became slower or faster.
     pub(super) changes: Vec<String>,
@@ -138,7 +140,7 @@ impl Anomalies {
         self
     }
 
-    /// Sets the time that slow ranks lost by step. Ranks must have been set.
+    /// Sets the time that slow ranks and slow phases lost by step. Ranks must have been set.
     pub fn with_lasting(mut self, lasting: &Lasting) -> Self {
         let found = lasting.peers().slow_steps().into_iter();
         let found = found.filter_map(|step| {
@@ -148,10 +150,14 @@ impl Anomalies {
             Some((at, step.first, step.last, step.lost.0))
         });
         self.slow = found.collect();
+        let phases = lasting.peers().slow_phases().into_iter();
+        let phases = phases.map(|one| (one.first, one.last, one.lost.0));
+        self.phases = phases.filter(|(_, _, lost)| *lost > 0).collect();
         self
     }
 
-    /// Sets sentences about lost time, which a page shows first.
+    /// Sets sentences about lost time, which a page shows first: one about the sum, and then one for
+    /// each cause, which the page numbers.
     pub fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         self.causes = causes.into_iter().collect();
         self

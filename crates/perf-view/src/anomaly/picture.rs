@@ -166,7 +166,7 @@ impl<'a> Picture<'a> {
             title => format!("{title}: "),
         };
         format!(
-            "{title}{} abnormal calls of {} on {} ranks, {} lost",
+            "{title}{} abnormal calls of {} on {} ranks, {} lost in them",
             number::count(anomalies),
             number::count(calls),
             number::count(self.found.ranks.len() as u64),

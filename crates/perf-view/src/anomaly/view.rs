@@ -27,6 +27,20 @@ pub struct View<'a> {
     most: usize,
 }
 
+/// Returns a sentence in which names in scripts that are written from right to left have a direction
+/// of their own. Otherwise the numbers after such a name would be moved before it.
+fn isolated(sentence: &str) -> Markup {
+    let is_from_right = |letter: char| {
+        matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}'
+            | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+    };
+    let first = sentence.find(is_from_right).unwrap_or(sentence.len());
+    let mut letters = sentence.char_indices();
+    let last = letters.rfind(|(_, letter)| is_from_right(*letter));
+    let end = last.map_or(first, |(at, letter)| at + letter.len_utf8());
+    html! { (sentence[..first]) @if first < end { bdi { (sentence[first..end]) } } (sentence[end..]) }
+}
+
 const SCRIPT: &str = concat!(
     include_str!("../../assets/anomaly/parts.js"),
     include_str!("../../assets/anomaly/view.js")
@@ -117,10 +131,11 @@ impl<'a> View<'a> {
                 .to_string(),
         ];
         html! {
-            p.words { (words.strip_prefix(&self.heading).map_or(words.as_str(), |rest| rest.trim_start_matches(": "))) "." }
-            @if !self.found.causes.is_empty() {
-                ol.causes { @for cause in &self.found.causes { li dir="auto" { (cause) } } }
+            @if let [sum, causes @ ..] = &self.found.causes[..] {
+                p.words { (isolated(sum)) "." }
+                ol.causes { @for cause in causes { li { (isolated(cause)) } } }
             }
+            p.words { (words.strip_prefix(&self.heading).map_or(words.as_str(), |rest| rest.trim_start_matches(": "))) "." }
             canvas.heat tabindex="0" role="img" aria-describedby=(keys) aria-label="Time lost by rank and step" {}
             canvas.stacked tabindex="0" role="img" aria-describedby=(keys) aria-label="Time lost by function and step" {}
             div.legend role="group" aria-label="Functions that lost time" {}
@@ -177,7 +192,7 @@ impl<'a> View<'a> {
             @if !changes.is_empty() {
                 details.changes {
                     summary { "Functions that became slower or faster (" (number::count(changes.len() as u64)) ")" }
-                    ol { @for change in changes { li dir="auto" { (change) } } }
+                    ol { @for change in changes { li { (isolated(change)) } } }
                 }
             }
         }

@@ -10,6 +10,8 @@ const WINDOW: usize = 64;
 /// Number of them that must be multiples of the tick.
 const MULTIPLES: usize = 56;
 /// Number of different ones that is needed, because equal run times have a divisor that is no tick.
+/// Run times of no, one and two ticks suffice too: only a coarse clock measures a time as 0 and
+/// the next longer one as a whole tick.
 const DIFFERENT: usize = 6;
 /// Number of run times between two windows if the tick did not change, which makes its cost small.
 const SKIPPED: u32 = 512;
@@ -23,6 +25,8 @@ pub(super) struct Tick {
     nanos: u64,
     /// Run times of the current window, in nanoseconds.
     window: Vec<u64>,
+    /// `true` if there were run times of 0 since the last estimate.
+    has_zero: bool,
     /// Number of run times before the next window.
     skip: u32,
 }
@@ -38,7 +42,9 @@ impl Tick {
     pub(super) fn add(&mut self, runtime: u64) {
         if self.skip > 0 {
             self.skip -= 1;
-        } else if runtime > 0 {
+        } else if runtime == 0 {
+            self.has_zero = true;
+        } else {
             self.window.push(runtime);
             if self.window.len() == WINDOW {
                 self.estimate();
@@ -56,13 +62,19 @@ impl Tick {
         let found = TICKS.into_iter().find(multiples);
         self.window.sort_unstable();
         self.window.dedup();
-        if self.window.len() >= DIFFERENT {
+        let (has_zero, window) = (self.has_zero, &self.window);
+        let are_first = |tick: &u64| {
+            let has = |one: u64| window.binary_search(&one).is_ok();
+            has_zero && has(*tick) && has(2 * tick)
+        };
+        if window.len() >= DIFFERENT || found.as_ref().is_some_and(are_first) {
             self.nanos = found.unwrap_or(1);
         }
         if self.nanos == before {
             self.skip = SKIPPED;
         }
         self.window.clear();
+        self.has_zero = false;
     }
 }
 
@@ -85,5 +97,11 @@ mod tests {
         assert_eq!(tick.nanos(), 10_000);
         (0..1000).for_each(|at| tick.add(12_345 + at * at));
         assert_eq!(tick.nanos(), 1);
+        // Short times have few different values.
+        (0..700).for_each(|at| tick.add(10_000 * (at % 3)));
+        assert_eq!(tick.nanos(), 10_000);
+        let mut modes = Tick::default();
+        (0..200).for_each(|at| modes.add(100_000 * (1 + at % 2)));
+        assert_eq!(modes.nanos(), 0);
     }
 }

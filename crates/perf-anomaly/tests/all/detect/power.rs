@@ -200,3 +200,30 @@ fn second_modes_are_few_alarms() {
         );
     }
 }
+
+/// Short times have few different values on a coarse clock. They are as few alarms as on a fine one.
+#[test]
+fn few_ticks_of_a_coarse_clock_are_no_alarms() {
+    const CALLS: usize = 2_000;
+    const RUNS: u64 = 50;
+    for tick in [1e3, 1e4] {
+        let mut alarms = 0;
+        for seed in 0..RUNS {
+            let mut random = Random::new(1 + seed);
+            let runtimes = (0..CALLS).map(|_| {
+                // Gamma distributed with a mean of 0.8 ticks.
+                let gamma = -(0..4).map(|_| random.unit().ln()).sum::<f64>();
+                call(0, tick * (0.2 * gamma).round())
+            });
+            let runtimes: Vec<_> = runtimes.collect();
+            let mut judgements = Vec::new();
+            Tail::default()
+                .detect(&runtimes, &mut judgements, &Job::default())
+                .expect("not cancelled");
+            alarms += count(&judgements);
+        }
+        println!("tick of {tick} ns: {alarms} alarms");
+        let rate = 1e-5 * (RUNS as usize * CALLS) as f64;
+        assert!(alarms as f64 <= most(rate), "tick of {tick} ns: {alarms}");
+    }
+}
