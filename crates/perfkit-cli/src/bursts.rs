@@ -227,6 +227,10 @@ impl Report<'_> {
         let found = Clusters::of_experiment(name, &scaled, &labels).map_err(pictures::failed)?;
         let mut found = found.called("thread");
         pictures::metrics(&mut found, self.bursts, experiment)?;
+        let names = self.bursts.threads().iter().zip(1..);
+        let found = names.fold(found, |found, (thread, number)| {
+            found.position(number, thread.name.clone())
+        });
         let title = format!("{name}: bursts of each thread");
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {

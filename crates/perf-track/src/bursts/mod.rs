@@ -12,6 +12,7 @@ mod unfiltered;
 pub use chains::CallerChain;
 pub use dropped::{Amount, Dropped};
 pub use duration_cut::DurationCut;
+pub(crate) use extraction::OUTSIDE;
 pub use extraction::{Delimiter, Extract, ExtractParams};
 pub use formula::{Formula, ZeroDivision};
 pub use share_filter::drop_small_clusters;
@@ -97,7 +98,9 @@ pub struct Position {
     pub call_before: Option<ChainId>,
     /// Communication call after the burst: the call, then its callers.
     pub call_after: Option<ChainId>,
-    /// Functions that were open when the burst began. `None` for bursts between calls, whose calls have
+    /// Functions that were open when the burst began. On a thread with parallel functions but without
+    /// communication calls, a burst outside of them has the functions around it, as in
+    /// `outside parallel functions, before solve`. `None` for bursts between calls, whose calls have
     /// these functions as callers.
     pub within: Option<ChainId>,
 }

@@ -26,14 +26,7 @@ impl ScalingModel {
     /// Returns [`Error::Length`] if the scale does not have one value for each parameter, and
     /// [`Error::Parameter`] if a value is not positive and finite.
     pub fn predict(&self, scale: &[f64]) -> Result<Prediction> {
-        if scale.len() != self.parameters.len() {
-            return Err(Error::Length {
-                what: "parameters of a scale",
-                expected: self.parameters.len(),
-                got: scale.len(),
-            });
-        }
-        positive(scale)?;
+        self.check(scale)?;
         let value = self.curve().value(scale);
         let interval = self.half_width(scale).and_then(|half| {
             let factor = half.exp();
@@ -43,8 +36,71 @@ impl ScalingModel {
         Ok(Prediction { value, interval })
     }
 
+    /// Returns the number of further measured scales with which the limits of the prediction interval would be at
+    /// most `factor` times the value and the value at most `factor` times the limits, if the noise stays the same.
+    /// Returns 0 if they are now, and `None` if the noise is too large for any number of scales up to 30: the
+    /// model does not describe the metric.
+    ///
+    /// With few degrees of freedom the quantile of Student's distribution makes intervals wide: it is 12.7 with one
+    /// degree at 95 %, 4.3 with two and 2.0 with many.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_track::scaling::{Measurements, ScalingModel};
+    /// let mut data = Measurements::new(["tasks"]);
+    /// for (tasks, seconds) in [(4.0, 8.0), (8.0, 4.6), (16.0, 2.1)] {
+    ///     data.push(&[tasks], seconds)?;
+    /// }
+    /// let model = ScalingModel::fit(&data, 0.95, &Job::default())?.expect("three scales");
+    /// assert_eq!(model.scales_needed(&[32.0], 100.0)?, Some(0));
+    /// // Three degrees of freedom suffice for an interval from half to twice the value.
+    /// assert_eq!(model.scales_needed(&[32.0], 2.0)?, Some(2));
+    /// assert_eq!(model.scales_needed(&[32.0], 1.001)?, None);
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`predict`](Self::predict) for the scale, and [`Error::Parameter`] for a factor below 1.
+    pub fn scales_needed(&self, scale: &[f64], factor: f64) -> Result<Option<usize>> {
+        const MOST: usize = 30;
+        self.check(scale)?;
+        if !(factor.is_finite() && factor >= 1.0) {
+            return Err(Error::Parameter {
+                name: "factor of an interval",
+                value: factor.to_string(),
+                range: "finite and at least 1",
+            });
+        }
+        let Some((deviation, free)) = self.noise(scale) else {
+            return Ok(None);
+        };
+        let is_enough = |more: &usize| {
+            let quantile = quantile(free + more, self.level);
+            quantile.is_some_and(|quantile| quantile * deviation <= factor.ln())
+        };
+        Ok((0..=MOST).find(is_enough))
+    }
+
+    fn check(&self, scale: &[f64]) -> Result<()> {
+        if scale.len() != self.parameters.len() {
+            return Err(Error::Length {
+                what: "parameters of a scale",
+                expected: self.parameters.len(),
+                got: scale.len(),
+            });
+        }
+        positive(scale)
+    }
+
     /// Returns half the width of the interval of the logarithm of a new measurement.
     fn half_width(&self, scale: &[f64]) -> Option<f64> {
+        let (deviation, free) = self.noise(scale)?;
+        Some(quantile(free, self.level)? * deviation)
+    }
+
+    /// Returns the standard deviation of the logarithm of a new measurement about the prediction, and its degrees of
+    /// freedom.
+    fn noise(&self, scale: &[f64]) -> Option<(f64, usize)> {
         let of = &self.uncertainty;
         let leverage = norm(
             of.inverse.as_ref()?,
@@ -63,7 +119,7 @@ impl ScalingModel {
             variance += levels.deviation.powi(2) * (1.0 + leverage);
             free = free.min(levels.free);
         }
-        Some(quantile(free, self.level)? * variance.sqrt())
+        Some((variance.sqrt(), free))
     }
 
     /// Returns the mean power of the metric in a parameter between its smallest and its largest measured value,

@@ -90,22 +90,41 @@ pub(crate) fn near(square: f64, reach: f64) -> f64 {
     (-0.5 * square / (reach * reach)).exp()
 }
 
-/// Returns half of the median distance from a centroid to the nearest other centroid of its
-/// experiment. Bursts further away are more likely to belong to another cluster. Infinite if no
-/// experiment has two clusters with different centroids.
+/// Returns half of the median distance from a centroid to the nearest centroid of its experiment at
+/// another place. Bursts further away are more likely to belong to another cluster. Two clusters are at
+/// one place if their bursts scatter more than their centroids are apart, as those of functions with equal
+/// metrics. Infinite if no experiment has clusters at two places.
 pub(crate) fn reach(sides: [&Side; 2]) -> f64 {
     let mut gaps = Vec::new();
     for side in sides {
+        let scatter = scatter(side);
         for a in side.present() {
             let others = side.present().filter(|&b| b != a);
-            let gap = others.map(|b| squared(side.centroid(a), side.centroid(b)));
+            let gap = others
+                .map(|b| (b, squared(side.centroid(a), side.centroid(b))))
+                .filter(|(b, gap)| *gap > scatter[a] + scatter[*b])
+                .map(|(_, gap)| gap);
             gaps.push(gap.fold(f64::INFINITY, f64::min));
         }
     }
-    gaps.retain(|gap| gap.is_finite() && *gap > 0.0);
+    gaps.retain(|gap| gap.is_finite());
     gaps.sort_unstable_by(f64::total_cmp);
     let median = gaps.get(gaps.len() / 2);
     median.map_or(f64::INFINITY, |square| square.sqrt() / 2.0)
+}
+
+/// Returns the mean squared distance of the bursts of each cluster from its centroid.
+fn scatter(side: &Side) -> Vec<f64> {
+    let mut sums = vec![0.0; side.clusters];
+    let points = side.coordinates.chunks(side.dimensions.max(1));
+    for (point, &class) in points.zip(&side.classes) {
+        sums[class as usize] += squared(point, side.centroid(class as usize));
+    }
+    let sizes = side.sizes.iter();
+    let means = sums.iter().zip(sizes);
+    means
+        .map(|(sum, size)| sum / (*size).max(1) as f64)
+        .collect()
 }
 
 /// Number of clusters of an experiment, those with the most time, that are considered for the

@@ -17,6 +17,9 @@ const CONTRADICTION: f64 = 0.1;
 const BETTER: f64 = 0.5;
 /// Overlap of callers above which two clusters have the same program position.
 const SAME: f64 = 0.9;
+/// Power of the proximity of two clusters of which one of two calls differs. Their metrics must agree within
+/// about a fifth of the usual distance between clusters.
+const CLOSELY: i32 = 6;
 /// Factor on the evidence of two clusters whose known calls before and after all differ.
 const ELSEWHERE: f64 = 0.3;
 /// Factor on the weight of calls whose callers are unknown.
@@ -275,7 +278,7 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             // move no centroid.
             let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
             let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
-            doubt *= near.max(value(Evaluator::Centroid, i, j));
+            doubt *= near.max(value(Evaluator::Centroid, i, j)).powi(CLOSELY);
         }
         if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
             doubt *= ELSEWHERE;

@@ -56,6 +56,7 @@ mod prepared;
 mod program_position;
 mod published;
 mod result;
+mod sentences;
 mod table;
 mod windows;
 

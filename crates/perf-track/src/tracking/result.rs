@@ -98,9 +98,10 @@ pub struct Pair {
     pub to: usize,
     /// Vector added to the points of the earlier experiment, one value for each dimension.
     pub displacement: Vec<f64>,
-    /// Half of the median distance between nearest centroids of an experiment, which is the
-    /// deviation of the Gaussian that weights distances in the optimal mode. Infinite if no
-    /// experiment has two clusters with different centroids, and in the published mode.
+    /// Half of the median distance from a centroid to the nearest one at another place, which is the
+    /// deviation of the Gaussian that weights distances in the optimal mode. Two clusters are at one
+    /// place if their bursts scatter more than their centroids are apart. Infinite if no experiment
+    /// has clusters at two places, and in the published mode.
     pub reach: f64,
     /// Fraction of each cluster's bursts (row) whose nearest neighbour, at any distance, is in each
     /// cluster of the other experiment (column). The first matrix leads from the earlier into the

@@ -172,7 +172,8 @@ perfkit.view("track", (section, data) => {
       const by = relative && relative.checked && first && first[0] ? 1 / first[0] : 1;
       return [region, series.map((found) => found && found.map((value) => value * by))];
     });
-    const ends = (s) => (boxes ? [s[2], s[8]] : [s[0] - s[1], s[0] + s[1]]);
+    // A deviation reaches no further than the values: durations are not negative.
+    const ends = (s) => (boxes ? [s[2], s[8]] : [Math.max(s[2], s[0] - s[1]), Math.min(s[8], s[0] + s[1])]);
     const all = shown.flatMap(([, series]) => series.filter(Boolean).flatMap(ends)), means = shown.flatMap(([, series]) => series.filter(Boolean).map((s) => s[0]));
     if (!all.length) return;
     const positive = all.filter((value) => value > 0), least = Math.min(...positive), most = Math.max(...all);
@@ -214,7 +215,8 @@ perfkit.view("track", (section, data) => {
           return;
         }
         if (before) line(before[0], before[1], x, y(s[0]), 1.8);
-        line(x, y(s[0] - s[1]), x, y(s[0] + s[1]), 1.3);
+        const [from, to] = ends(s);
+        line(x, y(from), x, y(to), 1.3);
         context.beginPath();
         context.arc(x, y(s[0]), 3.4, 0, 7);
         context.fill();
@@ -305,7 +307,7 @@ perfkit.view("track", (section, data) => {
 
   // The selected region: where it is in the program, how it scales.
   const paintRegion = () => {
-    const region = regions.get(state.region), lines = region ? [region.position, ...region.facts].filter(Boolean) : [];
+    const region = regions.get(state.region), lines = region ? [region.position, ...region.events, ...region.facts].filter(Boolean) : [];
     find(".region").replaceChildren(...(lines.length ? [
       element("h3", {}, `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${region.id}`),
       element("ul", {}, ...lines.map((line) => element("li", {}, line))),

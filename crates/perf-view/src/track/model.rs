@@ -48,6 +48,8 @@ pub struct Clusters {
     /// Word for a tracked region in pictures and pages: `region`, or `cluster` for an experiment
     /// that was not tracked.
     pub(super) noun: &'static str,
+    /// Most important results, as sentences.
+    pub(super) lead: Vec<String>,
 }
 
 /// Experiment.
@@ -252,6 +254,21 @@ impl Clusters {
         self
     }
 
+    /// Sets the place of a tracked region or cluster in the program, or the name of a thread. No effect if there is no
+    /// such region.
+    pub fn position(mut self, region: u32, position: String) -> Self {
+        if let Some(shown) = self.regions.iter_mut().find(|shown| shown.id == region) {
+            shown.position = position;
+        }
+        self
+    }
+
+    /// Adds sentences to the begin of the section of a page: the most important results.
+    pub fn lead(mut self, sentences: impl IntoIterator<Item = String>) -> Self {
+        self.lead.extend(sentences);
+        self
+    }
+
     /// Returns the number of tracked regions or clusters.
     pub fn regions(&self) -> usize {
         self.regions.len()
@@ -302,6 +319,7 @@ impl Clusters {
             pairs: Vec::new(),
             labels: labels.iter().map(|labels| labels.to_vec()).collect(),
             noun: "region",
+            lead: Vec::new(),
         })
     }
 

@@ -2,9 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::tracking::{
-    Event, Link, LinkKind, Mixture, Occurrence, Pair, TrackedRegion, Tracking,
-};
+use perf_track::tracking::{Link, LinkKind, Mixture, Occurrence, Pair, TrackedRegion, Tracking};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
@@ -58,7 +56,7 @@ impl Clusters {
             shown.events = region
                 .events
                 .iter()
-                .map(|event| said(event, tracking))
+                .map(|event| tracking.sentence(region, event))
                 .chain(region.mixture.as_ref().map(|of| mixed(of, tracking)))
                 .chain(occurrence(region.occurrence))
                 .collect();
@@ -105,55 +103,16 @@ fn links(region: &TrackedRegion) -> Vec<Match> {
     region.links.iter().map(of).collect()
 }
 
-/// Returns the description of an event of a tracked region.
-fn said(event: &Event, tracking: &Tracking) -> String {
-    let name = |experiment: &usize| &tracking.experiments[*experiment].name;
-    let list = |ids: &[ClusterId]| {
-        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        ids.join(" + ")
-    };
-    match event {
-        Event::Birth { experiment } => format!("begins in {}", name(experiment)),
-        Event::Death { experiment } => format!("ends in {}", name(experiment)),
-        Event::Split {
-            experiment,
-            from,
-            into,
-        } => {
-            format!("splits in {}: {from} into {}", name(experiment), list(into))
-        }
-        Event::Merge {
-            experiment,
-            from,
-            into,
-        } => {
-            format!("merges in {}: {} into {into}", name(experiment), list(from))
-        }
-        Event::Gap {
-            experiment,
-            hidden_in,
-        } => match hidden_in {
-            Some(id) => format!("is hidden in cluster {id} of {}", name(experiment)),
-            None => format!("is missing from {}", name(experiment)),
-        },
-        Event::Unclustered {
-            experiment,
-            noise,
-            dropped,
-        } => format!(
-            "is in no cluster of {}: {noise} bursts of its call sites in noise, {dropped} dropped",
-            name(experiment)
-        ),
-        _ => String::new(),
-    }
-}
-
 /// Returns the description of a tracked region that occurs only at start-up or once, otherwise
 /// `None`.
 fn occurrence(of: Occurrence) -> Option<String> {
     match of {
         Occurrence::StartUp => Some("occurs only at start-up, before the main loop".to_owned()),
-        Occurrence::Once => Some("occurs only once on each thread".to_owned()),
+        Occurrence::Once => Some("occurs only once on most of its threads".to_owned()),
+        Occurrence::FewThreads => Some(
+            "has bursts on a smaller share of the threads in experiments with few threads; no trend is stated"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

@@ -35,7 +35,11 @@ pub(super) fn draw(
         .take(SHOWN)
         .collect();
     let ends = |s: &Summary| match kind {
-        Kind::Lines => [s.mean - s.deviation, s.mean + s.deviation],
+        // A deviation reaches no further than the values: durations are not negative.
+        Kind::Lines => [
+            (s.mean - s.deviation).max(s.min),
+            (s.mean + s.deviation).min(s.max),
+        ],
         Kind::Boxes => [s.min, s.max],
     };
     let found = all.iter().flat_map(|(_, series)| series.iter().flatten());

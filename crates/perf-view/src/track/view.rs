@@ -151,7 +151,7 @@ impl<'a> View<'a> {
 
     fn body(&self, notes: &[String], (still, words): &(String, String)) -> Markup {
         let (many, noun) = (self.clusters.experiments.len() > 1, self.clusters.noun);
-        let is_tracked = noun != "cluster";
+        let is_tracked = noun == "region";
         let experiments = if many {
             ", the left and right keys an experiment"
         } else {
@@ -162,6 +162,9 @@ impl<'a> View<'a> {
              {noun}{experiments}; Escape shows all."
         )];
         html! {
+            @if !self.clusters.lead.is_empty() {
+                ul.limits { @for sentence in &self.clusters.lead { li { (sentence) } } }
+            }
             div.tools role="group" aria-label="Clusters" {
                 label { "x axis " select.x {} }
                 label { "y axis " select.y {} }
@@ -192,7 +195,7 @@ impl<'a> View<'a> {
             }
             div.below {
                 div {
-                    h3 { (if is_tracked { "Tracked regions" } else { "Clusters" }) }
+                    h3 { @if is_tracked { "Tracked regions" } @else { (capital(noun)) "s" } }
                     div.scroll { (self.table()) }
                     p.note {
                         @if is_tracked { "Each experiment: the clusters of the region, and its share of the CPU time." }
@@ -257,12 +260,15 @@ impl<'a> View<'a> {
             .regions
             .iter()
             .any(|region| region.confidence.is_some());
+        let placed = clusters.regions.iter().any(|of| !of.position.is_empty());
         html! {
             table.regions {
                 thead { tr {
-                    th scope="col" { (if clusters.noun == "cluster" { "Cluster" } else { "Region" }) }
+                    th scope="col" { (capital(clusters.noun)) }
                     @for experiment in &clusters.experiments { th.n scope="col" { (section::name(&experiment.name)) } }
-                    @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "Events" } }
+                    @if tracked { th.n scope="col" { "Confidence" } }
+                    @if placed { th scope="col" { (if clusters.noun == "thread" { "Name" } else { "Program position" }) } }
+                    @if tracked { th scope="col" { "Events" } }
                 } }
                 tbody {
                     @for region in clusters.regions.iter().take(REGIONS) {
@@ -278,12 +284,16 @@ impl<'a> View<'a> {
                             }
                             @for (members, share) in region.members.iter().zip(&region.share) {
                                 td.n { @if !members.is_empty() {
-                                    (joined(members)) ": " (number::percent(*share))
+                                    @if tracked { (joined(members)) ": " }
+                                    (number::percent(*share))
                                 } }
                             }
                             @if tracked {
                                 td.n { @if let Some(confidence) = region.confidence { (format!("{confidence:.2}")) } }
-                                td { (region.events.join("; ")) }
+                            }
+                            @if placed { td title=(region.position) { (function(&region.position)) } }
+                            @if tracked {
+                                td { (region.events.iter().map(|event| short(event)).collect::<Vec<_>>().join("; ")) }
                             }
                         }
                     }
@@ -291,6 +301,24 @@ impl<'a> View<'a> {
             }
         }
     }
+}
+
+/// Returns the function of a program position, without the calls before and after. The page shows them when the
+/// region is selected.
+fn function(position: &str) -> &str {
+    position.split(", from ").next().unwrap_or_default()
+}
+
+/// Returns a noun with a capital letter.
+fn capital(noun: &str) -> String {
+    let mut letters = noun.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+/// Returns the first clause of the sentence about an event. The page shows the sentence when its region is selected.
+fn short(event: &str) -> &str {
+    event.split([',', ':']).next().unwrap_or_default()
 }
 
 fn joined(members: &[u32]) -> String {

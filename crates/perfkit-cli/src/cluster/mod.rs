@@ -18,6 +18,7 @@ use clap::Args;
 use perfkit::core::Nanos;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
+use perfkit::track::tracking::CodePosition;
 use perfkit::track::{
     Amount, Bursts, ClusterId, Labels, Mode, Scaled, Sequences, SpmdScorer, TimeBalance,
     time_shares,
@@ -118,6 +119,8 @@ struct Found {
     is_chosen: bool,
     /// Division of the CPU time by class of bursts.
     balance: TimeBalance,
+    /// Main position of each cluster in the program, with its share of the time of the cluster.
+    positions: Vec<Option<(CodePosition, f64)>>,
     /// SPMD score of each cluster, noise first, and of the whole clustering.
     score: perfkit::track::SpmdScore,
 }
@@ -177,7 +180,9 @@ impl Found {
         let score = alignment.map_err(input)?.score(&shares);
         let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
         let balance = TimeBalance::of(&from.bursts, &labels, |_| false).map_err(input)?;
+        let positions = CodePosition::of_clusters(&from.bursts, &labels).map_err(input)?;
         Ok(Found {
+            positions,
             rest,
             min_duration: wanted.min_duration.unwrap_or_default(),
             is_chosen: wanted.is_chosen,

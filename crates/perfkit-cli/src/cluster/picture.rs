@@ -21,6 +21,8 @@ impl Found {
         pictures::metrics(&mut found, self.bursts(), experiment)?;
         let drawn = found.timeline(0, self.bursts(), experiment.rows(), &Bar::job());
         let found = drawn.map_err(pictures::failed)?;
+        let placed = self.positions().into_iter();
+        let found = placed.fold(found, |found, (number, text)| found.position(number, text));
         let count = self.labels.clusters();
         let title = format!("{name}: {} of bursts", table::counted(count, "cluster"));
         let scene = || Ok(Picture::new(&found).titled(&title).scene());

@@ -6,7 +6,23 @@ use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
 use crate::table::{self, counted, grouped};
+use perfkit::track::tracking::CodePosition;
+use std::collections::BTreeMap;
 use std::io::Write;
+
+/// Describes the main position of a cluster, with its share if the cluster has others.
+fn position_text((position, share): &(CodePosition, f64)) -> String {
+    /// Share of the time from which on a position is that of the cluster.
+    const WHOLE: f64 = 0.99;
+    if *share < WHOLE {
+        format!(
+            "{position} ({:.0} % of its time, the rest elsewhere)",
+            100.0 * share
+        )
+    } else {
+        position.to_string()
+    }
+}
 
 impl Found {
     pub(super) fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
@@ -49,6 +65,7 @@ impl Found {
         }
         writeln!(out)?;
         table::print(out, &self.clusters_table(), 60)?;
+        self.write_positions(out)?;
         writeln!(out, "\n{}", time_balance::TOTAL)?;
         let balance = [(self.from.name.clone(), self.balance)];
         time_balance::write(&balance, false, out)?;
@@ -60,6 +77,29 @@ impl Found {
                 out,
                 "  {bursts} bursts without a finite value or logarithm of {metric}"
             )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the place of each cluster in the program, by cluster.
+    pub(super) fn positions(&self) -> BTreeMap<u32, String> {
+        let numbered = (1..).zip(&self.positions);
+        let known = numbered.filter_map(|(number, at)| Some((number, position_text(at.as_ref()?))));
+        known.collect()
+    }
+
+    /// Writes the place of each cluster in the program.
+    fn write_positions(&self, out: &mut dyn Write) -> Outcome {
+        let positions = self.positions();
+        if positions.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nclusters in the program: function, and the calls before and after"
+        )?;
+        for (number, position) in positions {
+            writeln!(out, "  cluster {number}: {position}")?;
         }
         Ok(())
     }

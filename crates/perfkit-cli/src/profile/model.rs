@@ -11,7 +11,7 @@ use crate::recording;
 use crate::scope::{ScopeBy, scope_name};
 use crate::suggest::hint;
 use crate::table::{self, counted, short};
-use crate::track::scale_text;
+use crate::track::{TOO_WIDE, range, scale_text};
 use clap::Args;
 use perfkit::core::{
     CallPathId, Combine, GroupKind, LocationGroup, MetricId, Profile, Scope, Table, parallel,
@@ -194,10 +194,10 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
     )?;
     let place = scale_text(&parameters, &next);
     let shown = &rows[..rows.len().min(options.top)];
-    let interval = |row: &Row| match row.next.interval {
-        Some((low, high)) => format!("{} to {}", short(low), short(high)),
-        None => "none".to_owned(),
-    };
+    let intervals = shown
+        .iter()
+        .map(|row| range(&row.model, (&next, row.next), short));
+    let intervals: Vec<String> = intervals.collect::<Result<_, _>>()?;
     let path = |row: &Row| format!("  {}", table::shortened(&row.path, 50));
     let listed = Table::new("models", "Scaling models of call paths.")
         .text("  call path", shown.iter().map(path))
@@ -215,7 +215,7 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
             format!("at {place}"),
             shown.iter().map(|row| short(row.next.value)),
         )
-        .text("95 % interval", shown.iter().map(interval));
+        .text("95 % interval", intervals.iter().map(String::as_str));
     table::print(out, &listed, 110)?;
     writeln!(
         out,
@@ -226,6 +226,9 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
             out,
             "  none: the model has as many numbers as there are scales, or values of a parameter that was not measured at the predicted value"
         )?;
+    }
+    if intervals.iter().any(|text| text.starts_with("too wide")) {
+        writeln!(out, "  {TOO_WIDE}")?;
     }
     if rows.len() > shown.len() {
         writeln!(

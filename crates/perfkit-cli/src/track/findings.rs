@@ -4,8 +4,7 @@ use super::{LEVEL, Report, ids, percent};
 use crate::failure::{Outcome, input};
 use crate::table;
 use perfkit::core::{Column, Job, Table};
-use perfkit::track::tracking::{Event, Mixture, Occurrence, TrackedRegion};
-use perfkit::view::number;
+use perfkit::track::tracking::{Mixture, Occurrence, TrackedRegion};
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -83,9 +82,10 @@ impl Report<'_> {
         self.positions(top, out)?;
         for region in regions.iter().take(top) {
             for event in &region.events {
-                let text = self.shared_cluster(region, event);
-                let text = text.unwrap_or_else(|| self.event(event));
-                writeln!(out, "  region {} {text}", region.id)?;
+                let sentence = self.series.tracking.sentence(region, event);
+                let parts = self.parts(region, event);
+                let parts = parts.map_or_else(String::new, |parts| format!(", {parts}"));
+                writeln!(out, "  region {} {sentence}{parts}", region.id)?;
             }
             if let Some(mixture) = &region.mixture {
                 writeln!(out, "  region {} {}", region.id, self.mixture(mixture))?;
@@ -149,90 +149,6 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Describes a cluster that a region shares with other regions before regrouping by program position. `None`
-    /// for events of the region's own clusters.
-    fn shared_cluster(&self, region: &TrackedRegion, event: &Event) -> Option<String> {
-        let (experiment, one, several, is_split) = match event {
-            Event::Split {
-                experiment,
-                from,
-                into,
-            } => (*experiment, from, into, true),
-            Event::Merge {
-                experiment,
-                from,
-                into,
-            } => (*experiment, into, from, false),
-            _ => return None,
-        };
-        let before = experiment.checked_sub(1)?;
-        let (of_one, of_several) = if is_split {
-            (before, experiment)
-        } else {
-            (experiment, before)
-        };
-        let own = region.members.get(of_several)?;
-        if several.iter().all(|id| own.contains(id)) {
-            return None;
-        }
-        Some(format!(
-            "is in one cluster with other regions in {} ({one}) and apart from them in {} ({}), by metrics alone",
-            self.name(of_one),
-            self.name(of_several),
-            ids(several)
-        ))
-    }
-
-    pub(super) fn event(&self, event: &Event) -> String {
-        match event {
-            Event::Birth { experiment } => format!("begins in {}", self.name(*experiment)),
-            Event::Death { experiment } => format!("ends after {}", self.name(*experiment)),
-            Event::Split {
-                experiment,
-                from,
-                into,
-            } => {
-                format!(
-                    "splits in {}: {from} into {}",
-                    self.name(*experiment),
-                    ids(into)
-                )
-            }
-            Event::Merge {
-                experiment,
-                from,
-                into,
-            } => {
-                format!(
-                    "merges in {}: {} into {into}",
-                    self.name(*experiment),
-                    ids(from)
-                )
-            }
-            Event::Gap {
-                experiment,
-                hidden_in,
-            } => {
-                let name = self.name(*experiment);
-                match hidden_in {
-                    Some(host) => format!("is hidden in {name}: within cluster {host}"),
-                    None => format!("is missing from {name}"),
-                }
-            }
-            Event::Unclustered {
-                experiment,
-                noise,
-                dropped,
-            } => format!(
-                "is in no cluster of {}: of the bursts of its call sites {} in noise and {} dropped",
-                self.name(*experiment),
-                table::grouped(*noise as u64),
-                table::grouped(*dropped as u64),
-            ),
-            _ => String::new(),
-        }
-    }
-
     /// Describes the call sites that a tracked region mixes by the innermost callers that
     /// distinguish them.
     fn mixture(&self, mixture: &Mixture) -> String {
@@ -279,7 +195,7 @@ impl Report<'_> {
     }
 
     /// Returns the number of threads with bursts of a region in an experiment, and of all threads.
-    fn threads(&self, region: &TrackedRegion, experiment: usize) -> (usize, usize) {
+    pub(super) fn threads(&self, region: &TrackedRegion, experiment: usize) -> (usize, usize) {
         let (Some(of), Some(members)) = (
             self.series.experiments.get(experiment),
             region.members.get(experiment),
@@ -293,74 +209,6 @@ impl Report<'_> {
             .filter_map(|(&row, _)| Some(bursts.rows().get(row as usize)?.thread))
             .collect();
         (threads.len(), bursts.threads().len())
-    }
-
-    /// Writes the regions whose CPU time grows most from the first to the last experiment.
-    pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
-        const MAX_REGIONS: usize = 3;
-        const LEAST: f64 = 0.01;
-        /// Ratio of the shares of threads from which on two experiments are compared.
-        const SAME: f64 = 0.5;
-        let experiments = &self.series.tracking.experiments;
-        let last = experiments.len().saturating_sub(1);
-        let total = |experiment: usize| {
-            let balance = experiments.get(experiment).and_then(|of| of.balance);
-            balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
-        };
-        let mut grown: Vec<_> = self
-            .series
-            .tracking
-            .regions
-            .iter()
-            .filter(|region| region.experiments() == experiments.len() && last > 0)
-            .filter_map(|region| {
-                let time =
-                    |experiment: usize| Some(region.share.get(experiment)? * total(experiment));
-                let (before, after) = (time(0)?, time(last)?);
-                let threads = [0, last].map(|experiment| self.threads(region, experiment));
-                (after - before > LEAST * total(last)).then_some((region, before, after, threads))
-            })
-            .collect();
-        grown.sort_by(|a, b| {
-            (b.2 - b.1)
-                .total_cmp(&(a.2 - a.1))
-                .then(a.0.id.0.cmp(&b.0.id.0))
-        });
-        for (region, before, after, threads) in grown.iter().take(MAX_REGIONS) {
-            let place = region
-                .position()
-                .map_or_else(String::new, |at| format!(", {at},"));
-            let [few, many] = threads.map(|(own, all)| own as f64 / all.max(1) as f64);
-            if few < SAME * many {
-                let [(own, all), (own_last, all_last)] = threads;
-                writeln!(
-                    out,
-                    "region {}{place} takes {} of the CPU time in {}, on {own_last} of {all_last} threads; in {} only {own} of \
-                     {all} threads have bursts of it that are long enough, so that no growth is stated",
-                    region.id,
-                    percent(region.share.last().copied().unwrap_or_default()),
-                    self.name(last),
-                    self.name(0),
-                )?;
-                continue;
-            }
-            writeln!(
-                out,
-                "region {}{place} takes {:.1} times the CPU time of {} in {}: {}, {} of all, in place of {}, {}",
-                region.id,
-                after / before,
-                self.name(0),
-                self.name(last),
-                number::time(*after),
-                percent(region.share.last().copied().unwrap_or_default()),
-                number::time(*before),
-                percent(region.share.first().copied().unwrap_or_default()),
-            )?;
-        }
-        if !grown.is_empty() {
-            writeln!(out)?;
-        }
-        Ok(())
     }
 
     pub(super) fn changes(&self, top: usize, out: &mut dyn Write) -> Outcome {
@@ -440,6 +288,8 @@ impl Report<'_> {
             };
             let exponent = model.exponent(0);
             let law = format!("{work} goes as {scale} to the power of {exponent:.2}");
+            let [(few, before), (own, all)] = [0, last].map(|at| report.threads(region, at));
+            let stays = own * before * 2 <= few * all;
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
             if std::mem::take(&mut is_first) {
@@ -452,6 +302,8 @@ impl Report<'_> {
                 percent(region.share.last().copied().unwrap_or_default()),
                 report.name(last),
                 match (model.error, exponent) {
+                    _ if stays =>
+                        format!("{work} stays on {own} of {all} threads, so it is not divided"),
                     (Some(error), _) if error > MAX_ERROR => format!(
                         "{work} follows no model of the {scale}, with errors of {:.0} %",
                         100.0 * error
@@ -480,6 +332,23 @@ impl Report<'_> {
         Ok(())
     }
 
+    /// Describes a region that occurs on a small share of the threads of an experiment.
+    fn few_threads(&self, region: &TrackedRegion) -> String {
+        let experiments = 0..self.series.experiments.len();
+        let seen = experiments.map(|experiment| (experiment, self.threads(region, experiment)));
+        let seen = seen.filter(|(_, (own, _))| *own > 0);
+        let share = |of: &(usize, (usize, usize))| of.1.0 as f64 / of.1.1.max(1) as f64;
+        let least = seen.min_by(|a, b| share(a).total_cmp(&share(b)));
+        let Some((experiment, (own, all))) = least else {
+            return String::new();
+        };
+        format!(
+            "has long bursts on only {own} of {all} threads of {}, but on a larger share of more threads, so that the \
+             experiments are not comparable",
+            self.name(experiment)
+        )
+    }
+
     /// Writes the tracked regions of several experiments for which no trend is reported, and the
     /// reasons.
     pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
@@ -495,7 +364,8 @@ impl Report<'_> {
                 (None, Occurrence::StartUp) => {
                     "occurs only at start-up, before the main loop".to_owned()
                 }
-                (None, Occurrence::Once) => "occurs only once on each thread".to_owned(),
+                (None, Occurrence::Once) => "occurs only once on most of its threads".to_owned(),
+                (None, Occurrence::FewThreads) => self.few_threads(region),
                 _ => format!(
                     "has a confidence of {:.2}, below {:.2} (--min-confidence)",
                     region.confidence, self.min_confidence

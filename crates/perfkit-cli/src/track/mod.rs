@@ -1,13 +1,16 @@
 //! Subcommand `track`: tracks the clusters of CPU bursts through several experiments.
 
 mod findings;
+mod growth;
 mod json;
 mod method;
+mod parts;
 mod predictions;
 mod text;
 mod versions;
 
 pub(crate) use findings::scale_text;
+pub(crate) use predictions::{TOO_WIDE, range};
 
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;

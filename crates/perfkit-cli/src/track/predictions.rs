@@ -12,12 +12,30 @@ use perfkit::view::number;
 use perfkit::view::track::Clusters;
 use std::io::Write;
 
-/// Returns the interval of a prediction as text.
-fn range(prediction: Prediction) -> String {
-    match prediction.interval {
-        Some((low, high)) => format!("{} to {}", short(low), short(high)),
-        None => "no degree of freedom".to_owned(),
-    }
+/// Factor from the predicted value to the limits of its interval above which the interval is not stated: 10 times
+/// from the lower to the upper limit.
+const WIDEST: f64 = 3.163;
+
+/// Explanation of an interval that is not stated.
+pub(crate) const TOO_WIDE: &str = "too wide: the limits of the interval differ by more than a factor of 10, so that it says little; further \
+     scales narrow it, unless the model does not describe the metric";
+
+/// Returns the interval of a prediction as text, with `unit` for its limits: the limits, or the number of further
+/// scales that are needed for an interval of use.
+pub(crate) fn range(
+    model: &ScalingModel,
+    (scale, prediction): (&[f64], Prediction),
+    unit: impl Fn(f64) -> String,
+) -> Result<String, Failure> {
+    let needed = model.scales_needed(scale, WIDEST).map_err(input)?;
+    Ok(match (prediction.interval, needed) {
+        (Some((low, high)), Some(0)) => format!("{} to {}", unit(low), unit(high)),
+        (Some(_), Some(needed)) => {
+            format!("too wide: {} needed", table::counted(needed, "more scale"))
+        }
+        (Some(_), None) => "too wide: noise, or no such model".to_owned(),
+        (None, _) => "none: 1 more scale needed".to_owned(),
+    })
 }
 
 impl Report<'_> {
@@ -31,7 +49,8 @@ impl Report<'_> {
         let listed = self.series.tracking.regions.iter().take(top);
         for region in listed.filter(|region| region.is_reliable) {
             for (name, model, prediction) in self.predictions(region, &next)? {
-                rows.push((region.id, name, model, prediction));
+                let interval = range(&model, (&next, prediction), short)?;
+                rows.push((region.id, name, model, prediction, interval));
             }
         }
         if rows.is_empty() {
@@ -40,7 +59,7 @@ impl Report<'_> {
         let place = scale_text(trends.parameters(), &next);
         writeln!(out, "\nscaling models, and their values at {place}")?;
         let values = rows.iter().map(|row| Some(short(row.3.value)));
-        let intervals = rows.iter().map(|row| range(row.3));
+        let intervals = || rows.iter().map(|row| row.4.as_str());
         let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
         let table = Table::new("models", "Scaling models.")
             .unsigned("region", "", rows.iter().map(|row| row.0.0))
@@ -48,13 +67,16 @@ impl Report<'_> {
             .text("model", rows.iter().map(|row| row.2.to_string()))
             .floats("error", "%", errors)
             .text(format!("at {place}"), values)
-            .text("95 % interval", intervals);
+            .text("95 % interval", intervals());
         table::print(out, &table, 60)?;
         if rows.iter().any(|row| row.2.error.is_some()) {
             writeln!(
                 out,
                 "  error: of predictions for each scale from the others alone"
             )?;
+        }
+        if intervals().any(|text| text.starts_with("too wide")) {
+            writeln!(out, "  {TOO_WIDE}")?;
         }
         Ok(())
     }
@@ -83,28 +105,34 @@ impl Report<'_> {
         Ok(all)
     }
 
-    /// Adds the scaling models, predictions and flagged changes of each reliable region, for pages.
+    /// Adds the first sentences, the threads of split and merged clusters of each region, and the scaling models, predictions and
+    /// flagged changes of each reliable region, for pages.
     pub(super) fn facts(&self, mut clusters: Clusters) -> Result<Clusters, Failure> {
         /// Number of regions with models: those with the most time.
         const MAX_MODELLED: usize = 40;
         let trends = &self.series.trends;
+        clusters = clusters.lead(self.limits());
+        for region in self.series.tracking.regions.iter().take(MAX_MODELLED) {
+            let parts = region.events.iter();
+            let parts = parts.filter_map(|event| self.parts(region, event));
+            let parts: Vec<String> = parts
+                .map(|parts| format!("its clusters run {parts}"))
+                .collect();
+            clusters = clusters.facts(region.id.0, parts);
+        }
         let regions = self.series.tracking.regions.iter().take(MAX_MODELLED);
         for region in regions.filter(|region| region.is_reliable) {
             let mut facts = Vec::new();
             if let Some(next) = trends.next_scale() {
                 let place = scale_text(trends.parameters(), &next);
                 for (name, model, prediction) in self.predictions(region, &next)? {
-                    let (value, interval) = if name.ends_with("[ns]") {
-                        let times = prediction.interval.map(|(low, high)| {
-                            format!("{} to {}", number::time(low), number::time(high))
-                        });
-                        (
-                            number::time(prediction.value),
-                            times.unwrap_or_else(|| range(prediction)),
-                        )
+                    let unit = if name.ends_with("[ns]") {
+                        number::time
                     } else {
-                        (short(prediction.value), range(prediction))
+                        short
                     };
+                    let value = unit(prediction.value);
+                    let interval = range(&model, (&next, prediction), unit)?;
                     facts.push(format!(
                         "{name} = {model}; at {place}: {value} (95 % interval: {interval})"
                     ));

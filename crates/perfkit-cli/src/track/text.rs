@@ -15,7 +15,13 @@ impl Report<'_> {
         if self.versions.is_some() {
             self.version_changes(out)?;
         } else {
-            self.growth(out)?;
+            let limits = self.limits();
+            for sentence in &limits {
+                writeln!(out, "{sentence}")?;
+            }
+            if !limits.is_empty() {
+                writeln!(out)?;
+            }
             self.words(top, out)?;
         }
         self.experiments(out)?;

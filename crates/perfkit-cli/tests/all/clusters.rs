@@ -361,3 +361,51 @@ fn windows_select_bursts() {
     let outside = print("bursts", &["--from", "9s", &file]);
     assert!(matches!(outside, Err(Failure::Usage(what)) if what.contains("580.21 ms")));
 }
+
+/// ImageMagick with OpenMP reads a picture, which is serial, and then executes two parallel functions. The three
+/// phases are three regions with positions, and the serial one limits the run on 8 threads.
+#[test]
+fn phases_of_an_openmp_program_are_named() {
+    let file = |threads| {
+        perf_testdata::corpus::corpus(&format!("paraver/imagemagick_omp/omp{threads}.prv.gz"))
+    };
+    let files: Option<Vec<_>> = [1, 2, 8].into_iter().map(file).collect();
+    let Some(files) = files else {
+        return;
+    };
+    let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = print("track", &words).expect("it tracks");
+    let serial = "region 2, outside parallel functions, before GetPixelBlue, runs on one of 8 threads for 4.19 s";
+    assert!(text.starts_with(serial), "{text}");
+    for line in [
+        "  region 1: GetPixelBlue pixel-accessor.h:92\n",
+        "  region 2: outside parallel functions, before GetPixelBlue\n",
+        "  region 3: GetPixelGreen pixel-accessor.h:186\n",
+        "instructions stays on 1 of 8 threads, so it is not divided",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("no trend is stated"), "{text}");
+}
+
+/// Few threads have long bursts of the second region of the smallest run.
+#[test]
+fn regions_that_few_threads_repeat_have_no_trend() {
+    let files = [4, 9, 16, 64].map(|ranks| {
+        let file = perf_testdata::bundled::recording(&format!("jacobi-{ranks}"));
+        file.display().to_string()
+    });
+    let words: Vec<&str> = files.iter().map(String::as_str).collect();
+    let text = print("track", &words).expect("it tracks");
+    let (_, unstated) = text.split_once("no trend is stated").expect("one region");
+    assert!(unstated.contains("region 2 "), "{text}");
+    // An interval from 43 us to 14 ms says nothing.
+    let model = text
+        .lines()
+        .find(|line| line.contains("1  mean duration [ns]"));
+    assert!(
+        model.is_some_and(|line| line.ends_with("too wide: noise, or no such model")),
+        "{text}"
+    );
+}

@@ -16,6 +16,21 @@ pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
     }
 }
 
+/// Position of a burst on a thread that executes no parallel function at the time.
+pub(crate) const OUTSIDE: &str = "outside parallel functions";
+
+/// Returns the text of the part of a thread between two parallel functions.
+pub(super) fn outside_text(definitions: &Definitions, functions: [Option<RegionId>; 2]) -> String {
+    let name = |id: RegionId| definitions.region_name(id).into_owned();
+    match functions.map(|function| function.map(name)) {
+        [Some(last), Some(next)] if last == next => format!("{OUTSIDE}, between calls of {next}"),
+        [Some(last), Some(next)] => format!("{OUTSIDE}, between {last} and {next}"),
+        [Some(last), None] => format!("{OUTSIDE}, after {last}"),
+        [None, Some(next)] => format!("{OUTSIDE}, before {next}"),
+        [None, None] => OUTSIDE.to_owned(),
+    }
+}
+
 /// Returns the process number of each location: the rank of its process in the largest communicator
 /// if all threads have such a rank, otherwise the index of the process in the recording.
 pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {

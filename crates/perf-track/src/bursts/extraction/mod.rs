@@ -6,6 +6,7 @@ mod params;
 mod plan;
 mod scan;
 
+pub(crate) use caller_texts::OUTSIDE;
 pub use params::{Delimiter, Extract, ExtractParams};
 
 use crate::bursts::chains::MOST_CALLERS;
@@ -13,13 +14,13 @@ use crate::bursts::dropped::Dropped;
 use crate::bursts::formula::{ZeroDivision, ratio};
 use crate::bursts::unfiltered::{Filtered, Unfiltered};
 use crate::{Burst, Bursts, ChainId, Kind, Position, Result, Thread};
-use caller_texts::{caller_text, processes};
+use caller_texts::{caller_text, outside_text, processes};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
     RegionId, Ticks, TimeRange, TraceView, parallel,
 };
 use plan::{Plan, Planned, Source};
-use scan::{Call, Callers, Scanned, scan};
+use scan::{Call, Callers, Scanned, Within, scan};
 use std::collections::HashMap;
 
 /// Bursts of one thread before they are concatenated.
@@ -47,8 +48,8 @@ struct Row {
     before: Option<(Callers, RegionId)>,
     /// Callers of the call after the burst, and the called region.
     after: Option<(Callers, RegionId)>,
-    /// Functions open during the burst.
-    within: Option<CallPathId>,
+    /// Functions that contain the burst.
+    within: Within,
     /// Kind of the burst.
     kind: Kind,
 }
@@ -172,7 +173,11 @@ impl Extract {
                 end: nanos(burst.1),
                 before: before.map(|call| (call.callers, call.region)),
                 after: after.map(|call| (call.callers, call.region)),
-                within: scanned.within.get(index).copied().flatten(),
+                within: scanned
+                    .within
+                    .get(index)
+                    .copied()
+                    .unwrap_or(Within::Unknown),
                 kind,
             });
         }
@@ -291,11 +296,15 @@ impl Extract {
                         call_before,
                         call_after,
                         within: match row.within {
-                            Some(path) => {
+                            Within::Open(path) => {
                                 let functions = Callers::Open(Some(path));
                                 Some(named.chain(&ready.paths, functions, None, &mut bursts)?)
                             }
-                            None => None,
+                            // The callers of calls say more.
+                            Within::Outside(functions) if before.or(after).is_none() => {
+                                named.outside(functions, &mut bursts)?
+                            }
+                            _ => None,
                         },
                     },
                 };
@@ -321,6 +330,8 @@ struct Named<'a> {
     texts: HashMap<RegionId, RegionId>,
     /// Chains of sampled contexts, without and with the called region.
     sampled: HashMap<(CallPathId, Option<RegionId>), ChainId>,
+    /// Chains of the parts between two parallel functions.
+    outside: HashMap<[Option<RegionId>; 2], ChainId>,
     /// Chains of the paths of the current thread.
     open: Vec<Option<ChainId>>,
     /// Buffer for the callers of one chain, innermost first.
@@ -333,6 +344,7 @@ impl<'a> Named<'a> {
             definitions,
             texts: HashMap::new(),
             sampled: HashMap::new(),
+            outside: HashMap::new(),
             open: Vec::new(),
             callers: Vec::new(),
         }
@@ -341,6 +353,24 @@ impl<'a> Named<'a> {
     fn next_thread(&mut self, paths: &CallTree) {
         self.open.clear();
         self.open.resize(paths.paths().len(), None);
+    }
+
+    /// Returns the chain of the part of a thread after one parallel function and before another one;
+    /// `None` for a thread without parallel functions.
+    fn outside(
+        &mut self,
+        functions: [Option<RegionId>; 2],
+        bursts: &mut Bursts,
+    ) -> Result<Option<ChainId>> {
+        if functions == [None; 2] {
+            return Ok(None);
+        }
+        if let Some(known) = self.outside.get(&functions) {
+            return Ok(Some(*known));
+        }
+        let id = bursts.add_chain(&[outside_text(self.definitions, functions)])?;
+        self.outside.insert(functions, id);
+        Ok(Some(id))
     }
 
     fn chain(

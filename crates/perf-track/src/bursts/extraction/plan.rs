@@ -21,6 +21,8 @@ pub(super) struct Class {
     pub(super) talks: bool,
     /// `true` if the region is a function of the program, which does not divide a state.
     pub(super) is_code: bool,
+    /// `true` if the region is a function that a team of threads executes.
+    pub(super) is_parallel: bool,
 }
 
 /// Rule for the begin and end of bursts.
@@ -135,6 +137,10 @@ fn talks(region: &Region) -> bool {
         || matches!(region.role, Collective | PointToPoint | Rma)
 }
 
+fn is_parallel(region: &Region) -> bool {
+    is_code(region) && region.paradigm == Paradigm::OpenMp && region.role != RegionRole::Task
+}
+
 fn synchronises(region: &Region) -> bool {
     region.paradigm == Paradigm::OpenMp && region.role == RegionRole::Barrier
 }
@@ -223,12 +229,14 @@ impl<'a> Plan<'a> {
                 is_burst: is_asked(region),
                 talks: talks(region),
                 is_code: is_code(region) && !is_asked(region),
+                is_parallel: is_parallel(region) && !is_asked(region),
                 ..Class::default()
             }),
             Delimiter::Auto if !patterns.is_empty() => Box::new(|region| Class {
                 is_burst: is_asked(region),
                 talks: talks(region),
                 is_code: is_code(region),
+                is_parallel: is_parallel(region),
                 ..Class::default()
             }),
             Delimiter::Between(_) => Box::new(|region| Class {
@@ -244,6 +252,7 @@ impl<'a> Plan<'a> {
             Delimiter::Value(_) => Box::new(|region| Class {
                 talks: talks(region),
                 is_code: is_code(region),
+                is_parallel: is_parallel(region),
                 ..Class::default()
             }),
         };

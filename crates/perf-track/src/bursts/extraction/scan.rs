@@ -21,6 +21,18 @@ pub(super) enum Callers {
     Open(Option<CallPathId>),
 }
 
+/// Functions that contain a burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Within {
+    /// No function is known.
+    Unknown,
+    /// Open functions, as the node of the innermost one in [`Scanned::paths`].
+    Open(CallPathId),
+    /// No function is open on a thread that executes parallel functions: the last parallel function
+    /// before the burst and the first one after it.
+    Outside([Option<RegionId>; 2]),
+}
+
 /// Outermost communication call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
@@ -43,8 +55,8 @@ pub(super) struct Call {
 pub(super) struct Scanned {
     /// Begin and end of each burst.
     pub(super) bursts: Vec<(Ticks, Ticks)>,
-    /// Functions open during each burst, as a node of `paths`; `None` if there are none.
-    pub(super) within: Vec<Option<CallPathId>>,
+    /// Functions that contain each burst.
+    pub(super) within: Vec<Within>,
     /// Value of each slot, burst after burst.
     pub(super) slots: Vec<f64>,
     /// Communication calls.
@@ -91,7 +103,7 @@ struct Open {
     /// `true` if recording was off or a buffer was flushed since the begin.
     interrupted: bool,
     /// Functions that were open after all changes of the first instant; `None` until they are applied.
-    within: Option<Option<CallPathId>>,
+    within: Option<Within>,
 }
 
 struct Scan<'p> {
@@ -127,6 +139,10 @@ struct Scan<'p> {
     goes_on: bool,
     /// Last sampled context and its time.
     sampled: Option<(Ticks, CallPathId)>,
+    /// Last parallel function that was entered.
+    parallel: Option<RegionId>,
+    /// Number of bursts that began before the last parallel function was entered.
+    before_parallel: usize,
     /// Bytes outside of any call: time, bytes sent and bytes received.
     loose: (Ticks, u64, u64),
     /// Paths of the open regions, outermost first, computed only as far as needed.
@@ -174,6 +190,8 @@ pub(super) fn scan(
         open: None,
         goes_on: false,
         sampled: None,
+        parallel: None,
+        before_parallel: 0,
         loose: (Ticks(0), 0, 0),
         open_paths: Vec::new(),
         failed: None,
@@ -336,12 +354,28 @@ impl Scan<'_> {
         self.stack.enter(region);
         self.inside += u64::from(class.is_burst);
         self.dividing += u64::from(class.divides);
+        if class.is_parallel {
+            self.parallel_function(region);
+        }
         if class.talks {
             self.talking += 1;
             if self.talking == 1 {
                 self.call(region);
             }
         }
+    }
+
+    /// Notes that a parallel function begins, which ends the part between two parallel functions.
+    fn parallel_function(&mut self, region: RegionId) {
+        self.parallel = Some(region);
+        let open = self.open.as_mut().and_then(|open| open.within.as_mut());
+        let closed = self.found.within.iter_mut().skip(self.before_parallel);
+        for within in closed.chain(open) {
+            if let Within::Outside([_, next]) = within {
+                next.get_or_insert(region);
+            }
+        }
+        self.before_parallel = self.found.within.len();
     }
 
     fn leave(&mut self, region: RegionId) {
@@ -469,15 +503,17 @@ impl Scan<'_> {
         } else {
             self.counters.end(&mut self.found.slots);
             self.found.bursts.push(burst);
-            self.found.within.push(open.within.flatten());
+            self.found
+                .within
+                .push(open.within.unwrap_or(Within::Unknown));
         }
     }
 
-    /// Returns the path of the open functions, without communication calls and states; `None` if there
-    /// are none. A burst between calls has none, because the callers of these calls say more.
-    fn functions(&mut self) -> Option<CallPathId> {
+    /// Returns the open functions, without communication calls and states. They are unknown for a
+    /// burst between calls, because the callers of these calls say more.
+    fn functions(&mut self) -> Within {
         if self.plan.mode == Mode::Between {
-            return None;
+            return Within::Unknown;
         }
         let mut path = None;
         for frame in self.stack.frames() {
@@ -486,12 +522,12 @@ impl Scan<'_> {
                     Ok(child) => path = Some(child),
                     Err(error) => {
                         self.failed.get_or_insert(too_many(error));
-                        return None;
+                        return Within::Unknown;
                     }
                 }
             }
         }
-        path
+        path.map_or(Within::Outside([self.parallel, None]), Within::Open)
     }
 
     fn finish(&mut self) {

@@ -66,9 +66,6 @@ fn main_clusters(
     at: usize,
     regions: &[TrackedRegion],
 ) -> BTreeMap<usize, ClusterId> {
-    if experiment.parts.is_empty() {
-        return BTreeMap::new();
-    }
     let mut region_of: BTreeMap<ClusterId, usize> = BTreeMap::new();
     for (index, region) in regions.iter().enumerate() {
         for &id in region.members.get(at).into_iter().flatten() {

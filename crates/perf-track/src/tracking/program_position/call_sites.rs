@@ -13,6 +13,7 @@
 //! Each call site then takes the name of its partner in the first experiment that has it, so that
 //! equal names mean equal call sites in all experiments.
 
+use crate::bursts::OUTSIDE;
 use crate::monotone::monotone;
 use crate::tracking::observation::Observation;
 use crate::tracking::optimal::assignment::{Edge, best};
@@ -93,8 +94,12 @@ pub(in crate::tracking) fn has_lines(text: &str) -> bool {
     parse(text).iter().any(|function| function.line.is_some())
 }
 
-/// Returns the name of a function without file and line.
+/// Returns the name of a function without file and line. A part outside of parallel functions loses the names
+/// of the functions around it, because a new parallel function changes them.
 fn name(function: &str) -> String {
+    if function.starts_with(OUTSIDE) {
+        return OUTSIDE.to_owned();
+    }
     Function::parse(function).name
 }
 

@@ -1,7 +1,9 @@
 //! [`CodePosition`]: the place of a tracked region in the program.
 
+use crate::bursts::{Bursts, ChainId};
 use crate::tracking::observation::Observation;
 use crate::tracking::result::TrackedRegion;
+use crate::{Error, Labels, Result};
 use std::collections::BTreeMap;
 
 /// Place of a tracked region in the program, in one experiment: that of most of its time.
@@ -46,6 +48,72 @@ impl CodePosition {
                 .map(|chain| call_and_caller(chain).1)
                 .find_map(|caller| caller)
         })
+    }
+}
+
+impl CodePosition {
+    /// Returns the main position of each cluster, `[0]` of cluster 1, with its share of the time of the cluster in
+    /// `0.0..=1.0`. `None` for a cluster whose bursts have no known position in most of their time.
+    ///
+    /// ```
+    /// use perf_core::Nanos;
+    /// use perf_track::tracking::CodePosition;
+    /// use perf_track::{Burst, Bursts, ClusterId, Labels, Position, Thread};
+    /// let mut bursts = Bursts::new([]);
+    /// let thread = bursts.add_thread(Thread::default())?;
+    /// for (begin, end, function) in [(0, 90, "solve"), (100, 110, "norm")] {
+    ///     let within = Some(bursts.add_chain(&[function])?);
+    ///     let position = Position { within, ..Position::default() };
+    ///     let (begin, end) = (Nanos(begin), Nanos(end));
+    ///     bursts.push(Burst { thread, begin, end, position, ..Burst::default() }, &[])?;
+    /// }
+    /// let labels = Labels::new(vec![ClusterId(1); 2]);
+    /// let (position, share) = CodePosition::of_clusters(&bursts, &labels)?[0].clone().expect("known");
+    /// assert_eq!((position.function(), share), (Some("solve"), 0.9));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`Error::Length`] if there is not one label for each burst.
+    pub fn of_clusters(bursts: &Bursts, labels: &Labels) -> Result<Vec<Option<(Self, f64)>>> {
+        let (expected, got) = (bursts.len(), labels.as_slice().len());
+        if expected != got {
+            return Err(Error::Length {
+                what: "labels of bursts",
+                expected,
+                got,
+            });
+        }
+        let mut times: BTreeMap<(usize, [Option<ChainId>; 3]), f64> = BTreeMap::new();
+        let mut sums = vec![0.0; labels.clusters()];
+        let durations = bursts.durations();
+        for ((burst, id), time) in bursts.rows().iter().zip(labels.as_slice()).zip(durations) {
+            let Some(sum) = id.index().and_then(|index| sums.get_mut(index)) else {
+                continue;
+            };
+            *sum += time;
+            let of = burst.position;
+            let chains = [of.call_before, of.call_after, of.within];
+            *times.entry((id.0 as usize - 1, chains)).or_default() += time;
+        }
+        let mut main: Vec<Option<([Option<ChainId>; 3], f64)>> = vec![None; sums.len()];
+        for ((cluster, chains), time) in times {
+            if main[cluster].is_none_or(|known| time > known.1) {
+                main[cluster] = Some((chains, time));
+            }
+        }
+        let text = |chain: Option<ChainId>| Some(bursts.chain(chain?).join(" < "));
+        let known = main.into_iter().zip(sums).map(|(main, sum)| {
+            let (chains, time) = main?;
+            let position = CodePosition {
+                call_before: text(chains[0]),
+                call_after: text(chains[1]),
+                within: text(chains[2]),
+            };
+            (position != CodePosition::default())
+                .then(|| (position, time / sum.max(f64::MIN_POSITIVE)))
+        });
+        Ok(known.collect())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::tracking::observation::Observation;
 use crate::tracking::result::TrackedRegion;
 use perf_core::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the run in which a tracked region occurs.
 ///
@@ -13,16 +13,21 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Occurrence {
-    /// A thread of some experiment executes the region more than once, not only at start-up. Also
-    /// used if threads are unknown, or if no region occurs more than once.
+    /// In some experiment at least half of the threads of the region execute it more than once, not
+    /// only at start-up. Also used if threads are unknown, or if no region is repeated.
     #[default]
     Repeated,
-    /// No thread executes the region more than once, while other regions are repeated.
+    /// In no experiment do half of the threads of the region execute it more than once, while other
+    /// regions are repeated.
     Once,
     /// On each thread all bursts of the region begin before the main loop, that is, before the
-    /// first burst of the first repeated region. In the optimal mode this is the repeated region
-    /// with the most time.
+    /// first burst of the first repeated region, and there are fewer of them than of the main loop.
+    /// In the optimal mode the main loop is the repeated region with the most time.
     StartUp,
+    /// The region occurs on a smaller share of the threads of an experiment, less than a third, than in
+    /// an experiment with more threads. The first one has most of its bursts as bursts that are too short
+    /// or in noise, or executes them on few threads only; the experiments are not comparable.
+    FewThreads,
 }
 
 /// Bursts of a tracked region on a thread.
@@ -56,22 +61,62 @@ pub(in crate::tracking) fn occurrences(
         .iter()
         .map(|region| spans(region, experiments, &places))
         .collect();
-    let is_repeated = |of: &&Spans| of.values().any(|span| span.bursts > 1);
-    let Some(main) = spans.iter().find(is_repeated) else {
+    let Some(main) = spans.iter().find(|of| is_repeated(of)) else {
         return unknown();
     };
-    let occurrence = |of: &Spans| {
+    let occurrence = |(of, region): (&Spans, &TrackedRegion)| {
         let is_before = |(place, span): (&((usize, usize), u32), &Span)| {
-            main.get(place).is_some_and(|main| span.last < main.first)
+            let main = main.get(place);
+            main.is_some_and(|main| span.last < main.first && span.bursts < main.bursts)
         };
-        match (of.iter().all(is_before), is_repeated(&of)) {
+        match (of.iter().all(is_before), is_repeated(of)) {
             _ if of.is_empty() => Occurrence::Repeated,
             (true, _) => Occurrence::StartUp,
             (false, false) => Occurrence::Once,
+            (false, true) if is_on_few_threads(region, experiments, &places) => {
+                Occurrence::FewThreads
+            }
             (false, true) => Occurrence::Repeated,
         }
     };
-    spans.iter().map(occurrence).collect()
+    spans.iter().zip(regions).map(occurrence).collect()
+}
+
+/// Returns `true` if in some recording at least half of the threads that execute a region repeat it.
+fn is_repeated(of: &Spans) -> bool {
+    let mut threads: BTreeMap<(usize, usize), [usize; 2]> = BTreeMap::new();
+    for ((recording, _), span) in of {
+        let [all, repeating] = threads.entry(*recording).or_default();
+        *all += 1;
+        *repeating += usize::from(span.bursts > 1);
+    }
+    let mut threads = threads.values();
+    threads.any(|[all, repeating]| 2 * repeating >= *all)
+}
+
+/// Ratio of shares of threads above which a region has no trend. A load that some ranks have, such as
+/// 1 of 9 and 4 of 16, stays comparable.
+const RATIO: f64 = 3.0;
+
+/// Returns `true` if a region is on a much smaller share of the threads of an experiment than in an
+/// experiment with more threads.
+fn is_on_few_threads(
+    region: &TrackedRegion,
+    experiments: &[Observation<'_>],
+    places: &[&[(u32, Nanos)]],
+) -> bool {
+    let parts = experiments.iter().zip(places).zip(&region.members);
+    let seen = parts.map(|((experiment, places), members)| {
+        let bursts = experiment.labels.iter().zip(*places);
+        let own = bursts.filter(|(id, _)| members.contains(id));
+        let threads: BTreeSet<u32> = own.map(|(_, (thread, _))| *thread).collect();
+        (threads.len() as f64, f64::from(experiment.tasks))
+    });
+    let seen: Vec<_> = seen.filter(|(threads, _)| *threads > 0.0).collect();
+    seen.iter().any(|(few, of_few)| {
+        let mut others = seen.iter();
+        others.any(|(many, of_many)| of_many > of_few && many / of_many > RATIO * few / of_few)
+    })
 }
 
 fn spans(

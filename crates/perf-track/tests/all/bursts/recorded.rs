@@ -161,6 +161,38 @@ fn threads_of_openmp_applications_and_samples_are_read() {
     assert_eq!(bursts.len(), 78);
 }
 
+/// The trace names two parallel functions. The third phase, reading the picture, is serial.
+#[test]
+fn serial_phases_of_openmp_applications_have_a_position() {
+    let Some(trace) = corpus("paraver/imagemagick_omp/omp8.prv.gz") else {
+        return;
+    };
+    let params = Extract::params().metric("ipc").min_duration(Nanos(100_000));
+    let (bursts, _) = extract(params, &trace);
+    let mut found: BTreeMap<String, (usize, u32)> = BTreeMap::new();
+    for row in bursts.complete() {
+        let burst = bursts.rows()[row as usize];
+        let within = burst.position.within.expect("each has a position");
+        let of = found.entry(bursts.chain(within).join(" < ")).or_default();
+        *of = (of.0 + 1, of.1.max(burst.thread));
+    }
+    let count = |name: &str| found.get(name).copied().unwrap_or_default();
+    let serial = "outside parallel functions, before GetPixelBlue";
+    assert!(
+        count(serial).0 > 10_000 && count(serial).1 == 0,
+        "{found:?}"
+    );
+    assert!(
+        count("GetPixelBlue pixel-accessor.h:92").1 == 7,
+        "{found:?}"
+    );
+    assert!(
+        count("GetPixelGreen pixel-accessor.h:186").1 == 7,
+        "{found:?}"
+    );
+    assert!(count("outside parallel functions, after GetPixelGreen").0 > 0);
+}
+
 #[test]
 fn work_between_calls_of_the_bundled_recordings() {
     for (name, ranks) in [("jacobi-4", 4), ("jacobi-9", 9), ("jacobi-16", 16)] {

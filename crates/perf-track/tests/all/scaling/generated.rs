@@ -56,6 +56,9 @@ fn two_scales_have_no_interval_and_one_no_model() {
         (None, None, 0)
     );
     assert!((next.value - 2.0).abs() < 1e-12);
+    let needed = |factor: f64| law.scales_needed(&[8.0], factor);
+    assert_eq!(needed(2.0).expect("a factor"), Some(1));
+    assert!(needed(0.9).is_err() && law.scales_needed(&[8.0, 1.0], 2.0).is_err());
     for points in [
         &[(2.0, 8.0)][..],
         &[(2.0, 8.0), (2.0, 4.0)],

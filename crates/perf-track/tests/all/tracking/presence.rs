@@ -19,6 +19,8 @@ struct Phase {
     kind: Kind,
     /// Number of bursts of each thread.
     times: usize,
+    /// Number of threads with these bursts, the first ones.
+    threads: u32,
 }
 
 fn phase(site: &'static str, at: f64, cluster: u32, times: usize) -> Phase {
@@ -28,20 +30,21 @@ fn phase(site: &'static str, at: f64, cluster: u32, times: usize) -> Phase {
         cluster,
         kind: Kind::Complete,
         times,
+        threads: THREADS,
     }
 }
 
-fn experiment(phases: &[Phase]) -> (Experiment, Vec<f64>, Vec<u32>) {
+fn experiment(phases: &[Phase], threads: u32) -> (Experiment, Vec<f64>, Vec<u32>) {
     let mut bursts = Bursts::default();
     let (mut labels, mut kinds, mut points, mut rows) = (vec![], vec![], vec![], vec![]);
-    for process in 0..THREADS {
+    for process in 0..threads {
         let of = Thread {
             process,
             ..Thread::default()
         };
         let thread = bursts.add_thread(of).expect("few threads");
         let mut begin = 0;
-        for phase in phases {
+        for phase in phases.iter().filter(|phase| process < phase.threads) {
             let chain = bursts.add_chain(&[phase.site]).expect("few chains");
             for turn in 0..phase.times {
                 let burst = Burst {
@@ -69,9 +72,15 @@ fn experiment(phases: &[Phase]) -> (Experiment, Vec<f64>, Vec<u32>) {
 }
 
 fn track(experiments: &[&[Phase]], recording: Option<usize>) -> Tracking {
+    track_scaled(experiments, recording, false)
+}
+
+/// Tracks experiments, with `scaled` each on twice the threads of the previous one.
+fn track_scaled(experiments: &[&[Phase]], recording: Option<usize>, scaled: bool) -> Tracking {
     let made: Vec<_> = experiments
         .iter()
-        .map(|phases| experiment(phases))
+        .enumerate()
+        .map(|(at, phases)| experiment(phases, if scaled { THREADS << at } else { THREADS }))
         .collect();
     let seen = made.iter().map(|(experiment, points, rows)| {
         let points = Points::new(points, 2).expect("finite");
@@ -101,6 +110,7 @@ const A: Phase = Phase {
     cluster: 1,
     kind: Kind::Complete,
     times: 12,
+    threads: THREADS,
 };
 
 #[test]
@@ -139,6 +149,47 @@ fn regions_absent_before_are_born() {
             [Event::Birth { experiment: 1 }]
         );
     }
+}
+
+/// A region on few threads of a small run and on all threads of a large one has no trend, but one on the
+/// first thread of each run has.
+#[test]
+fn regions_on_few_threads_have_no_trend() {
+    let on = |threads: u32| {
+        let partial = Phase {
+            threads,
+            ..phase("b", 0.9, 2, 6)
+        };
+        let serial = Phase {
+            threads: 1,
+            ..phase("c", 0.5, 3, 6)
+        };
+        let all = Phase {
+            threads: u32::MAX,
+            ..A
+        };
+        [all, partial, serial]
+    };
+    let (few, many) = (on(1), on(8));
+    let tracking = track_scaled(&[&few, &many], None, true);
+    let seen = |cluster| region(&tracking, cluster).occurrence;
+    assert_eq!(seen(1), Occurrence::Repeated);
+    assert_eq!(seen(2), Occurrence::FewThreads);
+    assert_eq!(seen(3), Occurrence::Repeated);
+    let tracking = track_scaled(&[&many, &many], None, true);
+    assert_eq!(region(&tracking, 2).occurrence, Occurrence::Repeated);
+}
+
+/// A region that one thread of many repeats is not repeated.
+#[test]
+fn repetition_is_that_of_most_threads() {
+    let straggler = Phase {
+        threads: 1,
+        ..phase("checkpoint", 0.7, 4, 1)
+    };
+    let all = [A, phase("checkpoint", 0.7, 4, 1), straggler];
+    let tracking = track(&[&all, &all], None);
+    assert_eq!(region(&tracking, 4).occurrence, Occurrence::Once);
 }
 
 #[test]

@@ -1,0 +1,127 @@
+//! Output of `track`, first sentences: the regions that limit scaling most.
+
+use super::{Report, percent};
+use perfkit::track::tracking::TrackedRegion;
+use perfkit::view::number;
+
+/// Number of sentences.
+const MOST: usize = 3;
+/// Smallest growth that is stated, as a share of the CPU time of the last experiment.
+const LEAST: f64 = 0.01;
+/// Ratio of the shares of threads from which on two experiments are compared.
+const SAME: f64 = 0.5;
+/// Smallest share of the last run that a region on one thread takes to be stated.
+const SERIAL: f64 = 0.1;
+
+impl Report<'_> {
+    /// Returns sentences about the regions that limit scaling most, in descending order of the time that they cost
+    /// the last run: those whose CPU time grows from the first to the last experiment, and those that one of
+    /// several threads executes.
+    pub(super) fn limits(&self) -> Vec<String> {
+        let last = self.series.tracking.experiments.len().saturating_sub(1);
+        if last == 0 {
+            return Vec::new();
+        }
+        let regions = self.series.tracking.regions.iter();
+        let mut found: Vec<_> = regions
+            .flat_map(|region| [self.growth(region, last), self.serial(region, last)])
+            .flatten()
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found.into_iter().take(MOST).map(|found| found.1).collect()
+    }
+
+    /// Returns the CPU time of an experiment in nanoseconds.
+    fn total(&self, experiment: usize) -> f64 {
+        let known = self.series.tracking.experiments.get(experiment);
+        let balance = known.and_then(|of| of.balance);
+        balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
+    }
+
+    /// Returns the time of an experiment from the begin of its first burst to the end of the last one, in
+    /// nanoseconds.
+    fn span(&self, experiment: usize) -> f64 {
+        let known = self.series.experiments.get(experiment);
+        let rows = known.map_or(&[][..], |of| of.experiment.bursts().rows());
+        let begin = rows.iter().map(|burst| burst.begin.0).min();
+        let end = rows.iter().map(|burst| burst.end.0).max();
+        let span = begin.zip(end).map(|(begin, end)| end.saturating_sub(begin));
+        span.map_or(f64::NAN, |span| span as f64)
+    }
+
+    /// Returns the sentence about a region that is in all experiments and whose CPU time grows, with the growth for
+    /// each thread.
+    fn growth(&self, region: &TrackedRegion, last: usize) -> Option<(f64, String)> {
+        if region.experiments() <= last {
+            return None;
+        }
+        let time = |experiment: usize| Some(region.share.get(experiment)? * self.total(experiment));
+        let (before, after) = (time(0)?, time(last)?);
+        let [(own, all), (own_last, all_last)] =
+            [0, last].map(|experiment| self.threads(region, experiment));
+        if after - before <= LEAST * self.total(last) || all_last == 0 {
+            return None;
+        }
+        let cost = (after - before) / all_last as f64;
+        let share = |experiment: usize| {
+            let share = region.share.get(experiment);
+            percent(share.copied().unwrap_or_default())
+        };
+        let (place, first_name, last_name) = (place(region), self.name(0), self.name(last));
+        let [few, many] =
+            [(own, all), (own_last, all_last)].map(|(own, all)| own as f64 / all.max(1) as f64);
+        if few < SAME * many {
+            return Some((
+                cost,
+                format!(
+                    "region {}{place} takes {} of the CPU time in {last_name}, on {own_last} of {all_last} threads; in \
+                     {first_name} only {own} of {all} threads have bursts of it that are long enough, so that no growth \
+                     is stated",
+                    region.id,
+                    share(last),
+                ),
+            ));
+        }
+        Some((
+            cost,
+            format!(
+                "region {}{place} takes {:.1} times the CPU time of {first_name} in {last_name}: {}, {} of all, in place \
+                 of {}, {}",
+                region.id,
+                after / before,
+                number::time(after),
+                share(last),
+                number::time(before),
+                share(0),
+            ),
+        ))
+    }
+
+    /// Returns the sentence about a region on one of several threads that takes a large share of the last run, with
+    /// its time.
+    fn serial(&self, region: &TrackedRegion, last: usize) -> Option<(f64, String)> {
+        let (own, all) = self.threads(region, last);
+        let time = region.share.get(last)? * self.total(last);
+        let span = self.span(last);
+        let is_serial = own == 1 && all > 1 && time > SERIAL * span;
+        is_serial.then(|| {
+            (
+                time,
+                format!(
+                    "region {}{} runs on one of {all} threads for {} of the {} of {}: more threads do not shorten it",
+                    region.id,
+                    place(region),
+                    number::time(time),
+                    number::time(span),
+                    self.name(last),
+                ),
+            )
+        })
+    }
+}
+
+/// Returns the place of a region in the program between commas; empty if it is unknown.
+fn place(region: &TrackedRegion) -> String {
+    let position = region.position();
+    position.map_or_else(String::new, |at| format!(", {at},"))
+}
