@@ -16,6 +16,7 @@ mod counters;
     feature = "anomaly"
 ))]
 mod golden;
+mod sparse_threads;
 mod synthetic;
 #[cfg(feature = "fold")]
 mod timeline;

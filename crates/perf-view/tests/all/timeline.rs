@@ -3,19 +3,15 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use perf_core::samples::cosmo;
-use perf_core::{
-    Definitions, Event, Events, Job, Location, LocationKind, Region, RegionId, SystemTree, Ticks,
-    TimeRange, Trace, match_messages,
-};
+use perf_core::{Job, Ticks, TimeRange, Trace, match_messages};
 use perf_fold::{Boundary, Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, State, Timelines};
-use perf_testdata::xorshift::Xorshift;
 use perf_testdata::{many_ranks, planted};
 use perf_view::timeline::{Part, Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
 use serde_json::Value;
 use std::collections::HashSet;
 
-fn timelines(trace: &Trace) -> Timelines {
+pub(super) fn timelines(trace: &Trace) -> Timelines {
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
     Timelines::new(trace.view(), &map, &Job::default()).expect("a good trace")
 }
@@ -35,7 +31,7 @@ pub(super) fn data(html: &str) -> Value {
 }
 
 /// Decodes runs of pairs, as the script does.
-fn unpacked(text: &str) -> Vec<[u8; 2]> {
+pub(super) fn unpacked(text: &str) -> Vec<[u8; 2]> {
     let bytes = STANDARD.decode(text).expect("it is base64");
     let (mut out, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -482,92 +478,6 @@ fn pixels_have_the_colours_of_states() {
             "{column} {name}"
         );
     }
-}
-
-/// Returns a stream of a device and eight threads, of which each works in a function of its own in
-/// half of the pieces of 1,000 ticks.
-fn sparse_threads() -> Trace {
-    let mut locations = vec![Location {
-        name: "stream 7".into(),
-        kind: LocationKind::AcceleratorStream,
-        ..Location::default()
-    }];
-    locations.extend((1..9).map(|key| Location {
-        name: format!("thread {key}"),
-        key,
-        ..Location::default()
-    }));
-    let mut definitions = Definitions::default();
-    definitions.regions = (0..9).map(|at| Region::named(format!("f{at}"))).collect();
-    definitions.system = SystemTree::new(vec![], vec![], locations, &Default::default()).unwrap();
-    let mut random = Xorshift::new(4);
-    let events = (0..9).map(|at| {
-        let mut events = Events::default();
-        let region = RegionId(at);
-        for piece in (0..40).filter(|_| random.below(2) == 0) {
-            let begin = Ticks(1_000 * piece);
-            let end = Ticks(1_000 * piece + 1_000);
-            events.push(begin, Event::Enter { region }).unwrap();
-            events.push(end, Event::Leave { region }).unwrap();
-        }
-        events
-    });
-    Trace::new(definitions, events.collect()).unwrap()
-}
-
-#[test]
-fn idle_cells_are_as_strong_as_their_threads_are_busy() {
-    let trace = sparse_threads();
-    let timelines = timelines(&trace);
-    let groups = || Groups::by(&timelines, GroupBy::All);
-    let params = Folder::params().columns(400).check().unwrap();
-    let folder = Folder::new(&timelines, groups(), params).unwrap();
-    let (window, job) = (timelines.range(), Job::default());
-    let fold = folder.fold(window, &job).unwrap();
-    let row = fold.row(0).expect("threads");
-    assert_eq!(row.label(), "All threads");
-    let busy = folder.usage(window, &job).unwrap()[0].busy_share(LocationKind::CpuThread);
-    assert!((0.3..0.7).contains(&busy), "{busy}");
-
-    // The picture: idle is the most frequent state, but the strength of its grey is the busy share.
-    let picture = Picture::new(&folder, &fold).unwrap();
-    let scene = picture.scene();
-    let canvas = scene.canvas().expect("it is small");
-    let theme = Theme::light();
-    let left = 16 + 11 * 7 + 10;
-    let mut working = 0.0;
-    for (column, cell) in (0..).zip(row.cells()) {
-        assert_eq!(cell.picture(), None, "idle is the most frequent state");
-        let share = 1.0 - (cell.idle + cell.absent) as f64 / cell.total as f64;
-        let colour = match cell.absent == cell.total {
-            true => theme.absent,
-            false => theme.idle.mix(theme.quiet, share),
-        };
-        assert_eq!(canvas.pixel(left + column, 60), Some(colour), "{column}");
-        working += share / 400.0;
-    }
-    assert!((working - busy).abs() < 0.01, "{working} {busy}");
-    let text = scene.svg();
-    assert!(text.contains(&format!("{:.0} % busy", 100.0 * busy)));
-    assert!(text.contains("stronger grey: more streams work"));
-    assert!(!text.contains("fainter: fewer streams agree"));
-
-    // The page has the same cells and the same share.
-    let section = View::new(&timelines, groups()).finest(400).states(0);
-    let section = section.section(&job).expect("it is drawn");
-    let data = data(&Page::new("x").with(section).html(&job).unwrap());
-    let shown = data["groups"][0]["busy"].as_f64().expect("a share");
-    assert!((shown - busy).abs() < 1e-3);
-    assert_eq!(data["groups"][0]["device"], Value::Null);
-    assert_eq!(data["groups"][1]["device"], true);
-    assert_eq!(data["ops"][0][0], "usual");
-    let level = data["levels"].as_array().and_then(|it| it.last()).unwrap();
-    let cells = unpacked(level["cells"][0][0].as_str().expect("text"));
-    let idle = cells
-        .iter()
-        .map(|[_, agreement]| f64::from(*agreement) / 255.0);
-    let working = 1.0 - idle.sum::<f64>() / cells.len() as f64;
-    assert!((working - busy).abs() < 0.01, "{working} {busy}");
 }
 
 #[test]

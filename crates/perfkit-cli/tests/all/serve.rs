@@ -183,9 +183,9 @@ fn assert_cells(data: &Value, found: &str, expected: &[(String, u8)], what: &str
     };
     let expected: Vec<(String, u8)> = expected
         .iter()
-        .map(|(state, agreement)| match is_named(state) {
-            true => (state.clone(), *agreement),
-            false => ("others".to_string(), *agreement),
+        .map(|(state, agreement)| {
+            let shown = if is_named(state) { state } else { "others" };
+            (shown.to_string(), *agreement)
         })
         .collect();
     assert_eq!(named(data, &cells(found)), expected, "{what}");
