@@ -1,4 +1,4 @@
-//! Step `outside`: builds short examples and new crates outside of the workspace, like packages of a user.
+//! Step `outside`: builds the examples, and builds and runs the crates of `perfkit new`, outside of the workspace.
 
 use super::files::entries;
 use super::{Gate, at, program};

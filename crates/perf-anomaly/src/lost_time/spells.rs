@@ -42,12 +42,12 @@ impl Entry {
 }
 
 /// Entries in ascending order of step. When there are more than 512, neighbours are added up, so that
-/// memory does not grow with the number of steps and no time is forgotten.
+/// memory does not grow with the number of steps and the sums over all steps are kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     /// Entries.
     pub(super) entries: Vec<Entry>,
-    /// Number of steps of an entry as a power of two.
+    /// Binary logarithm of the number of steps of an entry.
     pub(super) level: u32,
 }
 
@@ -86,16 +86,16 @@ pub(super) struct Spell {
     pub(super) until: usize,
     /// `true` if the spell includes the last entry.
     pub(super) lasts: bool,
-    /// Distance from 0 in standard errors.
+    /// Log time of the sum divided by its standard error.
     pub(super) score: f64,
 }
 
 /// Bounds for [`spells`], in log time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Smallest mean.
+    /// Smallest log time of a spell.
     pub(super) least: f64,
-    /// Smallest score.
+    /// Smallest score of a spell.
     pub(super) score: f64,
     /// Standard deviation between steps.
     pub(super) noise: f64,
@@ -103,8 +103,10 @@ pub(super) struct Bounds {
     pub(super) spread: f64,
 }
 
-/// Returns the consecutive entries with the largest sums of logarithms above half of the smallest
-/// mean and 1.5 deviations, if their mean is significant.
+/// Returns up to [`SPELLS`] ranges of consecutive entries with a high and significant mean log time.
+///
+/// Each entry adds its log time minus the larger of half of `bounds.least` and 1.5 times `bounds.noise`; the ranges
+/// have the largest sums.
 pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
     let mut found = Vec::new();
     let mut parts = vec![(0, entries.len())];

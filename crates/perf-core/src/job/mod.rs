@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Receiver of progress and cancellation flag of long work, in one value.
+/// Handle of long work: receives its progress, and carries its cancellation flag.
 ///
 /// Every function that may take long has a `&Job` as its last argument. It reports its progress
 /// through the job, and returns an error soon after the job is cancelled. [`Job::default`] reports

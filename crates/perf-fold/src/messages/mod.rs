@@ -1,4 +1,4 @@
-//! Messages between rows: lines, matrix, and statistics by size.
+//! Messages between rows: lines for drawing, matrix of row pairs, and statistics by message size.
 
 pub(crate) mod message_lines;
 pub(crate) mod message_matrix;

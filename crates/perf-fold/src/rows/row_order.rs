@@ -5,7 +5,7 @@ use perf_core::{Job, LocationKind, TimeRange, parallel};
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-/// Order of rows that belong to one group.
+/// Order of the rows, and of the members of each group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RowOrder {
@@ -22,14 +22,14 @@ pub enum RowOrder {
     Wait,
 }
 
-/// Number of rotations of the power iteration. Rows that are still mixed after them hardly differ.
-const ROTATIONS: usize = 24;
-/// Bound on the number of parts that contain a row, on average. Parts that are not split any more
+/// Number of steps of the power iteration. Rows that it does not separate hardly differ.
+const POWER_STEPS: usize = 24;
+/// Upper bound on the mean number of parts in which a row is sorted. Parts that are not split any more
 /// stay sorted along the last axis.
 const MOST_VISITS: usize = 64;
 
 impl Groups {
-    /// Sorts the rows, and the members of each group, by their states in `window`.
+    /// Sorts the rows, and the members of each group, by `order`. Orders by states use the states in `window`.
     ///
     /// [`RowOrder::Behaviour`] splits the rows repeatedly at the largest gap along the principal
     /// axis of their time shares. Rows of equal shares keep the order of the recording. All orders
@@ -67,7 +67,7 @@ impl Groups {
             _ => parallel::try_map(self.groups.len(), |at| {
                 let group = self.groups.get(at);
                 let streams = group.map_or(&[][..], |it| &it.streams);
-                // Only the busy share of a device depends on the union.
+                // Only the busy share of a device needs the union of its busy intervals.
                 let is_device = group.is_some_and(|it| it.kind == LocationKind::AcceleratorStream);
                 let has_union = order == RowOrder::Busy && is_device;
                 Usage::computed(timelines, streams, (window, has_union), job).map_err(Error::from)
@@ -102,11 +102,12 @@ impl Groups {
     }
 
     /// Joins neighbouring rows, and neighbouring members of each group, to at most `blocks` blocks
-    /// if there are more than `most` of them. A row that unfolds thus fits on a screen.
+    /// if there are more than `most` of them. The members of an unfolded row then fit on a screen.
     ///
     /// A block has rows of one kind of locations only, so there may be one more block for each
-    /// change of the kind. There are up to `most` blocks if blocks would otherwise have more than
-    /// `most` members and be joined again. `most` is at least `blocks`, and `blocks` at least 2.
+    /// change of the kind. If `blocks` blocks would have more than `most` members each, there are
+    /// up to `most` blocks, so that their members need no blocks of their own. `blocks` is raised to at least 2, and
+    /// `most` to at least `blocks`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -290,7 +291,7 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         let Some(part) = order.get_mut(start..end).filter(|part| part.len() > 2) else {
             continue;
         };
-        // Rows without clear groups split off one by one.
+        // Without clear groups, rows split off one by one, and the time would be quadratic.
         left = left.saturating_sub(part.len());
         if left == 0 {
             break;
@@ -311,8 +312,7 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         .collect()
 }
 
-/// Returns the position of each part along the principal axis of the shares; `None` if all are
-/// equal.
+/// Returns the position of each row along the principal axis of the shares; `None` if all rows are equal.
 fn principal(
     shares: &[Vec<(usize, f64)>],
     part: &[usize],
@@ -341,7 +341,7 @@ fn principal(
         .iter()
         .max_by(|a, b| length(&deviation(a)).total_cmp(&length(&deviation(b))))?;
     let mut axis = deviation(farthest);
-    for _ in 0..ROTATIONS {
+    for _ in 0..POWER_STEPS {
         let size = length(&axis);
         if size < 1e-9 {
             return None;

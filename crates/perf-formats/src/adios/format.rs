@@ -1,4 +1,4 @@
-//! Registration of BP files as a format of this crate.
+//! [`FORMAT`]: recognises and opens streams in BP files.
 
 use super::Adios;
 use super::bp_file::is_damage;

@@ -1,4 +1,4 @@
-//! Registration of Chrome traces as a format of this crate.
+//! [`FORMAT`]: recognises and opens Chrome traces.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};

@@ -1,4 +1,4 @@
-//! Registration of Cube as a format of this crate.
+//! [`FORMAT`]: recognises and opens Cube profiles.
 
 use super::read::is_document;
 use super::{Cube, tar};

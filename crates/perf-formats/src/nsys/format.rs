@@ -1,4 +1,4 @@
-//! Registration of Nsight Systems recordings as a format of this crate.
+//! [`FORMAT`]: recognises and opens recordings of Nsight Systems.
 
 use super::reader;
 use crate::read_context::ReadContext;

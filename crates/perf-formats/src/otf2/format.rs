@@ -1,4 +1,4 @@
-//! Registration of OTF2 as a format of this crate.
+//! [`FORMAT`]: recognises and opens OTF2 archives.
 
 use super::archive::discovery::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};

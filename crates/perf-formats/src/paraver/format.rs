@@ -1,4 +1,4 @@
-//! Registration of Paraver as a format of this crate.
+//! [`FORMAT`]: recognises and opens Paraver traces.
 
 use super::header::find_magic;
 use super::read_trace;

@@ -1,4 +1,4 @@
-//! Registration of rocprofv3 recordings as a format of this crate.
+//! [`FORMAT`]: recognises and opens recordings of rocprofv3.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};

@@ -1,4 +1,4 @@
-//! Registration of streams as a format of this crate.
+//! [`FORMAT`]: recognises and opens streams.
 
 use super::{Streams, TraceBuilder, json, lines, tsv};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};

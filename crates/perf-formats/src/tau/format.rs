@@ -1,4 +1,4 @@
-//! Registration of TAU as a format of this crate.
+//! [`FORMAT`]: recognises and opens TAU profiles.
 
 use super::Tau;
 use super::packed::MAGIC;

@@ -1,4 +1,4 @@
-//! [`Background`]: exchange rounds in a thread, while the program computes.
+//! [`Background`]: exchanges learned statistics between ranks in a thread, while the program computes.
 
 use super::pace::{LIMIT, colour, communicator, place};
 use super::rounds::Rounds;
@@ -107,7 +107,7 @@ impl Background {
         }
     }
 
-    /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
+    /// Returns the mailbox through which a client of this rank exchanges statistics. The numbers of all clients of a job must
     /// differ.
     pub fn mailbox(&self) -> Mailbox {
         self.mailbox.clone()

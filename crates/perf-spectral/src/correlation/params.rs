@@ -1,4 +1,4 @@
-//! [`RankParams`]: score, limits and tolerance of a ranking.
+//! [`RankParams`]: score, length and tolerance of a list of views that is sorted by correlation.
 
 use crate::{Error, Result, TOLERANCE};
 

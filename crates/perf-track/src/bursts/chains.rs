@@ -1,4 +1,4 @@
-//! Chains of callers: a tree of texts, so that millions of chains take little memory.
+//! Chains of callers, stored as paths in a tree, so that millions of chains take little memory.
 
 use super::{ChainId, next_id};
 use crate::{Error, Result};

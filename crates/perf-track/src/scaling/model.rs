@@ -1,4 +1,4 @@
-//! [`ScalingModel`]: model of a metric over parameters.
+//! [`ScalingModel`]: constant and terms of a fitted model of a metric, with the data for prediction intervals.
 
 use super::Measurements;
 use super::search::Curve;
@@ -90,7 +90,7 @@ pub struct ScalingModel {
     /// Degrees of freedom: measurements minus coefficients and powers. 0 if the model has as many numbers as there are
     /// measurements, which it then fits exactly; predictions have no intervals.
     pub free: usize,
-    /// Root of the mean squared relative error of scales that were left out of the fit: 0.1 is 10 %. `None`
+    /// Root mean square of the relative errors at scales excluded from the fit (cross-validation): 0.1 is 10 %. `None`
     /// for a power law that was not selected among other structures.
     pub error: Option<f64>,
     /// Fraction of the variance of the logarithms that the model explains, in `0.0..=1.0`; 1 if there is
@@ -108,14 +108,14 @@ pub struct ScalingModel {
 pub(super) struct Uncertainty {
     /// Standard deviation of the logarithm of a measurement about the model.
     pub(super) deviation: f64,
-    /// Inverse of the upper triangular factor of the Jacobian matrix; `None` if numbers of the model cannot be
-    /// told apart.
+    /// Inverse of the upper triangular factor of the Jacobian matrix; `None` if the coefficients and powers
+    /// depend on each other.
     pub(super) inverse: Option<DMatrix<f64>>,
     /// Uncertainty along each parameter.
     pub(super) levels: Vec<Levels>,
 }
 
-/// Measured values of a parameter, and the deviation of the model at one of them.
+/// Measured values of a parameter, and the standard deviation of the mean residuals at them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Levels {
     /// Different values in ascending order.
@@ -190,7 +190,7 @@ impl ScalingModel {
         })
     }
 
-    /// Returns the numbers of the model without their uncertainty.
+    /// Returns the constant and the terms of the model without their uncertainty.
     pub(super) fn curve(&self) -> Curve {
         Curve {
             form: self.form,
@@ -240,7 +240,7 @@ pub(super) fn jacobian(curve: &Curve, structure: &Structure, data: &Measurements
     DMatrix::from_row_iterator(data.len(), structure.numbers(), rows)
 }
 
-/// Returns the inverse of the factor R of a matrix. `None` if columns depend on each other.
+/// Returns the inverse of R in the QR decomposition of a matrix. `None` if columns depend on each other.
 pub(super) fn inverse(matrix: DMatrix<f64>) -> Option<DMatrix<f64>> {
     if matrix.nrows() < matrix.ncols() {
         return None;

@@ -1,4 +1,4 @@
-//! [`Side`]: one experiment with the statistics of its clusters, prepared for evaluators.
+//! [`Side`]: clusters of one experiment with centroids, times, callers and neighbours, as input of evaluators.
 
 use super::observation::Observation;
 use crate::tracking::program_position::aligned::sets;

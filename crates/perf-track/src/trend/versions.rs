@@ -1,4 +1,4 @@
-//! [`VersionChange`]: regions that became slower between two versions of a program.
+//! [`VersionChange`]: change of the time of tracked regions between two program versions, with a test for slowdowns.
 
 use super::trends::Trends;
 use crate::tracking::TrackedRegionId;
@@ -75,7 +75,7 @@ pub struct VersionChange {
 }
 
 impl Trends {
-    /// Compares the time of each tracked region in the runs of two versions of a program. The first `old`
+    /// Compares the metric `metric`, usually the duration, of each tracked region in the runs of two versions of a program. The first `old`
     /// experiments are runs of the old version, the others runs of the new version.
     ///
     /// Bursts of one run are not independent: they share the machine, the frequency and the placement of

@@ -1,4 +1,4 @@
-//! Overlays of timeline rows: bundles of messages as lines, and markers of abnormal calls.
+//! Bundles of messages between timeline rows, and [`Marker`]s of abnormal calls.
 
 use perf_core::{LocationId, Ticks, TimeRange};
 use perf_fold::{Folder, Line};

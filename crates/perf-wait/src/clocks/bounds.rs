@@ -1,4 +1,4 @@
-//! [`Bounds`]: the conditions on the clocks of processes.
+//! [`Bounds`]: conditions that messages and collectives impose on the clocks of processes.
 
 use super::likely::{self, LikelyBound};
 use crate::Result;
@@ -98,7 +98,7 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// Returns the ticks from the origin to a time. Differences keep their precision as floats, times do not.
+    /// Returns the ticks from the origin to a time. The difference is exact as a float; a large absolute time is not.
     pub(super) fn since_origin(&self, time: Ticks) -> f64 {
         time.saturating_since(self.origin) as f64
     }

@@ -113,7 +113,7 @@ impl DelayCosts {
         let rows = || rows.iter().copied();
         Table::new(
             "delays",
-            "Delays by what the waiting that they cause costs.",
+            "Delays in descending order of the waiting time that they cause.",
         )
         .text(
             "location",

@@ -1,4 +1,4 @@
-//! [`Pattern`]: the kinds of wait states.
+//! [`Pattern`]: the kinds of wait states; [`Flow`]: the data flow of collective operations.
 
 use perf_core::CollectiveOp;
 

@@ -1,4 +1,4 @@
-//! Correction of clocks that disagree: the option `--clocks`, and sentences about violations of the clock condition.
+//! Correction of clocks that disagree: option `--clocks`, and descriptions of violated clock conditions.
 //!
 //! The clock condition states that no message arrives before it is sent.
 

@@ -1,4 +1,4 @@
-//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and resolution.
+//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, halving of counts, and resolution.
 
 use super::fit::Wanted;
 use crate::Result;
@@ -25,10 +25,10 @@ perf_core::parameters! {
         minimum: u64 = 32,
         /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
         /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).
-        /// Anomalies whose share is smaller do not widen the tails of the modes.
+        /// Abnormal calls with a smaller share do not widen the tails of the modes.
         mode_share: f64 = 0.005,
         /// Sets the smallest share of a function's calls that may be a mode if the calls take about the
-        /// same time. This is the case if their quartiles are at most 5 % apart, or at most 1.5 times
+        /// same time. Calls take about the same time if their quartiles are at most 5 % apart, or at most 1.5 times
         /// as far apart as those of the widest other mode. Default: 0.0005. Calls that repeat the same
         /// time are then reported until they are a mode, and calls that occur less than once in 2,000
         /// calls are always reported. If `rare_share` equals [`mode_share`](Self::mode_share), rare
@@ -80,7 +80,7 @@ impl TailParams {
             memory >= 1024 && memory / 4 >= minimum && memory <= 1 << 40,
             "memory",
             memory,
-            "1024 to 2^40, and four times the minimum",
+            "1024 to 2^40, and at least four times the minimum",
         )?;
         check_resolution(self.resolution)?;
         Ok(TailChecked(self))

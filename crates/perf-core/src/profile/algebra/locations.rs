@@ -1,4 +1,4 @@
-//! [`collapse`]: a profile whose machine is a single location.
+//! [`collapse`]: combines the locations of a profile into one, to compare runs of different sizes.
 
 use crate::profile::{Combine, Profile, RowStore, Scope, Severities};
 use crate::{

@@ -1,4 +1,4 @@
-//! Facts of a profile that programs read.
+//! [`Facts`]: values of a profile that CubePL programs read, such as numbers of locations and names of regions.
 
 use super::{Fact, Problem};
 use crate::cube::names::{self, property};

@@ -36,6 +36,11 @@ fn names() -> Names {
 
 /// Evaluates a program for call path 1 with times 6 and 8, and visits 0 and 4.
 fn value(init: &str, text: &str) -> std::result::Result<Vec<f64>, String> {
+    value_of(init, text, &[6.0, 8.0])
+}
+
+/// Evaluates a program for call path 1 with these times, one for each location.
+fn value_of(init: &str, text: &str, times: &[f64]) -> std::result::Result<Vec<f64>, String> {
     let mut names = names();
     let facts = Facts::new(&profile());
     let mut state = State::default();
@@ -51,13 +56,20 @@ fn value(init: &str, text: &str) -> std::result::Result<Vec<f64>, String> {
     let program = names.parse(text).map_err(|it| failed(it.into()))?;
     let mut fetch = |metric: MetricId, scope| {
         let add = if scope == Scope::Inclusive { 10.0 } else { 0.0 };
+        let times = times.iter();
         Ok(match metric.0 {
-            0 => vec![6.0 + add, 8.0 + add],
-            _ => vec![0.0, 4.0],
+            0 => times.map(|time| time + add).collect(),
+            _ => times.map(|time| 2.0 * (time - 6.0)).collect(),
         })
     };
     let at = (Some(CallPathId(1)), Scope::Exclusive);
-    let values = program.evaluate((&facts, &state), at, 2, &mut fetch, &Job::default());
+    let values = program.evaluate(
+        (&facts, &state),
+        at,
+        times.len(),
+        &mut fetch,
+        &Job::default(),
+    );
     values.map_err(failed)
 }
 
@@ -135,12 +147,18 @@ fn programs_share_masks_of_call_paths() {
 
 #[test]
 fn variables_hold_a_limited_number_of_values() {
-    let init = "{ global(g); ${i} = 0; while (1) { ${g}[${i}] = 1; ${i} = ${i} + 1; }; }";
-    let error = value(init, "1").unwrap_err();
+    let times = vec![6.0; 1 << 20];
+    let assignments = |name: fn(usize) -> String| -> String {
+        let all = (0..5).map(|at| format!("{} = metric::time(); ", name(at)));
+        all.collect()
+    };
+    let list = assignments(|at| format!("${{a}}[{at}]"));
+    let error = value_of("", &format!("{{ {list} return 1; }}"), &times).unwrap_err();
     assert!(error.contains("hold more than 4194304 values"), "{error}");
     // Values that replace others take no more memory.
-    let init = "{ ${i} = 0; while (${i} < 5000000) { ${i} = ${i} + 1; }; }";
-    assert_eq!(value(init, "1"), Ok(vec![1.0; 2]));
+    let single = assignments(|_| "${a}".into());
+    let ones = value_of("", &format!("{{ {single} return 1; }}"), &times);
+    assert_eq!(ones, Ok(vec![1.0; 1 << 20]));
 }
 
 #[test]

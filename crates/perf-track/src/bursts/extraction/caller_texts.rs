@@ -1,4 +1,4 @@
-//! Texts of callers, and process numbers of locations.
+//! Texts of callers for chains, and the process number of each location.
 
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;

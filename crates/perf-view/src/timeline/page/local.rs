@@ -1,4 +1,4 @@
-//! States of a small recording, from which the script of a page folds every window exactly.
+//! States of a small recording as page data, from which the script folds any window exactly.
 
 use super::View;
 use super::pyramid::{Codes, Node, OTHERS};

@@ -1,4 +1,4 @@
-//! Findings of the report about the distribution of time: classes of regions, load imbalance, and call paths.
+//! Findings of the report about the distribution of time: region classes, load imbalance, and largest call paths.
 
 use super::spread::{Spread, names, plural};
 use super::window::Window;
