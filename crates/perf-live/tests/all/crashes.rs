@@ -121,7 +121,7 @@ fn mortal(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) {
 
 #[test]
 fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
-    let database = std::env::temp_dir().join("perf-live-kill.sqlite");
+    let database = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-live-kill.sqlite");
     clear(&database);
     let (mut server, url) = Process::start(&database, "127.0.0.1:0");
     let address = url.trim_start_matches("http://").to_string();
@@ -203,7 +203,7 @@ fn a_client_process() {
 /// last unacknowledged delta may count once.
 #[test]
 fn a_killed_client_loses_no_acknowledged_data() {
-    let database = std::env::temp_dir().join("perf-live-kill-client.sqlite");
+    let database = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-live-kill-client.sqlite");
     clear(&database);
     let (mut server, url) = Process::start(&database, "127.0.0.1:0");
     let (mut answered, rounds) = (0, 5);

@@ -47,7 +47,7 @@ fn simulate(url: &str, arguments: &str) -> (bool, String) {
 
 #[test]
 fn each_update_is_there_once() {
-    let database = std::env::temp_dir().join("perf-live-simulate.sqlite");
+    let database = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-live-simulate.sqlite");
     let child = program()
         .arg("serve")
         .arg(&database)

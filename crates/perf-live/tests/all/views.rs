@@ -9,7 +9,7 @@ use perf_anomaly::server::{Client, Delta, Exchange, View};
 use perf_live::hub::{Hub, HubParams, Message};
 use perf_live::wire::Push;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// Statistics of the messages of a test.
@@ -73,7 +73,8 @@ impl Exchange for Straight {
 
 /// Lets ranks share through a server, and returns statistics of the last steps.
 fn share(name: &str, ranks: u32, steps: usize, params: HubParams) -> Heard {
-    let path: PathBuf = std::env::temp_dir().join(format!("perf-live-views-{name}.sqlite"));
+    let path: PathBuf =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("perf-live-views-{name}.sqlite"));
     let clear = || {
         for end in ["", "-wal", "-shm", ".lock"] {
             let mut name = path.clone().into_os_string();

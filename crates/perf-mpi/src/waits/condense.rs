@@ -268,9 +268,10 @@ impl Visitor for Condense<'_> {
             enter: at,
             is_for_all: self.partners.is_none()
                 || matches!(kind, CallKind::Init | CallKind::Finalize),
-            ranks: match is_of_epoch {
-                true => self.needed_for_windows(),
-                false => Vec::new(),
+            ranks: if is_of_epoch {
+                self.needed_for_windows()
+            } else {
+                Vec::new()
             },
             records: Vec::new(),
         };

@@ -403,7 +403,7 @@ fn step(
         let (step, of) = (batch.step(), of(program));
         writeln!(out, "step {step}{of}: {}", changed(calls, change))?;
     }
-    for news in printed.news(monitor.lasting(), calls, many) {
+    for news in printed.news(monitor, many) {
         writeln!(out, "step {}: {news}", batch.step())?;
     }
     out.flush()?;

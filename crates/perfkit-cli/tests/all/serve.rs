@@ -166,7 +166,9 @@ fn named(data: &Value, cells: &[[u8; 2]]) -> Vec<(String, u8)> {
         1 => "absent",
         2 => "uniform",
         code if u64::from(code) == others => "others",
-        code => data["states"][usize::from(code) - 3][0].as_str().unwrap(),
+        code => data["states"][usize::from(code) - 3][0]
+            .as_str()
+            .expect("a text"),
     };
     let cells = cells.iter();
     cells
@@ -196,7 +198,7 @@ fn assert_served(file: &Path, by: &str, random: &mut Xorshift) {
     let pages = pages(file, by);
     let data = data(&pages);
     let groups = data["groups"].as_array().expect("rows");
-    let label = |row: usize| groups[row]["label"].as_str().unwrap();
+    let label = |row: usize| groups[row]["label"].as_str().expect("a text");
     let roots = (0..groups.len()).filter(|row| groups[*row]["parent"].is_null());
     let rows: Vec<String> = roots.take(4).map(|row| row.to_string()).collect();
     let ops = data["ops"].as_array().expect("operations");
@@ -206,8 +208,8 @@ fn assert_served(file: &Path, by: &str, random: &mut Xorshift) {
         .filter_map(|(at, op)| Some((at, known.into_iter().find(|it| op[0] == *it)?)))
         .collect();
     let (start, span) = (
-        data["start"].as_i64().unwrap(),
-        data["span"].as_i64().unwrap(),
+        data["start"].as_i64().expect("a number"),
+        data["span"].as_i64().expect("a number"),
     );
     for _ in 0..20 {
         let from = start + random.below(span as u64) as i64;
@@ -261,8 +263,8 @@ fn assert_offline(file: &Path, by: &str) -> bool {
     }
     assert!(data["command"].is_string() && data["serve"].is_string());
     let (start, span) = (
-        data["start"].as_i64().unwrap(),
-        data["span"].as_i64().unwrap(),
+        data["start"].as_i64().expect("a number"),
+        data["span"].as_i64().expect("a number"),
     );
     let mut compared = 0;
     let level = &levels[0];

@@ -4,7 +4,7 @@
 //! Its page also needs Socket.IO, over which it receives updates, and a query for records of its
 //! provenance database. Neither is available here.
 
-use super::page_queries::{MOST, answer, json};
+use super::page_queries::{MAX_ROWS, answer, json};
 use super::query_string::Fields;
 use crate::web::app::App;
 use axum::extract::{RawQuery, State};
@@ -158,7 +158,7 @@ pub(crate) async fn anomaly_data(
         let (Some(program), Some(rank)) = key else {
             return Err("which `app` and `rank`?".to_string());
         };
-        Ok((program, rank, fields.within("limit", MOST, MOST)?))
+        Ok((program, rank, fields.within("limit", MAX_ROWS, MAX_ROWS)?))
     };
     answer(app, query, ask, |app, (program, rank, limit)| {
         let table = app.read(|reader| reader.steps(&[(program, rank)], &(0..=u64::MAX), limit))?;

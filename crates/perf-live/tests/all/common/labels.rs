@@ -83,7 +83,8 @@ fn single(ranks: u32, steps: u64) -> Labels {
 
 /// Runs one detector for each rank, each a client of a server.
 fn distributed(ranks: u32, steps: u64, name: &str) -> Labels {
-    let path = std::env::temp_dir().join(format!("perf-live-labels-{name}.sqlite"));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("perf-live-labels-{name}.sqlite"));
     let _ = std::fs::remove_file(&path);
     let params = Hub::params().check().expect("defaults");
     let hub = Hub::open(&path, params).expect("it can be made");

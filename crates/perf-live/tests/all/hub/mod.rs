@@ -9,14 +9,15 @@ use perf_anomaly::provenance::{Entry, Query, Sqlite, Store};
 use perf_live::Error;
 use perf_live::hub::{Finished, Hub, HubAnswer, HubParams, Message};
 use perf_live::wire::{Bundle, Hello, NO_VIEW, Push, Welcome};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Database of a test, removed before and after it.
 struct Place(PathBuf);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let place = Place(std::env::temp_dir().join(format!("perf-live-{name}.sqlite")));
+        let place =
+            Place(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("perf-live-{name}.sqlite")));
         place.clear();
         place
     }
@@ -331,7 +332,7 @@ fn a_database_that_cannot_be_written_is_shown() {
     let place = Place::new("written");
     let hub = open(&place, Hub::params());
     push(&hub, &pushes(0, 0, 3, 1)[0]).expect("it is sound");
-    let folder = std::env::temp_dir().join("perf-live 100%#?-read-only");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-live 100%#?-read-only");
     let _ = std::fs::remove_dir_all(&folder);
     for is_whole in [true, false] {
         std::fs::create_dir_all(&folder).expect("it can be made");

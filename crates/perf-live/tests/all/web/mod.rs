@@ -14,7 +14,7 @@ use perf_live::wire::{Hello, Welcome};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const TOKEN: &str = "a-token-of-a-test";
@@ -35,7 +35,8 @@ impl Served {
     }
 
     fn with(name: &str, hub: HubParams, web: WebParams) -> Self {
-        let path = std::env::temp_dir().join(format!("perf-live-web-{name}.sqlite"));
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("perf-live-web-{name}.sqlite"));
         clear(&path);
         let hub = Hub::open(&path, hub.check().expect("in range")).expect("it can be made");
         let web = web.token(TOKEN).check().expect("in range");
@@ -169,7 +170,7 @@ fn ranks_share_their_models_and_queries_return_the_results() {
         .as_array()
         .expect("rows")
     {
-        by_step += row[3].as_u64().unwrap() + row[4].as_u64().unwrap();
+        by_step += row[3].as_u64().expect("a number") + row[4].as_u64().expect("a number");
     }
     assert_eq!(by_step, anomalies);
     let totals = served.json("/api/totals?program=0&from=2&to=5");
@@ -202,7 +203,7 @@ fn ranks_share_their_models_and_queries_return_the_results() {
     let profile = served.json("/api/profile?program=0");
     let calls = profile["functions"].as_array().expect("rows").iter();
     let calls: u64 = calls
-        .map(|one| one["loss"]["calls"].as_u64().unwrap())
+        .map(|one| one["loss"]["calls"].as_u64().expect("a number"))
         .sum();
     assert_eq!(calls, 2 * 12 * common::CALLS);
     let (status, metrics) = served.get("/metrics");
@@ -218,7 +219,9 @@ fn agrees_with_chimbukos_queries(served: &Served, anomalies: u64) {
     let ranks = served.json("/api/get_anomalystats");
     let ranks = ranks.as_array().expect("ranks");
     let sum = |list: &[Value], name: &str| -> f64 {
-        list.iter().map(|one| one[name].as_f64().unwrap()).sum()
+        list.iter()
+            .map(|one| one[name].as_f64().expect("a number"))
+            .sum()
     };
     assert_eq!(ranks.len(), 3);
     assert_eq!(sum(ranks, "accumulate"), anomalies as f64);
@@ -249,10 +252,11 @@ fn agrees_with_chimbukos_queries(served: &Served, anomalies: u64) {
             own.filter(|own| (&own["function"], &own["program"]) == (&one["name"], &one["app"]));
         let own = own.next().expect("the same functions");
         assert_eq!(one["exclusive"]["count"], own["exclusive"]["count"]);
-        let nanos = own["exclusive"]["mean"].as_f64().unwrap();
-        let micros = one["exclusive"]["mean"].as_f64().unwrap();
+        let nanos = own["exclusive"]["mean"].as_f64().expect("a number");
+        let micros = one["exclusive"]["mean"].as_f64().expect("a number");
         assert!((1e3 * micros - nanos).abs() < 1e-9 * nanos, "{one} {own}");
-        let found = own["loss"]["slow"].as_u64().unwrap() + own["loss"]["fast"].as_u64().unwrap();
+        let found = own["loss"]["slow"].as_u64().expect("a number")
+            + own["loss"]["fast"].as_u64().expect("a number");
         assert_eq!(one["stats"]["accumulate"], found as f64);
         assert_eq!(
             &served.json(&format!("/api/get_funcstats?fid={at}"))[0],
@@ -349,7 +353,7 @@ fn news_come_as_they_happen_and_are_not_too_many() {
     let steps: Vec<u64> = news
         .iter()
         .flat_map(|one| one["steps"].as_array().expect("rows"))
-        .map(|row| row[2].as_u64().unwrap())
+        .map(|row| row[2].as_u64().expect("a number"))
         .collect();
     assert!(!steps.is_empty() && steps.is_sorted());
 }
@@ -420,7 +424,7 @@ fn a_run_that_is_over_is_shown_from_its_database() {
 
 #[test]
 fn a_server_without_a_network_answers_after_storing() {
-    let path = std::env::temp_dir().join("perf-live-web-offline.sqlite");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("perf-live-web-offline.sqlite");
     clear(&path);
     let hub = Hub::open(&path, Default::default()).expect("it can be made");
     // One after the other on the same server, each with its own answers.

@@ -4,10 +4,11 @@ use super::Detected;
 use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::{counted, grouped, shortened};
-use perfkit::anomaly::Report;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::{Accepted, Lasting, LostTime, NewMode, SlowPhase, SlowRank};
-use perfkit::core::Nanos;
+use perfkit::anomaly::server::Ranks;
+use perfkit::anomaly::{Loss, Monitor, Report};
+use perfkit::core::{Merge, Nanos};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -32,16 +33,29 @@ fn steps(first: u64, last: u64, lasts: bool) -> String {
     }
 }
 
-/// Describes a slow rank.
-fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool) -> String {
+/// Describes a slow rank, and the time lost in its abnormal calls, which count as single calls.
+fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> String {
     let program = if many {
         format!(" of program {}", slow.program)
     } else {
         String::new()
     };
     let name = calls.function_name(slow.function);
+    let mut own = Loss::default();
+    let slow_steps = ranks
+        .steps(slow.program, slow.rank)
+        .filter(|one| (slow.first..=slow.last).contains(&one.step));
+    slow_steps.for_each(|one| own.merge(&one.loss));
+    let own = match own.too_slow {
+        0 => String::new(),
+        count => format!(
+            ", and {} in its {}",
+            own.time,
+            counted(count as usize, "slow call")
+        ),
+    };
     format!(
-        "rank {}{program} is {} than its peers {}, most of it in {}: {} lost",
+        "rank {}{program} is {} than its peers {}, most of it in {}: {} lost{own}",
         slow.rank,
         slower(slow.factor),
         steps(slow.first, slow.last, slow.lasts),
@@ -85,12 +99,12 @@ struct Cause {
 }
 
 /// Returns slow ranks, slow phases and new modes.
-fn found(lasting: &Lasting, calls: &Calls, many: bool) -> Vec<Cause> {
+fn found(lasting: &Lasting, calls: &Calls, many: bool, ranks: &Ranks) -> Vec<Cause> {
     let peers = lasting.peers();
-    let ranks = peers.slow_ranks().into_iter().map(|slow| Cause {
+    let slow_ranks = peers.slow_ranks().into_iter().map(|slow| Cause {
         key: (0, slow.program.into(), slow.rank.into()),
         lost: slow.lost,
-        sentence: slow_rank(&slow, calls, many),
+        sentence: slow_rank(&slow, calls, many, ranks),
     });
     let phases = peers.slow_phases().into_iter().map(|slow| Cause {
         key: (1, slow.function.0.into(), 0),
@@ -102,7 +116,7 @@ fn found(lasting: &Lasting, calls: &Calls, many: bool) -> Vec<Cause> {
         lost: mode.lost,
         sentence: new_mode(mode, calls),
     });
-    ranks.chain(phases).chain(modes).collect()
+    slow_ranks.chain(phases).chain(modes).collect()
 }
 
 /// Returns a time with its causes, such as `9.00 ms in single calls`.
@@ -145,7 +159,7 @@ fn headline(lost: &LostTime) -> String {
 /// Returns all causes of lost time, the one with the most time first.
 fn all(report: &Report, many: bool) -> Vec<Cause> {
     let (calls, lasting) = (&report.calls, &report.lasting);
-    let mut all = found(lasting, calls, many);
+    let mut all = found(lasting, calls, many, &report.ranks);
     // Calls of new modes are part of their sentences.
     let mut in_modes: BTreeMap<_, (i64, u64)> = BTreeMap::new();
     for mode in lasting.modes().found() {
@@ -179,7 +193,7 @@ fn replay(run_time: &Result<RunTime, String>) -> String {
     }
 }
 
-/// Returns sentences for a page: the sum, its comparison with the run time, and at most `top` causes.
+/// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
 pub(super) fn sentences(
     report: &Report,
     run_time: Option<&Result<RunTime, String>>,
@@ -188,11 +202,11 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let causes = all(report, many).into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
-    [headline(&report.lost_time())]
-        .into_iter()
-        .chain(run_time.map(replay))
-        .chain(causes)
-        .collect()
+    let sum = headline(&report.lost_time());
+    let sum = run_time.map_or(sum.clone(), |run_time| {
+        format!("{sum}; {}", replay(run_time))
+    });
+    std::iter::once(sum).chain(causes).collect()
 }
 
 impl Detected {
@@ -241,9 +255,10 @@ pub(crate) struct Printed(BTreeMap<(u8, u64, i64), Nanos>);
 impl Printed {
     /// Returns sentences about the causes that are new, or that have lost twice as much time as when
     /// they were printed.
-    pub(crate) fn news(&mut self, lasting: &Lasting, calls: &Calls, many: bool) -> Vec<String> {
+    pub(crate) fn news(&mut self, monitor: &Monitor, many: bool) -> Vec<String> {
+        let (lasting, calls) = (monitor.lasting(), monitor.calls());
         let mut news = Vec::new();
-        for cause in found(lasting, calls, many) {
+        for cause in found(lasting, calls, many, monitor.ranks()) {
             let before = self.0.get(&cause.key);
             if before.is_none_or(|before| cause.lost.0 >= before.0.saturating_mul(2)) {
                 self.0.insert(cause.key, cause.lost);
