@@ -216,6 +216,7 @@ mod tests {
             ("host.xplane.pb", b"\x0a\x05", "`.trace.json.gz`"),
             ("a.prv.zst", b"\x28\xb5\x2f\xfd", "decompress it first"),
             ("a.prv", b"", "stopped before it wrote"),
+            ("a.out", b"\x7fELF", "run it with a tool that records"),
         ] {
             let (kind, remedy) = kind(&input(name, head)).expect(name);
             assert!(
@@ -223,7 +224,7 @@ mod tests {
                 "{name}: {remedy}"
             );
         }
-        assert_eq!(kind(&input("a.bin", b"\x7fELF")), None);
+        assert_eq!(kind(&input("a.bin", b"\x01\x02\x03")), None);
         for (name, inside, expected) in [
             ("runs", "b.cubex", "such as runs/b.cubex"),
             ("runs", "b.prv", "such as runs/b.prv"),
