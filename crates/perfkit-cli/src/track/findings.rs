@@ -287,6 +287,10 @@ impl Report<'_> {
                 continue;
             };
             let exponent = model.exponent(0);
+            let work = match work {
+                plural if plural.ends_with('s') => format!("the number of {plural}"),
+                single => single.to_string(),
+            };
             let law = format!("{work} goes as {scale} to the power of {exponent:.2}");
             let [(few, before), (own, all)] = [0, last].map(|at| report.threads(region, at));
             let stays = own * before * 2 <= few * all;

@@ -75,7 +75,7 @@ impl Report<'_> {
                 cost,
                 format!(
                     "region {}{place} takes {} of the CPU time in {last_name}, on {own_last} of {all_last} threads; in \
-                     {first_name} only {own} of {all} threads have bursts of it that are long enough, so that no growth \
+                     {first_name} it has bursts that are long enough on only {own} of {all} threads, so that no growth \
                      is stated",
                     region.id,
                     share(last),

@@ -382,7 +382,7 @@ fn phases_of_an_openmp_program_are_named() {
         "  region 1: GetPixelBlue pixel-accessor.h:92\n",
         "  region 2: outside parallel functions, before GetPixelBlue\n",
         "  region 3: GetPixelGreen pixel-accessor.h:186\n",
-        "instructions stays on 1 of 8 threads, so it is not divided",
+        "the number of instructions stays on 1 of 8 threads, so it is not divided",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
