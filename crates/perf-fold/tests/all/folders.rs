@@ -1,4 +1,4 @@
-//! Groups, plans, nested folds, message lines, and errors.
+//! Groups, plans, nested folds, and errors.
 
 use perf_core::{
     Definitions, Event, Events, GroupKind, Job, Location, LocationGroup, LocationGroupId,
@@ -6,8 +6,8 @@ use perf_core::{
     TimeRange, Trace,
 };
 use perf_fold::{
-    AbsentRule, Cell, ClassId, Column, Error, Folder, GroupBy, Groups, Line, Nesting, Op,
-    RegionMap, Selection, State, Ties, Timelines, Value,
+    AbsentRule, Cell, ClassId, Error, Folder, GroupBy, Groups, Nesting, Op, RegionMap, Selection,
+    State, Ties, Timelines, Value,
 };
 
 fn group(name: &str, kind: GroupKind, node: u32, creator: Option<u32>) -> LocationGroup {
@@ -33,7 +33,7 @@ fn location(name: &str, kind: LocationKind, group: u32) -> Location {
 /// Returns two ranks on two nodes: rank 0 with two threads and an accelerator in a group of its
 /// own, rank 1 with one thread, a metric source, and streams in the group of the process. Location
 /// i enters region `i % 2` at tick i and leaves it at tick 100.
-fn timelines() -> Timelines {
+pub(crate) fn timelines() -> Timelines {
     use LocationKind::{AcceleratorStream, CpuThread, Metric};
     let node = |name: &str| SystemNode {
         name: name.into(),
@@ -533,83 +533,4 @@ fn invalid_folds_are_errors() {
         folder.usage(range, &job),
         Err(Error::Cancelled(_))
     ));
-}
-
-#[test]
-fn lines_are_bundled_by_row_and_pixel() {
-    let timelines = timelines();
-    let groups = Groups::by(&timelines, GroupBy::Process);
-    let params = Folder::params().columns(10).check().unwrap();
-    let folder = Folder::new(&timelines, groups, params).unwrap();
-    let window = TimeRange::new(Ticks(100), Ticks(200)).unwrap();
-    let line = |from, sent, to, received| Line {
-        from: LocationId(from),
-        sent: Ticks(sent),
-        to: LocationId(to),
-        received: Ticks(received),
-        bytes: 10,
-    };
-    let lines = folder.lines(
-        window,
-        [
-            line(0, 100, 2, 199), // rank 0 to rank 1, first to last pixel
-            line(1, 109, 2, 190), // another thread, the same pixels
-            line(1, 110, 2, 190), // the next pixel
-            line(0, 120, 3, 130), // host to device is not inside a row
-            line(0, 120, 1, 130), // inside rank 0
-            line(0, 10, 2, 99),   // over before the window
-            line(0, 200, 2, 300), // begun after it
-            line(0, 10, 2, 300),  // passes over it
-            line(0, 120, 6, 130), // to the metric source
-            line(0, 120, 99, 130),
-        ],
-    );
-    let found = lines.bundles.iter().map(|(ends, traffic)| {
-        (
-            ends.from_row,
-            ends.from,
-            ends.to_row,
-            ends.to,
-            traffic.count,
-            traffic.bytes,
-        )
-    });
-    let at = Column::At;
-    assert_eq!(
-        found.collect::<Vec<_>>(),
-        [
-            (0, Column::Before, 2, Column::After, 1, 10),
-            (0, at(0), 2, at(9), 2, 20),
-            (0, at(1), 2, at(9), 1, 10),
-            (0, at(2), 1, at(3), 1, 10),
-        ]
-    );
-    assert_eq!(
-        (
-            lines.inside.count,
-            lines.outside.count,
-            lines.elsewhere.count
-        ),
-        (1, 2, 2)
-    );
-}
-
-#[test]
-fn every_message_is_counted_once() {
-    let trace = perf_testdata::many_ranks::trace(8, 2_000);
-    let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
-    let found = perf_core::match_messages(trace.view(), &Job::default()).unwrap();
-    let count = |by| {
-        let params = Folder::params().columns(50).check().unwrap();
-        let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).unwrap();
-        let lines = folder.lines(timelines.range(), Line::of(&found));
-        let between: u64 = lines.bundles.values().map(|traffic| traffic.count).sum();
-        assert_eq!((lines.outside.count, lines.elsewhere.count), (0, 0));
-        assert_eq!(between + lines.inside.count, found.messages.len() as u64);
-        between
-    };
-    // A ring of eight ranks on one node.
-    assert_eq!(count(GroupBy::Process), found.messages.len() as u64);
-    assert_eq!(count(GroupBy::Node), 0);
 }

@@ -12,6 +12,7 @@ mod cosmo;
 mod devices;
 mod folders;
 mod laws;
+mod message_lines;
 mod naive;
 mod recorded_values;
 mod tables;

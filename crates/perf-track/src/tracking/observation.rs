@@ -358,10 +358,10 @@ impl<'a> Observation<'a> {
         Ok(new)
     }
 
-    /// Returns the cluster before regrouping; `None` for a part that was noise.
-    pub(super) fn original(&self, id: ClusterId) -> Option<ClusterId> {
+    /// Returns a function that returns the cluster of a cluster before regrouping; `None` for a part that was noise.
+    pub(super) fn originals(&self) -> impl Fn(ClusterId) -> Option<ClusterId> + '_ {
         let first = self.clusters().saturating_sub(self.parts.len());
-        match id.index()?.checked_sub(first) {
+        move |id| match id.index()?.checked_sub(first) {
             Some(part) => self.parts.get(part).copied().filter(|id| !id.is_noise()),
             None => Some(id),
         }

@@ -74,8 +74,9 @@ fn main_clusters(
     }
     let mut times: BTreeMap<(usize, ClusterId), f64> = BTreeMap::new();
     let mut all: BTreeMap<ClusterId, f64> = BTreeMap::new();
+    let original = experiment.originals();
     for (id, time) in experiment.labels.iter().zip(&experiment.time) {
-        if let (Some(&region), Some(original)) = (region_of.get(id), experiment.original(*id)) {
+        if let (Some(&region), Some(original)) = (region_of.get(id), original(*id)) {
             *times.entry((region, original)).or_default() += time;
             *all.entry(original).or_default() += time;
         }

@@ -320,8 +320,13 @@ fn slowdowns(
     slower.sort_by(|one, other| other.0.total_cmp(&one.0));
     for (lost, factor, name, change, to) in slower.into_iter().take(MAX_SLOWDOWNS) {
         let share = times.share(lost);
+        let times_as_long = if factor < 100.0 {
+            format!("{factor:.2}")
+        } else {
+            grouped(factor as u64)
+        };
         let sentence = format!(
-            "Calls of {} usually take {} in the first {} of the run and {} since, x {factor:.2}; about {} or {} of the time ({} x \
+            "Calls of {} usually take {} in the first {} of the run and {} since, x {times_as_long}; about {} or {} of the time ({} x \
              duration) is due to it.",
             shortened(&name, 60),
             change.from,
