@@ -2,8 +2,7 @@
 
 use perf_core::{
     Definitions, Event, Events, GroupKind, Job, Location, LocationGroup, LocationGroupId,
-    LocationId, LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks,
-    TimeRange, Trace,
+    LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks, TimeRange, Trace,
 };
 use perf_fold::{
     AbsentRule, Cell, ClassId, Error, Folder, GroupBy, Groups, Nesting, Op, RegionMap, Selection,

@@ -12,12 +12,13 @@ use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
+use crate::suggest::hint;
 pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
-use perfkit::anomaly::calls::{Calls, Repair};
+use perfkit::anomaly::calls::{Calls, ModelBy, Repair};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::{self, Copod, Detector, Drift, Hbos, Monitor, Sstd, StrictParams, Tail};
-use perfkit::core::{Diagnostics, EventSource, Job, fits};
+use perfkit::core::{Diagnostics, EventSource, Job, Trace, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
@@ -92,6 +93,7 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         Source::Adios => watch_adios(&options, monitor, out)?,
         Source::Trace => {
             let opened = open_trace(&options)?;
+            match_functions(&options, &opened.trace)?;
             let monitor = replay(&options, &opened, monitor, out)?;
             let diagnostics = opened.diagnostics.clone();
             recording = Some(opened);
@@ -109,6 +111,27 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         found.compare(path, &mut **other)?;
     }
     Ok(found)
+}
+
+/// Verifies that each pattern of the options matches a function of a recording. The functions of a stream are unknown
+/// before its end.
+fn match_functions(options: &Options, trace: &Trace) -> Result<(), Failure> {
+    if options.model != ModelBy::Function {
+        return Ok(());
+    }
+    let regions = &trace.definitions().regions;
+    let names = || regions.iter().map(|region| region.name.as_str());
+    let ignored = options.ignore.iter().map(|pattern| ("--ignore", pattern));
+    let accepted = options.accept.iter().map(|it| ("--accept", &it.0));
+    let judged = options.thresholds.iter().map(|it| ("--threshold", &it.0));
+    for (option, pattern) in ignored.chain(accepted).chain(judged) {
+        if !names().any(|name| fits(pattern, name)) {
+            let hint = hint(pattern, names());
+            let message = format!("{option} {pattern}: no function of the recording matches{hint}");
+            return Err(Failure::Usage(message));
+        }
+    }
+    Ok(())
 }
 
 fn shown(options: &Options, draws: bool) -> Shown {

@@ -175,6 +175,8 @@ fn what_does_not_fit_is_said() {
         &[file, "--by", "rank"],
         &[file, "--rank-by", "size"],
         &[file, "--threshold", "MPI_*"],
+        &[file, "--ignore", "MPI_Bar"],
+        &[file, "--accept", "solv=it is warming up"],
         &[file, "--threshold", "MPI_*=2000"],
         &[file, "--method", "sstd", "--threshold", "MPI_*=-1"],
         &[file, "--false-alarms", "0"],
