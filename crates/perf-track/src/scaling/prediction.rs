@@ -53,8 +53,8 @@ impl ScalingModel {
     /// }
     /// let model = ScalingModel::fit(&data, 0.95, &Job::default())?.expect("three scales");
     /// assert_eq!(model.scales_needed(&[32.0], 100.0)?, Some(0));
-    /// // Three degrees of freedom suffice for an interval from half to twice the value.
-    /// assert_eq!(model.scales_needed(&[32.0], 2.0)?, Some(2));
+    /// // Three degrees of freedom suffice for an interval from the value divided by 1.3 to 1.3 times the value.
+    /// assert_eq!(model.scales_needed(&[32.0], 1.3)?, Some(2));
     /// assert_eq!(model.scales_needed(&[32.0], 1.001)?, None);
     /// # Ok::<(), perf_track::Error>(())
     /// ```
