@@ -72,11 +72,16 @@ fn main_clusters(
             region_of.insert(id, index);
         }
     }
+    // Region and cluster before regrouping depend on the cluster alone, so there is one look-up for each cluster.
+    let mut sums = vec![0.0; experiment.clusters() + 1];
+    for (id, time) in experiment.labels.iter().zip(&experiment.time) {
+        sums[id.0 as usize] += time;
+    }
+    let original = experiment.originals();
     let mut times: BTreeMap<(usize, ClusterId), f64> = BTreeMap::new();
     let mut all: BTreeMap<ClusterId, f64> = BTreeMap::new();
-    let original = experiment.originals();
-    for (id, time) in experiment.labels.iter().zip(&experiment.time) {
-        if let (Some(&region), Some(original)) = (region_of.get(id), original(*id)) {
+    for (id, time) in (0..).map(ClusterId).zip(sums) {
+        if let (Some(&region), Some(original)) = (region_of.get(&id), original(id)) {
             *times.entry((region, original)).or_default() += time;
             *all.entry(original).or_default() += time;
         }
