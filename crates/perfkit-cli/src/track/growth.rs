@@ -5,13 +5,13 @@ use perfkit::track::tracking::TrackedRegion;
 use perfkit::view::number;
 
 /// Number of sentences.
-const MOST: usize = 3;
+const MAX_SENTENCES: usize = 3;
 /// Smallest growth that is stated, as a share of the CPU time of the last experiment.
-const LEAST: f64 = 0.01;
-/// Ratio of the shares of threads from which on two experiments are compared.
-const SAME: f64 = 0.5;
+const MIN_GROWTH: f64 = 0.01;
+/// Smallest ratio of the shares of threads in two experiments at which their times are compared.
+const MIN_THREAD_RATIO: f64 = 0.5;
 /// Smallest share of the last run that a region on one thread takes to be stated.
-const SERIAL: f64 = 0.1;
+const MIN_SERIAL_SHARE: f64 = 0.1;
 
 impl Report<'_> {
     /// Returns sentences about the regions that limit scaling most, in descending order of the time that they cost
@@ -28,7 +28,11 @@ impl Report<'_> {
             .flatten()
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        found.into_iter().take(MOST).map(|found| found.1).collect()
+        found
+            .into_iter()
+            .take(MAX_SENTENCES)
+            .map(|found| found.1)
+            .collect()
     }
 
     /// Returns the CPU time of an experiment in nanoseconds.
@@ -59,7 +63,7 @@ impl Report<'_> {
         let (before, after) = (time(0)?, time(last)?);
         let [(own, all), (own_last, all_last)] =
             [0, last].map(|experiment| self.threads(region, experiment));
-        if after - before <= LEAST * self.total(last) || all_last == 0 {
+        if after - before <= MIN_GROWTH * self.total(last) || all_last == 0 {
             return None;
         }
         let cost = (after - before) / all_last as f64;
@@ -70,7 +74,7 @@ impl Report<'_> {
         let (place, first_name, last_name) = (place(region), self.name(0), self.name(last));
         let [few, many] =
             [(own, all), (own_last, all_last)].map(|(own, all)| own as f64 / all.max(1) as f64);
-        if few < SAME * many {
+        if few < MIN_THREAD_RATIO * many {
             return Some((
                 cost,
                 format!(
@@ -103,7 +107,7 @@ impl Report<'_> {
         let (own, all) = self.threads(region, last);
         let time = region.share.get(last)? * self.total(last);
         let span = self.span(last);
-        let is_serial = own == 1 && all > 1 && time > SERIAL * span;
+        let is_serial = own == 1 && all > 1 && time > MIN_SERIAL_SHARE * span;
         is_serial.then(|| {
             (
                 time,

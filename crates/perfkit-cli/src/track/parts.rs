@@ -8,7 +8,7 @@ use perfkit::view::number;
 use std::collections::BTreeSet;
 
 /// Share of threads that may have bursts of several parts although the parts run on different threads.
-const FEW: f64 = 0.1;
+const MAX_SHARED: f64 = 0.1;
 
 /// Bursts of one part.
 #[derive(Default)]
@@ -22,7 +22,8 @@ struct Part {
 }
 
 impl Report<'_> {
-    /// Returns where the parts of a split or merged cluster run and how long their bursts take. `None` for other events, and for clusters shared with other regions.
+    /// Returns where the parts of a split or merged cluster run and how long their bursts take. `None` for other events,
+    /// and for clusters shared with other regions.
     pub(super) fn parts(&self, region: &TrackedRegion, event: &Event) -> Option<String> {
         let (experiment, ids) = match event {
             Event::Split {
@@ -47,7 +48,7 @@ impl Report<'_> {
         }
         let mut spans: Vec<_> = parts.iter().filter_map(|part| part.begins).collect();
         spans.sort_unstable();
-        let place = if repeated.len() as f64 <= FEW * all.len() as f64 {
+        let place = if repeated.len() as f64 <= MAX_SHARED * all.len() as f64 {
             let counts = parts.iter().map(|part| part.threads.len().to_string());
             format!(
                 "on different threads, {} of them: compare their work",

@@ -55,7 +55,10 @@ impl RunStats {
     /// from the first to the last anomaly are known.
     fn of_anomalies(stats: &FunctionStats) -> Self {
         let anomalies = stats.loss.anomalies() as f64;
-        let steps = stats.steps.map_or(0, |(first, last)| last - first + 1);
+        let steps = stats.steps.map_or(0, |(first, last)| {
+            // Clients number their steps as they like.
+            last.saturating_sub(first).saturating_add(1)
+        });
         RunStats {
             count: steps,
             accumulate: anomalies,
@@ -156,7 +159,7 @@ pub(crate) async fn anomaly_data(
     let ask = |fields: &mut Fields| {
         let key = (fields.get::<u32>("app")?, fields.get::<u32>("rank")?);
         let (Some(program), Some(rank)) = key else {
-            return Err("which `app` and `rank`?".to_string());
+            return Err("`app` and `rank` are required".to_string());
         };
         Ok((program, rank, fields.within("limit", MAX_ROWS, MAX_ROWS)?))
     };

@@ -3,7 +3,7 @@
 use crate::tracking::observation::Observation;
 use crate::tracking::result::TrackedRegion;
 use perf_core::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Part of the run in which a tracked region occurs.
 ///
@@ -41,8 +41,11 @@ struct Span {
     last: Nanos,
 }
 
+/// Key of a recording, see [`recording`].
+type Recording = (usize, usize);
+
 /// Bursts of one tracked region, by recording and thread.
-type Spans = BTreeMap<((usize, usize), u32), Span>;
+type Spans = BTreeMap<(Recording, u32), Span>;
 
 /// Computes the occurrence of each tracked region. The first repeated region is the main loop.
 pub(in crate::tracking) fn occurrences(
@@ -64,8 +67,11 @@ pub(in crate::tracking) fn occurrences(
     let Some(main) = spans.iter().find(|of| is_repeated(of)) else {
         return unknown();
     };
-    let occurrence = |(of, region): (&Spans, &TrackedRegion)| {
-        let is_before = |(place, span): (&((usize, usize), u32), &Span)| {
+    let tasks = experiments.iter().enumerate();
+    let tasks = tasks.map(|(at, experiment)| (recording(at, experiment), experiment.tasks));
+    let tasks: BTreeMap<Recording, u32> = tasks.collect();
+    let occurrence = |of: &Spans| {
+        let is_before = |(place, span): (&(Recording, u32), &Span)| {
             let main = main.get(place);
             main.is_some_and(|main| span.last < main.first && span.bursts < main.bursts)
         };
@@ -73,18 +79,16 @@ pub(in crate::tracking) fn occurrences(
             _ if of.is_empty() => Occurrence::Repeated,
             (true, _) => Occurrence::StartUp,
             (false, false) => Occurrence::Once,
-            (false, true) if is_on_few_threads(region, experiments, &places) => {
-                Occurrence::FewThreads
-            }
+            (false, true) if is_on_few_threads(of, &tasks) => Occurrence::FewThreads,
             (false, true) => Occurrence::Repeated,
         }
     };
-    spans.iter().zip(regions).map(occurrence).collect()
+    spans.iter().map(occurrence).collect()
 }
 
 /// Returns `true` if in some recording at least half of the threads that execute a region repeat it.
 fn is_repeated(of: &Spans) -> bool {
-    let mut threads: BTreeMap<(usize, usize), [usize; 2]> = BTreeMap::new();
+    let mut threads: BTreeMap<Recording, [usize; 2]> = BTreeMap::new();
     for ((recording, _), span) in of {
         let [all, repeating] = threads.entry(*recording).or_default();
         *all += 1;
@@ -98,25 +102,30 @@ fn is_repeated(of: &Spans) -> bool {
 /// 1 of 9 and 4 of 16, stays comparable.
 const RATIO: f64 = 3.0;
 
-/// Returns `true` if a region is on a much smaller share of the threads of an experiment than in an
-/// experiment with more threads.
-fn is_on_few_threads(
-    region: &TrackedRegion,
-    experiments: &[Observation<'_>],
-    places: &[&[(u32, Nanos)]],
-) -> bool {
-    let parts = experiments.iter().zip(places).zip(&region.members);
-    let seen = parts.map(|((experiment, places), members)| {
-        let bursts = experiment.labels.iter().zip(*places);
-        let own = bursts.filter(|(id, _)| members.contains(id));
-        let threads: BTreeSet<u32> = own.map(|(_, (thread, _))| *thread).collect();
-        (threads.len() as f64, f64::from(experiment.tasks))
+/// Returns `true` if a region is on a much smaller share of the threads of a recording than in a recording with more
+/// threads. `tasks` has the number of threads of each recording.
+fn is_on_few_threads(of: &Spans, tasks: &BTreeMap<Recording, u32>) -> bool {
+    let mut threads: BTreeMap<Recording, u32> = BTreeMap::new();
+    for (recording, _) in of.keys() {
+        *threads.entry(*recording).or_default() += 1;
+    }
+    let seen = threads.iter().filter_map(|(recording, threads)| {
+        let all = tasks.get(recording)?;
+        Some((f64::from(*threads), f64::from(*all)))
     });
-    let seen: Vec<_> = seen.filter(|(threads, _)| *threads > 0.0).collect();
+    let seen: Vec<_> = seen.collect();
     seen.iter().any(|(few, of_few)| {
         let mut others = seen.iter();
         others.any(|(many, of_many)| of_many > of_few && many / of_many > RATIO * few / of_few)
     })
+}
+
+/// Returns the recording of an experiment: windows of a recording have its number, other experiments their own.
+fn recording(at: usize, experiment: &Observation<'_>) -> Recording {
+    match experiment.recording {
+        Some(recording) => (0, recording),
+        None => (1, at),
+    }
 }
 
 fn spans(
@@ -132,10 +141,7 @@ fn spans(
         .enumerate()
     {
         // Each window of a recording contains a part of the repetitions.
-        let recording = match experiment.recording {
-            Some(recording) => (0, recording),
-            None => (1, at),
-        };
+        let recording = recording(at, experiment);
         let bursts = experiment.labels.iter().zip(*places);
         for (_, &(thread, begin)) in bursts.filter(|(id, _)| members.contains(id)) {
             let span = spans.entry((recording, thread)).or_insert(Span {
