@@ -2,10 +2,12 @@
 
 use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};
+use crate::options::Window;
 use crate::progress::Bar;
 use crate::suggest::{did_you_mean, near};
 use perfkit::core::{
-    Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
+    Clock, Diagnostics, Nanos, Place, Profile, ReplayCounts, Rule, Ticks, TimeRange, Trace, Unify,
+    Weight, cut,
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::collections::BTreeSet;
@@ -51,21 +53,60 @@ pub struct Reading {
     pub unify: Unify,
     /// Treatment of clocks that disagree.
     pub clocks: Clocks,
+    /// Window that is cut out of a trace.
+    pub window: Window,
 }
 
 impl From<Unify> for Reading {
     fn from(unify: Unify) -> Self {
-        let clocks = Clocks::default();
-        Reading { unify, clocks }
+        Reading {
+            unify,
+            ..Reading::default()
+        }
     }
 }
 
 impl From<Clocks> for Reading {
     fn from(clocks: Clocks) -> Self {
-        let unify = Unify::default();
-        Reading { unify, clocks }
+        Reading {
+            clocks,
+            ..Reading::default()
+        }
     }
 }
+
+impl From<Window> for Reading {
+    fn from(window: Window) -> Self {
+        Reading {
+            window,
+            ..Reading::default()
+        }
+    }
+}
+
+impl From<(Clocks, Window)> for Reading {
+    fn from((clocks, window): (Clocks, Window)) -> Self {
+        Reading {
+            clocks,
+            window,
+            ..Reading::default()
+        }
+    }
+}
+
+/// Rule of the diagnostics under which calls are counted that a window shortens.
+const CALLS_CUT: Rule = Rule {
+    name: "calls-cut",
+    what: "calls cross an edge of the window --from, --to; their part in the window remains",
+    weight: Weight::Note,
+};
+
+/// Rule of the diagnostics under which communication is counted that a window does not contain as a whole.
+const COMMUNICATION_CUT: Rule = Rule {
+    name: "communication-cut",
+    what: "messages, collective operations and remote accesses cross an edge of the window --from, --to, and are left out",
+    weight: Weight::Note,
+};
 
 /// Opens any recording, with a progress bar on a terminal.
 ///
@@ -80,7 +121,11 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
 pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> {
-    let Reading { unify, clocks } = reading.into();
+    let Reading {
+        unify,
+        clocks,
+        window,
+    } = reading.into();
     let lenient = LENIENT.load(Ordering::Relaxed);
     let options = OpenOptions::new().unify(unify).lenient(lenient);
     let opened = perfkit::formats::open(path, &options, &Bar::job())
@@ -94,8 +139,13 @@ pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> 
                 diagnostics,
             };
             let recording = clocks::apply(clocks, recording, path)?;
+            let recording = within(window, recording, path)?;
             Ok(Any::Trace(Box::new(recording)))
         }
+        Content::Profile(_) if window.is_given() => Err(Failure::Usage(format!(
+            "--from and --to are for recordings with events, and {} is a profile",
+            path.display()
+        ))),
         Content::Profile(profile) => Ok(Any::Profile(Profiled {
             profile,
             format,
@@ -204,16 +254,16 @@ pub struct Profiled {
 /// # Errors
 /// Returns [`Failure::Input`] with the place and cause.
 pub fn profile(path: &Path) -> Result<Profiled, Failure> {
-    profile_by(path, Unify::default())
+    profile_by(path, Reading::default())
 }
 
-/// Opens a recording like [`profile`], with a rule that decides which regions of a trace are one
-/// function.
+/// Opens a recording like [`profile`], with rules for functions and clocks and a window of a trace.
 ///
 /// # Errors
-/// Returns the errors of [`profile`].
-pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
-    profiled(any_by(path, unify)?, unify)
+/// Returns the errors of [`profile`], and [`Failure::Usage`] for a window of a profile.
+pub fn profile_by(path: &Path, reading: impl Into<Reading>) -> Result<Profiled, Failure> {
+    let reading = reading.into();
+    profiled(any_by(path, reading)?, reading.unify)
 }
 
 /// Returns an opened recording as a call-path profile. The profile of a trace is computed from its
@@ -276,7 +326,29 @@ pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<R
         diagnostics,
     };
     let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
-    clocks::apply(reading.clocks, recording, first)
+    let recording = clocks::apply(reading.clocks, recording, first)?;
+    within(reading.window, recording, first)
+}
+
+/// Cuts a window out of a recording. The diagnostics count the calls and the communication that cross its edges.
+fn within(window: Window, recording: Recording, path: &Path) -> Result<Recording, Failure> {
+    if !window.is_given() {
+        return Ok(recording);
+    }
+    let range = window.of(&recording.trace)?;
+    let part = cut(&recording.trace, range, &Bar::job()).map_err(input)?;
+    let mut diagnostics = recording.diagnostics;
+    let communication = part.messages + part.collectives + part.accesses;
+    for (rule, count) in [(CALLS_CUT, part.calls), (COMMUNICATION_CUT, communication)] {
+        if count > 0 {
+            diagnostics.add_many(rule, count, Place::file(path.to_string_lossy()));
+        }
+    }
+    Ok(Recording {
+        trace: part.trace,
+        format: recording.format,
+        diagnostics,
+    })
 }
 
 /// Parses a time such as `1.5s`, `20ms`, `7us` or `12ns`; a bare number is in seconds.

@@ -1,8 +1,10 @@
 //! Algorithms on the types of the data model.
 //!
 //! The other modules of this crate contain types and their invariants. This folder contains the
-//! computations on them: replay of stack frames, message matching, and the profile of a trace.
+//! computations on them: replay of stack frames, message matching, the profile of a trace, and the
+//! part of a trace within a window.
 
+pub(crate) mod cut;
 pub(crate) mod intervals;
 pub(crate) mod messages;
 pub(crate) mod overlap;

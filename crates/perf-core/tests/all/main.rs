@@ -7,6 +7,7 @@
 
 mod algebra;
 mod common;
+mod cut;
 mod intervals;
 mod messages;
 mod overlap;

@@ -5,7 +5,7 @@ mod picture;
 mod text;
 
 use crate::failure::{Failure, Outcome, input};
-use crate::options::{General, TRACE, Window};
+use crate::options::{General, TRACE};
 use crate::output;
 use crate::phases::clustering::{Input, partitions};
 use crate::phases::experiments::{Axis, Gathered, gather, usage};
@@ -32,8 +32,6 @@ pub struct Options {
     #[doc = "Recording with events, or table of bursts (.DATA.csv)"]
     #[arg(value_name = "TRACE", long_help = format!("Recording with events: {TRACE}; or table of bursts (.DATA.csv)"))]
     file: PathBuf,
-    #[command(flatten)]
-    window: Window,
     #[command(flatten)]
     clustering: ClusterArgs,
     /// Instead of one radius, go from a small one up, as long as threads are not in the same clusters at the same
@@ -130,7 +128,6 @@ impl Found {
         let job = Bar::job();
         let options = &command.clustering.read()?;
         let mut wanted = options.wanted();
-        wanted.window = command.window;
         let mut from = gather(&command.file, &mut wanted)?;
         let scaled = options.scale(&wanted.axes, &[&from.bursts])?;
         let experiment = &scaled.experiments[0];

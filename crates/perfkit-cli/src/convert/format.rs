@@ -61,7 +61,7 @@ const EXTENSIONS: [(&str, Format); 8] = [
     (".csv", Format::Csv),
 ];
 
-/// Returns the parser of `--to`.
+/// Returns the parser of `--format`.
 pub(super) fn parser() -> impl TypedValueParser<Value = Format> {
     words(&FORMATS)
 }
@@ -85,7 +85,7 @@ impl Format {
             None => {
                 let known = EXTENSIONS.map(|(end, _)| end).join(", ");
                 Err(Failure::Usage(format!(
-                    "{}: no format has this extension; there are {known}; or give --to",
+                    "{}: no format has this extension; there are {known}; or give --format",
                     path.display()
                 )))
             }

@@ -7,7 +7,7 @@ use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::inspect::severity_table;
-use crate::options::{General, TRACE};
+use crate::options::{General, TRACE, Window};
 use crate::output;
 use crate::progress::Bar;
 use crate::recording::{self, Any, Profiled, Recording};
@@ -28,13 +28,15 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     #[doc = "Recording with events, or profile"]
     #[arg(value_name = "IN", long_help = format!("Recording with events: {TRACE}; or a profile: .cubex, .cube, a TAU folder, .ppk"))]
-    from: PathBuf,
+    input: PathBuf,
     /// File to write; of an OTF2 archive its anchor (.otf2) or its folder, which must be new
     #[arg(value_name = "OUT")]
-    to: PathBuf,
+    output: PathBuf,
     /// Format of OUT [default: that of its extension: .otf2 or none, .prv, .json, .pftrace, .cubex, .csv]
-    #[arg(long = "to", value_name = "FORMAT", value_parser = format::parser())]
+    #[arg(long, value_name = "FORMAT", value_parser = format::parser())]
     format: Option<Format>,
+    #[command(flatten)]
+    window: Window,
     #[command(flatten)]
     clocks: ClocksBy,
     #[command(flatten)]
@@ -72,7 +74,7 @@ impl Written {
 /// the output cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
-    let (from, to) = (&options.from, &options.to);
+    let (from, to) = (&options.input, &options.output);
     let format = match options.format {
         Some(format) => format,
         None => Format::of(to)?,
@@ -83,7 +85,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             failure::spare(&read, &written)?;
         }
     }
-    let opened = recording::any_by(from, options.clocks.clocks)?;
+    let opened = recording::any_by(from, (options.clocks.clocks, options.window))?;
     let (found, counts) = match &opened {
         Any::Trace(recording) => (&recording.diagnostics, Default::default()),
         Any::Profile(profiled) => (&profiled.diagnostics, profiled.counts),

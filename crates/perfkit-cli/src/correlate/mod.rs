@@ -45,7 +45,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     if !options.more.is_empty() {
         return scales::run(options, out);
     }
-    let opened = recording::profile(&options.file)?;
+    let opened = recording::profile_by(&options.file, options.window)?;
     findings::print(&opened.diagnostics, &opened.counts);
     if let Some(path) = &options.write_topology {
         detected::write_topology(options, &opened, path)?;
@@ -89,7 +89,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 /// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
 /// if the recording cannot be read.
 pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
-    let opened = recording::profile(&options.file)?;
+    let opened = recording::profile_by(&options.file, options.window)?;
     List::of(&opened.profile, options)?.section(heading)
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Relate
 /// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
 /// if the recording cannot be read.
 pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
-    let opened = recording::profile(&options.file)?;
+    let opened = recording::profile_by(&options.file, options.window)?;
     let list = List::of(&opened.profile, options)?;
     Ok([
         list.scene(title, Theme::light())?,

@@ -2,7 +2,7 @@
 
 use super::axes::Axes;
 use super::grid::Rule;
-use crate::options::{General, TRACE, positive};
+use crate::options::{General, TRACE, Window, positive};
 use crate::pictures::Files;
 use crate::scope::ScopeBy;
 use clap::Args;
@@ -34,6 +34,8 @@ pub struct Options {
     pub(crate) metric: Option<String>,
     #[command(flatten)]
     pub(crate) scope: ScopeBy,
+    #[command(flatten)]
+    pub(crate) window: Window,
     /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE, metadata:NAME or detect
     ///
     /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;

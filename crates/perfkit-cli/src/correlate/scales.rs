@@ -87,7 +87,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             path: Some(path.clone()),
             ..options.clone()
         };
-        let opened = recording::profile(file)?;
+        let opened = recording::profile_by(file, options.window)?;
         let located = |failure: Failure| match failure {
             Failure::Input(what) => Failure::Input(format!("{}: {what}", file.display())),
             other => other,

@@ -330,7 +330,7 @@ fn open_trace(options: &Options) -> Result<Recording, Failure> {
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
-    recording::open_by(file, options.clocks.clocks)
+    recording::open_by(file, (options.clocks.clocks, options.window))
 }
 
 /// Replays a recording.

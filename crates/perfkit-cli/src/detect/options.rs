@@ -3,7 +3,7 @@
 use super::source::Source;
 use crate::clocks::{Clocks, ClocksBy};
 use crate::failure::{self, Failure, Outcome};
-use crate::options::{General, TRACE, positive, positive_time, time, words};
+use crate::options::{General, TRACE, Window, positive, positive_time, time, words};
 use crate::pictures::{self, Files};
 use clap::Args;
 use perfkit::anomaly::calls::{ModelBy, Repair, Runtime};
@@ -72,6 +72,8 @@ pub struct Options {
     pub(crate) ranking: Ranking,
     #[command(flatten)]
     pub(crate) clocks: ClocksBy,
+    #[command(flatten)]
+    pub(crate) window: Window,
     /// Write all recorded anomalies as CSV, the most severe first
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(crate) csv: Option<PathBuf>,
@@ -174,6 +176,9 @@ pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
         }
         Source::Text | Source::Adios if options.clocks.clocks == Clocks::Correct => {
             wrong("--clocks correct is for recordings; streams are judged as they come")
+        }
+        Source::Text | Source::Adios if options.window.is_given() => {
+            wrong("--from and --to are for recordings; streams are judged from their first event")
         }
         Source::Trace if options.origin.is_some() => wrong("--origin is for streams"),
         Source::Adios if options.period.is_some() || options.origin.is_some() => {

@@ -67,6 +67,7 @@ impl Rows {
         Reading {
             unify: self.unify.unify,
             clocks: self.clocks.clocks,
+            ..Reading::default()
         }
     }
 

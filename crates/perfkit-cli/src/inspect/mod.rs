@@ -12,7 +12,7 @@ pub mod trace;
 use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
-use crate::options::{General, TRACE, UnifyBy, words};
+use crate::options::{General, TRACE, UnifyBy, Window, words};
 use crate::output;
 use crate::pictures::{self, Files};
 use crate::recording::{self, Any, Profiled, Reading, Recording};
@@ -52,6 +52,8 @@ pub struct Options {
     unify: UnifyBy,
     #[command(flatten)]
     clocks: ClocksBy,
+    #[command(flatten)]
+    window: Window,
     /// Write the severities of all metrics as CSV, a row for each call path and location; with --by rank the values of
     /// one metric, a column for each rank
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
@@ -77,13 +79,17 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         by,
         unify,
         clocks,
+        window,
         csv,
         files,
         general,
     } = options;
     let (top, unify) = (*top, unify.unify);
-    let clocks = clocks.clocks;
-    let reading = Reading { unify, clocks };
+    let reading = Reading {
+        unify,
+        clocks: clocks.clocks,
+        window: *window,
+    };
     let mut text = Vec::new();
     for written in files.all().chain(csv) {
         failure::spare(file, written)?;

@@ -56,7 +56,7 @@ impl General {
 }
 
 /// Options that select a window of time.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Begin of the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns; a bare number is in
     /// seconds [default: begin of the recording]
@@ -68,6 +68,26 @@ pub struct Window {
 }
 
 impl Window {
+    /// Returns `true` if one of the options is given.
+    pub fn is_given(self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
+    /// Returns the options in the syntax of the command line, to follow other options. A window of the other options,
+    /// which is smaller, takes precedence.
+    pub fn outside_of(self, options: &[&str]) -> Vec<String> {
+        if options.contains(&"--from") {
+            return Vec::new();
+        }
+        let options = [("--from", self.from), ("--to", self.to)];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, at)| Some((name, at?)));
+        given
+            .flat_map(|(name, at)| [name.to_owned(), exact_time(at)])
+            .collect()
+    }
+
     /// Returns the window in a trace: all times if no option is given, or the trace has no events.
     ///
     /// # Errors
@@ -111,6 +131,14 @@ pub fn time(text: &str) -> Result<Nanos, String> {
         | Failure::MissingSubcommand(what) => what,
         Failure::Output(error) => error.to_string(),
     })
+}
+
+/// Formats a time in the largest unit of the options `--from` and `--to` that makes it an integer.
+fn exact_time(time: Nanos) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let whole = units.into_iter().find(|(_, unit)| time.0 % unit == 0);
+    let (name, unit) = whole.unwrap_or(("ns", 1));
+    format!("{}{name}", time.0 / unit)
 }
 
 /// Formats a time in nanoseconds in the syntax of the options `--from` and `--to`. Times of at least

@@ -4,7 +4,7 @@ use super::burst_tables;
 use super::experiments::Axis;
 use super::series::ClusterOptions;
 use crate::failure::Failure;
-use crate::options::{positive, time, words};
+use crate::options::{Window, positive, time, words};
 use clap::Args;
 use perfkit::core::Nanos;
 use perfkit::track::Mode;
@@ -13,6 +13,8 @@ use std::path::PathBuf;
 /// Parameters of the clustering.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ClusterArgs {
+    #[command(flatten)]
+    window: Window,
     /// Axes of the space, separated by commas: counters, ipc, instructions, cycles, duration, or formulas
     /// [default: ipc,instructions where the recording has them, else duration and its first counter]
     #[arg(long, value_name = "A,B")]
@@ -99,6 +101,7 @@ impl ClusterArgs {
             min_duration: self.min_duration,
             min_share: self.min_share.map(|percent| percent / 100.0),
             mode: self.mode,
+            window: self.window,
             ..ClusterOptions::default()
         })
     }

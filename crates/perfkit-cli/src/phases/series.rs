@@ -43,6 +43,8 @@ pub struct ClusterOptions {
     pub mode: Option<Mode>,
     /// Rule that decides which regions are one function.
     pub unify: Unify,
+    /// Window that bursts must lie in.
+    pub window: Window,
     /// Number of windows into which each recording is divided, default 1.
     pub windows: usize,
     /// `true` if clusters that mix call sites are split when an experiment separates the call sites;
@@ -109,6 +111,7 @@ impl Default for ClusterOptions {
             min_share: None,
             mode: None,
             unify: Unify::default(),
+            window: Window::default(),
             windows: 1,
             split: true,
             min_confidence: None,
@@ -164,7 +167,7 @@ impl ClusterOptions {
             min_duration: self.min_duration.or(like),
             mode: self.mode(),
             unify: self.unify,
-            window: Window::default(),
+            window: self.window,
             is_chosen: false,
         }
     }

@@ -14,10 +14,10 @@ use crate::clocks::{Clocks, ClocksBy};
 use crate::failure::{self, Failure, Outcome, input};
 use crate::inspect;
 use crate::messages;
-use crate::options::{General, TRACE};
+use crate::options::{General, TRACE, Window};
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording::{Recording, order_by_threads};
+use crate::recording::{Reading, Recording, order_by_threads};
 use crate::table::counted;
 use clap::Args;
 use exclusive_times::Times;
@@ -69,6 +69,8 @@ pub struct Options {
     topology: Option<String>,
     #[command(flatten)]
     clocks: ClocksBy,
+    #[command(flatten)]
+    window: Window,
     #[command(flatten)]
     general: General,
 }
@@ -154,7 +156,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let report = Report::of(
         &options.files,
         options.topology.as_deref(),
-        options.clocks.clocks,
+        (options.clocks.clocks, options.window),
     );
     if report.recordings.is_empty() {
         let reasons = report.skipped.iter().map(|remark| {
@@ -201,15 +203,16 @@ fn spare(files: &[PathBuf], written: &Path) -> Outcome {
 
 impl Report {
     /// Analyses recordings. `topology` is the grid of their locations; the default is the grid of
-    /// the recording. `clocks` is the treatment of clocks that disagree.
-    pub fn of(files: &[PathBuf], topology: Option<&str>, clocks: Clocks) -> Self {
+    /// the recording. `reading` is the window of time, and the treatment of clocks that disagree.
+    pub fn of(files: &[PathBuf], topology: Option<&str>, reading: impl Into<Reading>) -> Self {
         let mut report = Report::default();
-        let sources = sources::open(files, clocks, &mut report);
+        let reading = reading.into();
+        let sources = sources::open(files, reading, &mut report);
         for source in &sources {
             messages::detail(&format!("analysing {}", source.name));
             match &source.content {
                 Content::Trace(recording) => {
-                    report.trace(source, recording, topology, clocks);
+                    report.trace(source, recording, topology, reading.clocks);
                 }
                 Content::Profile(profiled) => {
                     let profile = &profiled.profile;

@@ -1,10 +1,10 @@
 //! Opening of the recordings of a report. Files that are the ranks of one job are opened as one recording.
 
 use super::{Remark, Report};
-use crate::clocks::Clocks;
 use crate::failure::Failure;
+use crate::options::Window;
 use crate::pictures;
-use crate::recording::{self, Any, Profiled, Recording};
+use crate::recording::{self, Any, Profiled, Reading, Recording};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,8 @@ pub(super) struct Source {
     pub(super) paths: Vec<PathBuf>,
     /// Content of the recording.
     pub(super) content: Content,
+    /// Window that is analysed.
+    pub(super) window: Window,
 }
 
 /// Content of a recording.
@@ -47,10 +49,12 @@ impl Source {
         let files: Vec<_> = files.collect();
         let words = before.iter().copied();
         let words = words.chain(files.iter().map(AsRef::as_ref));
+        let window = self.window.outside_of(after);
         pictures::shell(
             std::iter::once("perfkit")
                 .chain(words)
-                .chain(after.iter().copied()),
+                .chain(after.iter().copied())
+                .chain(window.iter().map(String::as_str)),
         )
     }
 
@@ -70,7 +74,7 @@ impl Source {
 }
 
 /// Opens recordings in their order. Files that cannot be opened are reported as remarks.
-pub(super) fn open(paths: &[PathBuf], clocks: Clocks, report: &mut Report) -> Vec<Source> {
+pub(super) fn open(paths: &[PathBuf], reading: Reading, report: &mut Report) -> Vec<Source> {
     let format = |path: &PathBuf| perfkit::formats::probe(path).ok().map(|format| format.name);
     let mut groups: Vec<(Option<&str>, Vec<PathBuf>)> = Vec::new();
     for path in paths {
@@ -86,10 +90,10 @@ pub(super) fn open(paths: &[PathBuf], clocks: Clocks, report: &mut Report) -> Ve
     let mut sources = Vec::new();
     for (_, files) in groups {
         if files.len() > 1 {
-            match recording::open_ranks_by(&files, clocks) {
+            match recording::open_ranks_by(&files, reading) {
                 Ok(opened) => {
                     let content = Content::Trace(Box::new(opened));
-                    sources.push(source(files, content));
+                    sources.push(source(files, content, reading.window));
                     continue;
                 }
                 Err(failure) => report.skipped.push(Remark {
@@ -100,7 +104,7 @@ pub(super) fn open(paths: &[PathBuf], clocks: Clocks, report: &mut Report) -> Ve
             }
         }
         for file in files {
-            let content = match recording::any_by(&file, clocks) {
+            let content = match recording::any_by(&file, reading) {
                 Ok(Any::Trace(opened)) => Content::Trace(opened),
                 Ok(Any::Profile(opened)) => Content::Profile(opened),
                 Err(failure) => {
@@ -115,14 +119,14 @@ pub(super) fn open(paths: &[PathBuf], clocks: Clocks, report: &mut Report) -> Ve
                     continue;
                 }
             };
-            sources.push(source(vec![file], content));
+            sources.push(source(vec![file], content, reading.window));
         }
     }
     distinct(&mut sources);
     sources
 }
 
-fn source(paths: Vec<PathBuf>, content: Content) -> Source {
+fn source(paths: Vec<PathBuf>, content: Content, window: Window) -> Source {
     let name = paths
         .first()
         .map_or_else(String::new, |first| pictures::name(first));
@@ -134,6 +138,7 @@ fn source(paths: Vec<PathBuf>, content: Content) -> Source {
         name,
         paths,
         content,
+        window,
     }
 }
 

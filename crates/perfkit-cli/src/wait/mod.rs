@@ -12,7 +12,7 @@ mod what_if;
 use crate::clocks::{self, ClocksOfWaits};
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
-use crate::options::{General, TRACE, file_names, words};
+use crate::options::{General, TRACE, Window, file_names, words};
 use crate::output as files;
 use crate::pictures::{self as drawn, Files};
 use crate::recording::{self, Any, Recording};
@@ -55,6 +55,8 @@ pub struct Options {
     scaling: Scaling,
     #[command(flatten)]
     clocks: ClocksOfWaits,
+    #[command(flatten)]
+    window: Window,
     /// Write all wait states as CSV, a row for each: begin, duration, call path, location, and the call that was waited
     /// for; of a series, the efficiencies
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
@@ -105,13 +107,13 @@ fn are_ranks(files: &[PathBuf]) -> bool {
 fn open(options: &Options) -> Result<Recording, Failure> {
     match &options.files[..] {
         [file] => trace_of(file, options),
-        files => recording::open_ranks_by(files, options.clocks.clocks),
+        files => recording::open_ranks_by(files, (options.clocks.clocks, options.window)),
     }
 }
 
 /// Opens one file as a trace.
 fn trace_of(file: &std::path::Path, options: &Options) -> Result<Recording, Failure> {
-    match recording::any_by(file, options.clocks.clocks)? {
+    match recording::any_by(file, (options.clocks.clocks, options.window))? {
         Any::Trace(recording) => Ok(*recording),
         Any::Profile(_) => Err(Failure::Input(format!(
             "{}: a profile has sums of time and no events, and wait states follow from the times of events: give a trace \
@@ -131,7 +133,7 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         .iter()
         .map(|file| file.to_string_lossy().into_owned());
     let is_corrected = clocks::correction(&recording.diagnostics).is_some();
-    let command = Command::new(files.collect(), is_corrected);
+    let command = Command::new(files.collect(), is_corrected).within(options.window);
     let found = Analysis::of(view, options.top, is_corrected)?;
     let document = Document::new(recording, &found, &violations, &command, options.top);
     let document = match &found {

@@ -154,7 +154,7 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     };
     let files = vec![file.to_string_lossy().into_owned()];
     let corrected = clocks::correction(&recording.diagnostics);
-    let command = Command::new(files, corrected.is_some());
+    let command = Command::new(files, corrected.is_some()).within(options.window);
     let violations = clocks::violations(&recording.trace)?;
     let first = analysis.statements(&command).into_iter().next();
     Ok(Run {

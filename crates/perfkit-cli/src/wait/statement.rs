@@ -1,7 +1,7 @@
 //! [`Statement`]: finding of `wait` in words, with its evidence, its window and the next command.
 
 use super::{Analysis, Training};
-use crate::options::time_option;
+use crate::options::{Window, time_option};
 use crate::pictures::shell;
 use crate::table::shortened;
 use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
@@ -25,6 +25,8 @@ pub(crate) struct Command {
     files: Vec<String>,
     /// `true` if the clocks are corrected; the commands then include `--clocks correct`.
     is_corrected: bool,
+    /// Analysed window; the commands include it.
+    window: Window,
 }
 
 impl Command {
@@ -33,7 +35,13 @@ impl Command {
         Command {
             files,
             is_corrected,
+            window: Window::default(),
         }
+    }
+
+    /// Restricts the commands to a window.
+    pub(crate) fn within(self, window: Window) -> Self {
+        Command { window, ..self }
     }
 
     /// Returns the command line of a subcommand with options after the files.
@@ -45,9 +53,11 @@ impl Command {
         };
         let words = ["perfkit", subcommand].into_iter();
         let words = words.chain(self.files.iter().map(String::as_str));
+        let window = self.window.outside_of(options);
         shell(
             words
                 .chain(options.iter().copied())
+                .chain(window.iter().map(String::as_str))
                 .chain(clocks.iter().copied()),
         )
     }

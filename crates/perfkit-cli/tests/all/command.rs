@@ -401,7 +401,7 @@ fn wrong_commands_name_problem_place_and_remedy() {
         ),
         (
             &["convert", &trace, "out.jsn"],
-            &["out.jsn", ".json", "--to"],
+            &["out.jsn", ".json", "--format"],
         ),
     ];
     for (words, expected) in wrong {

@@ -89,7 +89,7 @@ fn events_as_a_table_are_complete() {
         recording("jacobi-4").display().to_string(),
     );
     let to = folder.join("events.txt").display().to_string();
-    let written = json(&["convert", &from, &to, "--to", "csv"]);
+    let written = json(&["convert", &from, &to, "--format", "csv"]);
     let rows = std::fs::read_to_string(&to).expect("it was written");
     assert_eq!(rows.lines().count(), 1 + 11_256);
     assert_eq!(

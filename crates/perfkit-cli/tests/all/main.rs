@@ -16,3 +16,4 @@ mod serve;
 mod threads;
 mod versions;
 mod waits;
+mod windows;
