@@ -1,4 +1,5 @@
-//! Random access to the bytes of a file or of a buffer in memory.
+//! [`Bytes`]: random access to the bytes of a file or of a buffer in memory; [`unpack`]:
+//! decompression of gzip into memory, up to a limit.
 
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;

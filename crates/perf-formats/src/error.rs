@@ -1,4 +1,5 @@
-//! Errors of this crate.
+//! [`Error`]: reasons why a recording could not be read or written, mostly with the place in the
+//! input.
 
 use perf_core::{Cancelled, Place, Rule};
 

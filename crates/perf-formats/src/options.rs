@@ -1,4 +1,5 @@
-//! Options for opening a recording.
+//! [`OpenOptions`]: options for opening a recording: the events to read, the limits, the number of
+//! threads, and the treatment of damage.
 
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Limits, TimeRange, Unify};

@@ -1,4 +1,5 @@
-//! The list of known formats, and detection of the format of an input.
+//! [`Formats`]: list of the known formats, which detects the format of a path and opens it as a
+//! [`Recording`]: a trace or profile with its diagnostics.
 
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Job, Place, Profile, Trace};

@@ -1,4 +1,5 @@
-//! [`ReadContext`]: the context that readers pass from their entry point to each part.
+//! [`ReadContext`]: options and job of one read operation, which readers pass from their entry
+//! point to each part.
 
 use crate::{OpenOptions, Result};
 use perf_core::Job;

@@ -1,4 +1,5 @@
-//! `rule_table!`: constants of the rules that the diagnostics of a reader count.
+//! `rule_table!`: macro that declares the rules of a reader, which its diagnostics count, as
+//! constants.
 
 /// Declares rules, each as `CONSTANT: Weight = "name", "defect and its treatment";`.
 ///

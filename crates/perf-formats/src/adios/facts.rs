@@ -1,4 +1,5 @@
-//! Tests of the indexes of the streams of the corpus against their facts.
+//! Tests that the steps, names and declared numbers of rows in the BP files of the corpus are those
+//! of its `facts.json`.
 
 use super::bp_file::{Ahead, BpFile};
 use super::names::{Kind, Names};

@@ -1,4 +1,4 @@
-//! [`FORMAT`]: recognises and opens streams in BP files.
+//! [`FORMAT`]: recognises and opens streams in BP files; [`files`]: lists the BP files at a path.
 
 use super::Adios;
 use super::bp_file::is_damage;

@@ -1,4 +1,5 @@
-//! Streams that TAU's trace plug-in writes through ADIOS2, one for each rank, complete or growing.
+//! [`Adios`]: reader of the streams of events that TAU's trace plug-in writes through ADIOS2 as BP
+//! files, one for each rank, complete or growing.
 //!
 //! | format | files | engine of ADIOS2 | growing |
 //! |---|---|---|---|

@@ -1,4 +1,5 @@
-//! [`Names`]: names of timers, counters and event types; [`Programs`]: programs of the files.
+//! [`Names`]: names of timers, counters, event types and programs by number, from the attributes of
+//! the steps; [`Programs`]: common numbers for the programs of all files.
 
 use super::bp_file::Step;
 use super::rules;

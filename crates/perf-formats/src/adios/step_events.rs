@@ -1,4 +1,5 @@
-//! [`StepEvents`]: the events of a step, by stream.
+//! [`StepEvents`]: collects the events of a step by stream (program, rank and thread), merges those
+//! of each stream by time, and pushes them to an [`EventSink`].
 
 use perf_core::{EventSink, Nanos, RegionId, StreamEvent, StreamKey};
 use std::collections::HashMap;

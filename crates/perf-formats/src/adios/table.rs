@@ -1,4 +1,5 @@
-//! [`Table`]: positions of the rows of a table of integers, and reading of the rows in parts.
+//! [`Table`]: positions in the data files of the rows of a table of integers, and reading of the
+//! rows in parts.
 
 use super::bp_file::{BpFile, is_damage};
 use super::index::{Block, Operator, Variable};

@@ -1,4 +1,5 @@
-//! [`Tables`]: conversion of the steps of TAU's trace plug-in to events.
+//! [`Tables`]: reads the tables of a step of TAU's trace plug-in (enters and exits, counters,
+//! messages) and converts their rows to events.
 
 use super::bp_file::{BpFile, Step};
 use super::index::Variable;

@@ -1,4 +1,5 @@
-//! Arguments of annotated events: operations of training jobs, collective operations.
+//! Reads the `args` of annotated Chrome events: the numbers of an operation in a training job, and
+//! the operation, group and bytes of a collective operation.
 
 use super::event::Raw;
 use crate::json::{Cursor, Token, integer};

@@ -1,4 +1,5 @@
-//! [`FORMAT`]: recognises and opens Chrome traces.
+//! [`FORMAT`]: recognises and opens Chrome traces; [`open()`]: opens several files, one for each
+//! rank, as one trace; [`read()`]: reads from any reader.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};

@@ -1,4 +1,4 @@
-//! Chrome Trace Event JSON, as written by PyTorch's Kineto and many others.
+//! Reader and writer of Chrome Trace Event JSON, as written by PyTorch's Kineto and many others.
 //!
 //! A file is an object with `traceEvents`, or a bare array of events. It may be compressed with
 //! gzip, also in several members. The text is read through a window, so that memory grows with the

@@ -1,4 +1,5 @@
-//! Writer of Chrome Trace Event JSON.
+//! [`write()`]: writes a view of a trace as Chrome Trace Event JSON, with overlapping activities on
+//! separate lanes, and with messages and links as flows.
 
 mod calls;
 mod names;

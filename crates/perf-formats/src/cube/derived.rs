@@ -1,4 +1,5 @@
-//! Derived metrics, evaluated on request.
+//! [`DerivedRows`]: rows of a Cube profile including those of derived metrics, whose CubePL
+//! programs are evaluated when a row is requested.
 //!
 //! A `POSTDERIVED` metric is evaluated after aggregation, so that a ratio is a ratio of sums. A
 //! `PREDERIVED` metric is evaluated for each call path and location, and its values are added.

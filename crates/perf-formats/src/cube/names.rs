@@ -1,5 +1,5 @@
-//! Names that the format uses for roles, paradigms and kinds, and the properties for facts without
-//! a field in [`perf_core`].
+//! Conversion of the names of roles, paradigms and kinds in Cube to those of [`perf_core`] and
+//! back; [`property`]: names of properties for facts without a field there.
 
 use perf_core::{GroupKind, LocationKind, Paradigm, RegionRole};
 

@@ -1,4 +1,5 @@
-//! [`Cube`]: a profile and the further contents of its file.
+//! [`Cube`]: opens a `.cubex` archive or a `.cube` document, and provides its [`Profile`], the
+//! diagnostics, and the other members of the archive.
 
 use super::anchor::{self, Anchor};
 use super::cube3_rows::TextRows;

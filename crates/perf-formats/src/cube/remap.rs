@@ -1,4 +1,5 @@
-//! [`remap()`]: the metrics of a profile by a remapping specification.
+//! [`remap()`]: replaces the metrics of a profile by those that a remapping specification, such as
+//! `remapping.spec` of Score-P, derives from them with CubePL.
 
 use super::anchor;
 use super::derived::{DerivedRows, Unsupported};

@@ -1,4 +1,4 @@
-//! The tar archive of a profile: names and positions of its members.
+//! Reader of the tar headers of a `.cubex`: names and positions of its members.
 //!
 //! Several threads read rows from the file by offset, so only the headers are read here. The `tar`
 //! crate provides members sequentially as streams, and rejects a header with a wrong checksum; here

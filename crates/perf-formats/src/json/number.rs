@@ -1,4 +1,5 @@
-//! Exact conversion of numbers from decimal text.
+//! Exact conversion of decimal text to integers without floating point: times to nanoseconds,
+//! [`nanos`], and numbers of 64 bits, [`integer`].
 
 /// Number of decimal digits that always fit a `u64`.
 const FEW: usize = 18;

@@ -1,4 +1,5 @@
-//! [`Source`]: a sliding window over a text.
+//! [`Source`]: sliding window over a JSON text, compressed with gzip or not, which reads keys and
+//! values and skips values of any length.
 
 use super::{Cursor, Stop, decode};
 use crate::bytes::GZIP;

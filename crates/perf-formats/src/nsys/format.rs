@@ -1,4 +1,5 @@
-//! [`FORMAT`]: recognises and opens recordings of Nsight Systems.
+//! [`FORMAT`]: recognises and opens SQLite exports of Nsight Systems; [`open()`]: opens several
+//! exports as one trace.
 
 use super::reader;
 use crate::read_context::ReadContext;

@@ -1,4 +1,5 @@
-//! Nsight Systems recordings, as written by `nsys export --type sqlite` (read only).
+//! Reader of Nsight Systems recordings, the SQLite databases that `nsys export --type sqlite`
+//! writes.
 //!
 //! An export is an SQLite database with times as integers in nanoseconds. Its schema changes
 //! between releases, and empty tables are omitted. The reader therefore checks which tables and

@@ -1,4 +1,5 @@
-//! Names of copies, memories and waits for the codes of CUPTI.
+//! Names of copies, memory fills and waits for the codes of CUPTI; [`nvtx`]: codes of the kinds of
+//! NVTX events.
 
 /// Returns the name of a copy, as in Kineto.
 pub(super) fn copy(kind: Option<i64>, from: Option<i64>, to: Option<i64>) -> String {

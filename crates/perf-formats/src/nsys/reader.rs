@@ -1,4 +1,5 @@
-//! Conversion of a database to one [`Part`] for each process.
+//! [`read`]: reads a database of Nsight Systems into one [`Part`] for each process; [`Converter`]:
+//! its state, with the processes, threads, devices and names so far.
 
 use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};

@@ -1,4 +1,5 @@
-//! Event tables and the conversion of their rows.
+//! [`TABLES`]: the event tables of Nsight Systems (kernels, copies, API calls, NVTX ranges and
+//! others), each with its columns and the conversion of its rows.
 
 use super::database::{Bad, Row};
 use super::names::{self, nvtx};

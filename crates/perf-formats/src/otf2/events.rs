@@ -1,4 +1,5 @@
-//! Decodes the bytes of an event file into columns.
+//! [`Decoder`]: decodes the bytes of the event file of one location into columns of events, and
+//! continues after damaged bytes.
 //!
 //! The decoder takes one block of bytes at a time: a complete chunk if all of its events are kept, or a
 //! small part of a chunk if locations are merged. It stops before a record that the end of the block

@@ -1,4 +1,4 @@
-//! Iteration over all events of an archive in order of time, in bounded memory.
+//! [`Merged`]: iterates over all events of an archive in order of time, in bounded memory.
 
 mod minimum_tree;
 mod queues;

@@ -1,4 +1,4 @@
-//! OTF2 archives, as written by Score-P, EZTrace, APEX and others.
+//! Reader and writer of OTF2 archives, as written by Score-P, EZTrace, APEX and others.
 //!
 //! | level | purpose |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! [`Reader`]: an archive with its definitions read and its events accessible.
+//! [`Reader`]: opens an archive, reads its definitions, and gives access to its events on request;
+//! [`Estimate`]: expected number of events and memory.
 
 use super::archive::Archive;
 use super::archive::anchor::Anchor;

@@ -1,4 +1,5 @@
-//! The primitive encodings of OTF2: a cursor over bytes of either byte order.
+//! [`Cursor`]: decodes the primitive types of OTF2 (integers, compressed integers, texts, lengths
+//! of records) from bytes of either [`ByteOrder`].
 //!
 //! No length or count is trusted: each read checks the remaining bytes and reports a failed
 //! expectation.

@@ -1,4 +1,5 @@
-//! Parsing of decimal numbers, eight digits at a time.
+//! [`Cursor`]: parses the decimal numbers and colons of the lines of a `.prv`, eight digits at a
+//! time.
 
 /// Read position in a text.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,5 @@
-//! Paraver traces, as written by Extrae, Dimemas and the BSC tools.
+//! Readers and writers of Paraver traces (`.prv` with `.pcf` and `.row`), as written by Extrae,
+//! Dimemas and the BSC tools.
 //!
 //! | level | purpose |
 //! |---|---|

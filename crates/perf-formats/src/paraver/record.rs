@@ -1,4 +1,5 @@
-//! [`Record`]: line of a `.prv`, and [`Batch`]: consecutive records stored in columns.
+//! [`Record`]: a line of a `.prv`, with its thread ([`Object`]) and events ([`Pair`]); [`Batch`]:
+//! consecutive records stored in columns.
 
 use super::decimal::Expected;
 use perf_core::Ticks;

@@ -1,4 +1,5 @@
-//! Encoder of protobuf messages, field by field.
+//! [`Message`]: encoder of protobuf messages, field by field; [`field`]: numbers of the fields of
+//! Perfetto's messages.
 
 use prost::encoding::{WireType, encode_key, encode_varint};
 

@@ -1,4 +1,5 @@
-//! Tracks of groups and locations, and their names.
+//! [`Tracks`]: numbers and descriptions of the Perfetto tracks for the groups, locations, lanes and
+//! metrics of a trace.
 
 use super::proto::{Message, field};
 use perf_core::{

@@ -1,4 +1,5 @@
-//! [`FORMAT`]: recognises and opens recordings of rocprofv3.
+//! [`FORMAT`]: recognises and opens JSON of rocprofv3; [`open()`]: opens several files, one for
+//! each rank, as one trace; [`read()`]: reads from any reader.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};

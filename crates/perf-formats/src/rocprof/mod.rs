@@ -1,4 +1,4 @@
-//! JSON of `rocprofv3`, the profiler of ROCm (read only).
+//! Reader of the JSON of `rocprofv3`, the profiler of ROCm.
 //!
 //! A file is an object with `rocprofiler-sdk-tool`, an array with one entry for each process. It is
 //! read through a window, compressed with gzip or not. Times are integers in nanoseconds.

@@ -1,4 +1,5 @@
-//! [`Tool`]: conversion of the rocprofv3 records of one process to calls and activities.
+//! [`Record`]: the fields of a rocprofv3 record; [`Tool`]: converts the records of one process to
+//! calls and activities.
 
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};

@@ -1,4 +1,5 @@
-//! [`StreamFile`]: the rows of one file, with one line of look-ahead, or several if a line is doubtful.
+//! [`StreamFile`]: reads the rows of one file of a stream, determines the step of each, with
+//! look-ahead for doubtful ones, and pushes the rows of one step at a time.
 
 use super::current_line::CurrentLine;
 use super::json::Line;

@@ -1,4 +1,4 @@
-//! [`FORMAT`]: recognises and opens streams.
+//! [`FORMAT`]: recognises and opens streams of events as text.
 
 use super::{Streams, TraceBuilder, json, lines, tsv};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};

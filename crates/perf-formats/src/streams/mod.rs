@@ -1,4 +1,5 @@
-//! Streams of events as text: tab-separated tables and newline-delimited JSON, compressed or growing.
+//! [`Streams`]: reads events step by step from text files, tab-separated tables or
+//! newline-delimited JSON, compressed or growing; [`Follow`]: options for growing files.
 //!
 //! # Tables (`.tsv`)
 //!

@@ -1,4 +1,5 @@
-//! TAU profiles: text, one file for each thread and metric, and packed profiles of ParaProf (`.ppk`).
+//! Reader of TAU profiles: text, one file for each thread and metric, and packed profiles of
+//! ParaProf (`.ppk`).
 //!
 //! [`Tau`] opens both forms. Text files are named `profile.NODE.CONTEXT.THREAD`; each of several metrics has a folder
 //! `MULTI__METRIC`.

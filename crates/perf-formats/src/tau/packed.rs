@@ -1,4 +1,5 @@
-//! Packed profiles of ParaProf: big-endian, usually compressed with gzip.
+//! [`read`]: reads a packed profile of ParaProf (`.ppk`, binary and big-endian) into [`Tables`] of
+//! functions, user events and threads.
 
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;

@@ -1,4 +1,5 @@
-//! Conversion of functions and call paths, which are identified by name, to a profile.
+//! [`profile`]: builds a [`Profile`] from the [`Tables`] of TAU: regions and call paths from names
+//! such as `main => solve`, and hosts, processes and threads.
 
 use super::read::{Key, Tables, Thread};
 use super::rules;

@@ -1,4 +1,5 @@
-//! [`Tau`]: the contents of a profile, and the profile built from it.
+//! [`Tau`]: opens TAU profiles, merges the files of all threads and metrics, and provides
+//! functions, user events and the [`Profile`] that is built from them.
 
 use super::{packed, profile_builder, rules, text};
 use crate::bytes::Bytes;

@@ -1,4 +1,5 @@
-//! Parsing of the text of one thread and metric.
+//! [`parse`]: parses the text file of one thread for one metric: its functions, user events and
+//! metadata.
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;

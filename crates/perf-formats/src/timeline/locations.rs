@@ -1,4 +1,5 @@
-//! Construction of the system tree: locations and groups for rows.
+//! [`Places`]: builds the system tree: a node for each host, a group for each process and device,
+//! and a location for each lane of a row.
 
 use super::part::Part;
 use super::row::{RowKey, Sym};

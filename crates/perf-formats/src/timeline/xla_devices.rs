@@ -1,4 +1,5 @@
-//! Detection of devices by the names of processes and threads, as XLA's profiler writes them.
+//! Recognises devices by the names of processes and threads that XLA's profiler writes, and
+//! converts their threads to device streams.
 //!
 //! A process `/device:GPU:0` or `/device:TPU:0` is a device, and its threads are the lines of its plane. Activities
 //! have no category in these files. They are on lines such as `Stream #16(Kernel)`, or on `XLA Ops` if the device has

@@ -1,4 +1,5 @@
-//! Fast paths for frequent kinds of elements, without a token for each part.
+//! Fast paths of the [`Xml`] reader: elements that contain only text, [`Leaf`]; the attributes of a
+//! tag, [`Values`]; and repeated bytes.
 
 use super::byte_search::{find, name_end};
 use super::{Attributes, Tag, Xml, text};

@@ -1,4 +1,5 @@
-//! Conversion of raw XML characters: text, numbers, entities.
+//! Conversion of raw XML characters to text and numbers, with entities resolved, and escaping of
+//! text for writing.
 
 use std::borrow::Cow;
 

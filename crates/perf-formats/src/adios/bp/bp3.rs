@@ -1,4 +1,6 @@
-//! [`Bp3`]: index of the steps of BP3, as written by ADIOS 1 and on request by ADIOS2.
+//! [`Bp3`]: implementation of [`StepIndex`] for BP3: reads the steps of a file, with their
+//! variables, from the indexes that the footer at its end locates. ADIOS 1 writes BP3, and ADIOS2
+//! does so on request.
 //!
 //! A file ends with a footer of 56 bytes, which gives the positions of the indexes of process
 //! groups, variables and attributes. Each index covers all steps; a block of a variable names its

@@ -1,4 +1,5 @@
-//! [`Bp4`]: index of the steps of BP4.
+//! [`Bp4`]: implementation of [`StepIndex`] for BP4: reads the steps of a folder, with their
+//! variables, from `md.idx` and `md.0`.
 //!
 //! `md.idx` has a [`Header`] and a record of 64 bytes for each step, which gives the position of the
 //! index of the step in `md.0`. The index gives the positions of the values in `data.N`. A step is

@@ -1,4 +1,5 @@
-//! [`BpFile`]: a BP file of any version, read step by step.
+//! [`BpFile`]: opens a BP file of any version and reads it step by step; [`StepIndex`]: the
+//! interface that BP3, BP4 and BP5 implement, which returns each [`Step`].
 
 use super::bp3::{self, Bp3};
 use super::bp4::Bp4;

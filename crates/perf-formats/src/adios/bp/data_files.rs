@@ -1,4 +1,5 @@
-//! [`DataFiles`]: files with the rows of tables.
+//! [`DataFiles`]: the data files of a BP file (`data.N`, or a single one), which contain the values
+//! of its arrays; each is opened on first use.
 
 use super::member::Member;
 use crate::Result;

@@ -1,4 +1,5 @@
-//! [`Header`]: the first 64 bytes of `md.idx`, which BP4 and BP5 have in common.
+//! [`Header`]: the first 64 bytes of `md.idx`, which BP4 and BP5 have in common: version and byte
+//! order, repaired if damaged.
 
 use super::member::Member;
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! Variables and attributes with their positions, as in the indexes of BP3 and BP4.
+//! [`Variable`] and [`Block`]: a variable or attribute of a step, with the positions of its values;
+//! parsers of the indexes of variables, attributes and process groups in BP3 and BP4.
 
 use super::primitives::{Damage, Fields, Kind, Read};
 use std::sync::Arc;

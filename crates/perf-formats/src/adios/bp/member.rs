@@ -1,4 +1,5 @@
-//! [`Member`]: one of the files of a BP file; [`Claims`]: bytes of a file that steps have claimed.
+//! [`Member`]: one of the files of a BP file, read by offset within its bounds; [`Claims`]: check
+//! that the steps together claim no more bytes of a file than it has.
 
 use super::primitives::Damage;
 use crate::{Error, Result};

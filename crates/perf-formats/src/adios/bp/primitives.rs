@@ -1,4 +1,5 @@
-//! Decoding of the numbers and texts of a BP file, in either byte order.
+//! [`Fields`]: read position in the bytes of a BP file, which decodes numbers and texts in either
+//! byte order; [`Kind`]: types of numbers.
 
 /// A failed read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

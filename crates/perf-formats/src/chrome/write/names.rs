@@ -1,4 +1,5 @@
-//! Process and thread numbers, and categories of events, which Chrome traces need and a trace does not contain.
+//! [`Places`]: process and thread numbers for the locations of a written Chrome trace; also the
+//! categories of calls, and the grouping of metrics into series of counters.
 
 use crate::json::encode;
 use perf_core::{

@@ -1,4 +1,5 @@
-//! Processing of the text of elements: each text goes to the enclosing element.
+//! Methods of the [`Parser`] of `anchor.xml` that store the text of an element as a field of the
+//! metric, region, system node, process, location or coordinate that encloses it.
 
 use super::super::names::{self, property};
 use super::Metric;

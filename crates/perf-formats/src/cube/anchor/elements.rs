@@ -1,4 +1,5 @@
-//! Processing of opening tags: each element gets an entry in its table.
+//! Methods of the [`Parser`] of `anchor.xml` for opening tags: each metric, region, call path, part
+//! of the machine, topology or row of Cube3 gets an entry in its table.
 
 use super::super::names::{self, property};
 use super::parse::Parser;

@@ -1,4 +1,5 @@
-//! Contents of `anchor.xml`, with unresolved references.
+//! [`Anchor`]: parsed contents of `anchor.xml` or of a Cube3 document, with unresolved references
+//! between its elements; the submodules are its parser.
 
 mod element_text;
 mod elements;

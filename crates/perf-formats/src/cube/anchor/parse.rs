@@ -1,4 +1,5 @@
-//! Parser: tracks the open elements of a document and assigns their text.
+//! [`Parser`]: parses `anchor.xml`, a Cube3 document or a remapping specification to an [`Anchor`],
+//! as a whole or part by part, and tracks the open elements.
 
 use super::Anchor;
 use super::repeated_fields::{Run, Runs};

@@ -1,4 +1,5 @@
-//! Detection of repeated fields: most locations and regions repeat the fields of the previous one.
+//! [`Runs`]: fast path for elements whose fields repeat the text of the previous element of the
+//! same kind, as those of most locations and regions do.
 
 use super::stack::What;
 use crate::xml::{Leaf, Xml};

@@ -1,4 +1,5 @@
-//! Stack of open elements. It owns their names, because a document is read in parts.
+//! [`Stack`]: the open XML elements while an anchor is parsed, each with its name and its kind,
+//! [`What`]. The stack owns the names, because a document is read in parts.
 
 /// Kind of an open element. Numbers are indices into the tables of the [`Anchor`](super::Anchor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Evaluation of programs, for all locations of a call path at once.
+//! Interpreter of CubePL: evaluates a parsed [`Program`] for all locations of a call path at once,
+//! or executes it to initialise the variables that programs share, [`State`].
 
 use super::{Expression, Fact, Facts, Indexed, Operation, Problem, Program, Slot, Statement};
 use perf_core::{CallPathId, CancellationChecks, Job, MetricId, Scope};

@@ -1,4 +1,5 @@
-//! CubePL, the language of derived metrics.
+//! CubePL, the language of derived metrics: [`Program`] is the syntax tree of a program; the
+//! submodules parse and evaluate it.
 //!
 //! A derived metric has a program: an expression, or statements in braces that return a value. A
 //! program that initialises a metric assigns arrays that other programs read, such as a mask of

@@ -1,4 +1,5 @@
-//! Parser of programs.
+//! [`Names`]: parses the text of a CubePL program to a [`Program`], with its metrics and variables
+//! resolved by name.
 
 use super::{Expression, Fact, Indexed, Operation, Problem, Program, Slot, Statement};
 use perf_core::{MetricId, Scope};

@@ -1,4 +1,5 @@
-//! Tests of programs without a file.
+//! Tests that CubePL programs are parsed and evaluated, with a small profile in memory instead of a
+//! file.
 
 use super::*;
 use perf_core::{

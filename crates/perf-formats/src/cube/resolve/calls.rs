@@ -1,4 +1,5 @@
-//! Resolution of call paths: order, regions and properties.
+//! Resolution of the call paths of an anchor: orders them, replaces the ids of regions by indices,
+//! and adds parameters and attributes as properties.
 
 use super::ids::Ids;
 use super::{Resolved, Resolver};

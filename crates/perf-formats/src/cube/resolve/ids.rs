@@ -1,4 +1,5 @@
-//! Maps of file ids and document positions to indices.
+//! [`Ids`]: map from the ids of the elements of an anchor, or from their positions in the document,
+//! to indices; created by sorting the elements by id.
 
 use super::Resolver;
 use crate::cube::anchor::{Numbered, Space};

@@ -1,4 +1,5 @@
-//! Resolution of metrics and their storage.
+//! Resolution of the metrics of an anchor to [`ProfileMetric`]s, with the storage of their rows,
+//! [`Stored`], and their counterparts in the other scope.
 
 use super::{Resolved, Resolver, Stored};
 use crate::Result;

@@ -1,4 +1,5 @@
-//! Resolution of an anchor: ids become indices, and references are checked.
+//! Resolution of a parsed [`Anchor`] to the definitions of a profile, [`Resolved`]: ids become
+//! indices, and references are checked.
 
 mod calls;
 mod ids;

@@ -1,4 +1,5 @@
-//! Resolution of the system tree and of grids over it.
+//! Resolution of the machine of an anchor to a [`SystemTree`] of nodes, processes and locations,
+//! and of its Cartesian topologies.
 
 use super::ids::are_counted;
 use super::{Resolved, Resolver};

@@ -1,4 +1,4 @@
-//! Rows of a Cube3 document, parsed on request.
+//! [`TextRows`]: rows of severities in the text of a Cube3 document, parsed on request.
 
 use super::cubex_rows::unreadable;
 use crate::cube::anchor::TextRow;

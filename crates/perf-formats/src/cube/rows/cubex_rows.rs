@@ -1,4 +1,5 @@
-//! Rows of a `.cubex`, read from the file on request.
+//! [`FileRows`]: rows of severities in a `.cubex`, read from the file on request, with read-ahead
+//! and decompression.
 
 use super::data_type::DataType;
 use super::index::{Span, Table};

@@ -1,4 +1,5 @@
-//! Data types of metrics: their names, their layout in a row, and their types in a profile.
+//! [`DataType`]: data types of Cube metrics: their names, the decoding and encoding of rows, and
+//! the types of the values in a profile.
 
 use perf_core::{Combine, Severities, ValueType};
 

@@ -1,4 +1,5 @@
-//! Location of the rows of a metric: its `.index` and the head of its `.data`.
+//! [`Table`]: positions of the rows of a metric in a `.cubex`, read from its `.index` member and
+//! the head of its `.data` member.
 
 use crate::bytes::Bytes;
 use crate::cube::rules;

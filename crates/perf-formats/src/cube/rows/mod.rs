@@ -1,4 +1,5 @@
-//! Rows of severities in the files of a profile: their order, their types and their index.
+//! Rows of severities in the files of a profile: the stores that read them, their order, their data
+//! types and their index.
 
 pub(super) mod cube3_rows;
 pub(super) mod cubex_rows;

@@ -1,4 +1,5 @@
-//! Numbering orders of the call paths in the rows of a metric.
+//! [`Order`]: order in which the rows of a metric number the call paths, such as depth first;
+//! [`Forest`]: call tree in document order, which lists its nodes in such an order.
 
 use perf_core::{CallPathId, Scope};
 

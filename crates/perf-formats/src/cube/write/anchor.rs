@@ -1,4 +1,5 @@
-//! Writer of the document of an archive.
+//! [`Anchor`]: writes the definitions of a profile (metrics, regions, call paths, machine and
+//! topologies) as the XML document `anchor.xml`.
 
 use super::super::names::{self, property};
 use super::super::row_order::Forest;

@@ -1,4 +1,4 @@
-//! Writer of a tar archive that CubeLib can read.
+//! [`Archive`]: writes a tar archive that CubeLib can read, member by member.
 
 use crate::{Error, Result};
 use perf_core::Place;

@@ -1,4 +1,5 @@
-//! Writing `.cubex` archives.
+//! [`write()`]: writes a profile as a `.cubex` archive: the anchor, and for each metric an index
+//! and its rows, compressed or not.
 
 mod anchor;
 mod archive;

@@ -1,4 +1,5 @@
-//! The anchor file, which holds the metadata of an archive.
+//! [`Anchor`]: parser of the anchor file (`NAME.otf2`), which holds the metadata of an archive,
+//! such as versions, byte order and chunk sizes.
 
 use crate::otf2::schema::internal;
 use crate::otf2::wire::{ByteOrder, Cursor, Damage, Read};

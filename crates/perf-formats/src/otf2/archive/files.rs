@@ -1,4 +1,5 @@
-//! The files of one archive: their names, sizes and chunks.
+//! [`Source`]: the files of one archive, by name and by location; [`Shape`]: size, chunks and byte
+//! order of an event file, guessed if the anchor is missing.
 
 use super::Archive;
 use crate::otf2::definitions::order_of;

@@ -1,4 +1,5 @@
-//! Sources of the bytes of an archive: a folder, or members in memory.
+//! [`Archive`]: source of the bytes of an OTF2 archive, implemented for a folder ([`DiskArchive`])
+//! and for members in memory ([`MemoryArchive`]).
 
 pub(super) mod anchor;
 pub(super) mod discovery;

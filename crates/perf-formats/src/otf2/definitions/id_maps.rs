@@ -1,4 +1,5 @@
-//! Conversion of the ids of a recording to the dense ids of `perf-core`.
+//! [`Maps`]: maps from the sparse ids of a recording to the dense ids of `perf-core`, an [`IdMap`]
+//! for each kind of definition; [`Unresolved`]: ids in events without a definition.
 
 use crate::otf2::schema::Space;
 use std::collections::{BTreeSet, HashMap};

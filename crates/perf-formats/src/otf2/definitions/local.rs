@@ -1,4 +1,5 @@
-//! Local definitions, which map the ids and times of one location to global ones.
+//! [`LocalDefinitions`]: maps the ids of one location to global ones; [`Correction`]: converts its
+//! times to global times by a piecewise linear clock correction.
 
 use super::DefinitionFile;
 use crate::otf2::rules;

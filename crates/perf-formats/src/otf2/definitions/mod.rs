@@ -1,4 +1,5 @@
-//! Raw records of a definition file.
+//! [`DefinitionFile`]: splits a definition file into raw records and skips damaged bytes; [`Row`]:
+//! decodes the fields of a record.
 
 pub(super) mod id_maps;
 pub(super) mod local;

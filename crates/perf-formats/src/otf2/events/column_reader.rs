@@ -1,4 +1,5 @@
-//! Reads events into columns, location by location and chunk by chunk.
+//! [`Reader::read`]: reads the selected events of an archive into a [`Trace`], with locations and
+//! chunks in parallel, within the memory budget.
 
 use crate::otf2::archive::files::{Shape, Source};
 use crate::otf2::definitions::chunk_header;

@@ -1,4 +1,5 @@
-//! Context for decoding the events of one location.
+//! [`Context`]: input of the decoder of one location besides the bytes: definitions, maps of ids,
+//! time window and bounds on plausible times; [`Shared`]: local definitions for its creation.
 
 use crate::otf2::definitions::id_maps::{Maps, NONE};
 use crate::otf2::definitions::local::LocalDefinitions;

@@ -1,4 +1,5 @@
-//! Conversion of event records to the events of `perf-core`.
+//! Conversion of decoded OTF2 records to an [`Event`] of `perf-core`; [`Kinds`] and [`names`]:
+//! numbers and names of the records without an event type of their own.
 
 use crate::otf2::schema::{EVENTS, Record, event_ids};
 use perf_core::{

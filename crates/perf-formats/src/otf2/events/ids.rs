@@ -1,4 +1,5 @@
-//! Conversion of the ids of a file to those of the trace.
+//! [`Ids`]: converts the ids in the events of one location to the dense ids of the trace, and
+//! collects undefined ones.
 
 use super::Context;
 use crate::otf2::schema::Space;

@@ -1,4 +1,5 @@
-//! [`OpenRegions`]: the regions that are open at a time at which the events of a location are cut.
+//! [`OpenRegions`]: the regions of a location that are open at the time at which its events are
+//! cut, as frames of a call stack or as overlapping activities.
 
 use perf_core::{FrameStack, LocationKind, OpenIntervals, RegionId};
 

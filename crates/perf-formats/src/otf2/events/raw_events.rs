@@ -1,4 +1,5 @@
-//! [`RawEvent`]: an event of one location in encoded form, with local ids and local time.
+//! [`RawEvent`]: an event record of one location with its local ids and local time;
+//! [`Reader::records`]: visits all of them in the order of the file.
 
 use crate::otf2::archive::files::Source;
 use crate::otf2::definitions::chunk_header;

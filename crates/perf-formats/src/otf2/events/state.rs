@@ -1,4 +1,5 @@
-//! Decoding state of a location, and the reasons for which the decoder stops.
+//! [`State`]: state that the decoder of a location keeps from one block to the next; [`Stop`]:
+//! reasons for which the decoder stops.
 
 use crate::otf2::definitions::id_maps::Unresolved;
 use crate::otf2::definitions::local::Segment;

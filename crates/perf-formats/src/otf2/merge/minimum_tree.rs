@@ -1,4 +1,4 @@
-//! A tree of minimums, to find the streams with an event before a given time.
+//! [`MinTree`]: tree of minimums, which finds the streams with an event before a given time.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Merges the events of many streams in batches.
+//! [`Queues`]: holds two decoded blocks of events of each location, and returns the events of all
+//! locations in order of time, batch by batch.
 
 use super::minimum_tree::MinTree;
 use super::sort::{Entry, sort};

@@ -1,4 +1,5 @@
-//! Tests that merging equals sorting.
+//! Tests that [`Queues`] returns the events of several streams in the same order as sorting them
+//! all by time.
 
 use super::*;
 use perf_core::RegionId;

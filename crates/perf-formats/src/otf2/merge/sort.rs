@@ -1,4 +1,4 @@
-//! Sorts a batch of events by time.
+//! [`sort()`]: sorts the events of a batch, each an [`Entry`], by time with a radix sort.
 
 /// An event of a batch: its time relative to the start of the batch, and its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

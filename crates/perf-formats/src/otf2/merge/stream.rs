@@ -1,4 +1,5 @@
-//! Decodes the event file of one location in blocks.
+//! [`Stream`]: decodes the event file of one location block by block, for the merge of all
+//! locations.
 
 use super::super::events::{Context, Decoder, Shared, State, Stop};
 use super::super::reader::Reader;

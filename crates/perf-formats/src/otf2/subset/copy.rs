@@ -1,4 +1,5 @@
-//! Copies the events of one location inside a time window.
+//! Copies the records of one location inside a time window to a new archive, with enters and leaves
+//! for the regions that are open at the ends of the window.
 
 use super::event_chunk;
 use crate::Result;

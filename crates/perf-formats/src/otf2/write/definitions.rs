@@ -1,4 +1,5 @@
-//! Conversion of the definitions of a trace to the global definitions of an archive.
+//! [`Records`]: converts the definitions of a trace to the records of the global definition file of
+//! an archive.
 
 use super::encode::{Arg, NONE};
 use crate::otf2::codes;

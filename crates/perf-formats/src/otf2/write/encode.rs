@@ -1,4 +1,5 @@
-//! Encoder for the primitive types of OTF2, the inverse of the cursor of [`wire`](crate::otf2::wire).
+//! [`Encoder`]: encodes the primitive types of OTF2 and whole records, the inverse of the cursor of
+//! [`wire`](crate::otf2::wire).
 
 use crate::otf2::schema::{Count, Field, Kind, Record, Space};
 use crate::otf2::wire::ByteOrder;

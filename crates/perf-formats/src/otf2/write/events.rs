@@ -1,4 +1,4 @@
-//! Conversion of the events of a trace to records.
+//! [`Plan`]: converts the events of a trace, with their attributes, to encoded OTF2 event records.
 
 use super::definitions::{metric_ids, value_types};
 use super::encode::{Encoder, NONE};

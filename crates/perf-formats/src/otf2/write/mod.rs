@@ -1,4 +1,5 @@
-//! Writing OTF2 archives.
+//! [`write()`]: writes a trace as an OTF2 archive; [`Writer`]: does so location by location, for
+//! traces that are not in memory as a whole.
 
 mod chunks;
 mod definitions;

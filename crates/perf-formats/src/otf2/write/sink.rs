@@ -1,4 +1,5 @@
-//! Targets for the bytes of an archive: a folder, or members in memory.
+//! [`Sink`]: target for the bytes of a written archive, implemented for a new folder
+//! ([`NewArchive`]) and for members in memory ([`MemoryArchive`]).
 
 use crate::otf2::archive::MemoryArchive;
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,5 @@
-//! Readers for the files of the established burst clustering other than traces.
+//! Readers for two files of the established burst clustering: its parameters, [`Definition`], and
+//! its table of bursts with their clusters, [`Data`].
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! [`Plan`]: matched messages and collectives of an export, found before lines are written.
+//! [`Plan`]: bytes, root and communicator of each collective call of an exported trace, and the
+//! communicators to write, from matched messages and collectives.
 
 use super::event_types::Names;
 use super::objects::tasks_of;

@@ -1,4 +1,5 @@
-//! Export of a [`Trace`](perf_core::Trace) as a Paraver trace.
+//! [`write_trace`]: exports a [`Trace`](perf_core::Trace) as a Paraver trace, with the lines of all
+//! threads and messages in order of time; [`write_files`]: with its `.pcf` and `.row` files.
 
 mod event_lines;
 mod event_types;

@@ -1,4 +1,5 @@
-//! [`recolour_files`]: recolours trace files, plain or compressed, together with their companion files.
+//! [`recolour_files`]: recolours a trace file, plain or compressed, and writes its companion files;
+//! [`name_clusters`]: adds the names of clusters to a `.pcf`.
 
 use super::{Cluster, Coloured, Recoloured, recolour};
 use crate::paraver::format::{stem, with};

@@ -1,4 +1,5 @@
-//! Recolouring: writes the cluster of each burst into a trace, which Paraver displays as colours.
+//! [`recolour`]: writes the cluster of each burst into a trace, which Paraver displays as colours;
+//! [`colours`]: reads clusters from such a trace.
 
 mod files;
 

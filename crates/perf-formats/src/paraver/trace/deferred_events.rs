@@ -1,4 +1,5 @@
-//! [`DeferredEvent`]: events that are inserted into a location after the sweep over the records.
+//! [`DeferredEvent`]: events, such as ends of messages and collectives, that are inserted into a
+//! location after all records were read, with roots and damaged times corrected before.
 
 use crate::Result;
 use crate::paraver::names;

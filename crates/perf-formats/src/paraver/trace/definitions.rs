@@ -1,4 +1,5 @@
-//! [`Tables`]: definitions of regions, metrics, kinds and call paths, created on first use by an event.
+//! [`Class`]: meaning of an event type; [`Tables`]: definitions of regions, metrics, kinds and call
+//! paths, created on first use by an event.
 
 use crate::Result;
 use crate::paraver::names;

@@ -1,4 +1,5 @@
-//! Mapping of applications, tasks and threads to locations, and [`Comms`]: communicators between them.
+//! [`Threads`]: numbers of the threads of a header, by application and task; [`system`]: system
+//! tree with these threads as locations; [`Comms`]: communicators of and between applications.
 
 use crate::paraver::header::{Header, Resources};
 use crate::paraver::pcf::Row;

@@ -1,4 +1,5 @@
-//! Conversion of the records of a `.prv` to a [`Trace`].
+//! [`read_trace`]: converts the records of a `.prv` to a [`Trace`], with names from the `.pcf` and
+//! labels from the `.row`.
 
 mod deferred_events;
 mod definitions;

@@ -1,4 +1,5 @@
-//! Packets of events: slices, instants and values of counters.
+//! Methods of the [`Writer`] for the packets of single events: begins and ends of slices, instants,
+//! and values of counters.
 
 use super::{COUNTER, INSTANT, NEEDS_NAMES, SEQUENCE, Writer, nanos};
 use crate::perfetto::proto::{Message, field};

@@ -1,4 +1,5 @@
-//! Newline-delimited JSON: rows of 12 columns, objects, and numbered names.
+//! [`Names`]: parses lines of newline-delimited JSON: rows of 12 columns, objects, and definitions
+//! of numbered names.
 
 use super::row::{Kind, Row, Wrong, number, time, whole};
 use super::scan::{Field, Scalar, fields};

@@ -1,4 +1,5 @@
-//! [`Syntax`]: the syntax of a file, table or JSON, guessed from its first lines.
+//! [`Syntax`]: the syntax of a file, table or JSON, guessed from its first lines, by which each
+//! line is parsed.
 
 use super::json::{Line, Names};
 use super::row::{Row, Wrong};

@@ -1,4 +1,5 @@
-//! Tab-separated rows, with a header that names the columns.
+//! [`Header`]: columns of a tab-separated table, repaired if damaged, by which its lines are parsed
+//! to a [`Row`].
 
 use super::row::{Kind, Row, Wrong, number, time, whole};
 use perf_core::{Nanos, Peer, StreamKey, Value};

@@ -1,4 +1,5 @@
-//! [`Counters`]: samples of the counters of one file.
+//! [`Counters`]: samples of the counters of one file, and the metrics and metric sets that they
+//! become.
 
 use super::row::Sym;
 use perf_core::{Metric, MetricId, MetricMode, MetricSet, MetricSetId, Value, ValueType};

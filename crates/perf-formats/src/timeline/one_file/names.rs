@@ -1,4 +1,5 @@
-//! [`Names`]: names of calls and their regions in one file, and [`Texts`]: names of all parts.
+//! [`Names`]: numbers of the names and regions of calls in one file; [`Kind`]: kind of a call, from
+//! its category; [`Texts`]: numbers of names over all parts.
 
 use perf_core::{Paradigm, Region, RegionRole};
 use std::collections::HashMap;

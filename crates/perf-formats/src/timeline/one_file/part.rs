@@ -1,4 +1,5 @@
-//! [`Part`]: events and names of one file, row by row.
+//! [`Part`]: collects the events, names and diagnostics of one file, or of one process in it, row
+//! by row, while a reader adds them.
 
 #[cfg(feature = "chrome")]
 use super::arguments::Argument;

@@ -1,4 +1,5 @@
-//! [`Row`]: calls and instants of one thread, device stream or counter group.
+//! [`Row`]: calls, instants and unpaired begins and ends of one thread, device stream or counter
+//! group; [`Extra`]: further data of a call; [`Flow`]: a point of a flow.
 
 use perf_core::EventId;
 

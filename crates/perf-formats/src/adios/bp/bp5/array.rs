@@ -1,4 +1,5 @@
-//! [`Array`]: blocks of an array of one writer in one step.
+//! [`Array`]: an array variable of one writer in one step of BP5, decoded from its structure in the
+//! metadata and converted to [`Block`]s with positions in the data file.
 
 use super::super::index::{Block, Operator};
 use super::super::primitives::{Fields, Kind, Read};

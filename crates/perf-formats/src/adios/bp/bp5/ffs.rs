@@ -1,4 +1,5 @@
-//! [`Formats`]: descriptions of the records of BP5, as the library FFS writes them to `mmd.0`.
+//! [`Formats`]: descriptions of structures (names, types and offsets of their fields), which the
+//! library FFS writes to `mmd.0`; [`Budget`]: bound on the memory that a part of a file may take.
 //!
 //! Each entry has an identifier of 12 bytes and the description of a structure, followed by those
 //! of the structures inside of it. Lengths of descriptions are big-endian in every file.

@@ -1,4 +1,5 @@
-//! [`MetadataReader`]: variables and attributes of a step of BP5.
+//! [`MetadataReader`]: decodes the variables and attributes of a step of BP5 from the structures
+//! that each writer stored in `md.0`.
 //!
 //! The metadata of each writer are a structure with one field for each variable of the file so far.
 //! A bit field marks the variables that belong to the step. Pointers are offsets in the structure;

@@ -1,4 +1,5 @@
-//! [`Bp5`]: index of the steps of BP5, which `BPFile` means since ADIOS2 2.9.
+//! [`Bp5`]: implementation of [`StepIndex`] for BP5, which the engine `BPFile` writes since ADIOS2
+//! 2.9: reads the steps of a folder from `md.idx`, `md.0` and `mmd.0`.
 //!
 //! `md.idx` has a [`Header`] and [records](records) of steps, with positions in `md.0` and in the
 //! data files `data.N`. `md.0` contains the variables and attributes of each step as

@@ -1,4 +1,5 @@
-//! Numbers, lists and texts of a structure. Pointers are offsets in the structure; 0 is a null pointer.
+//! Functions that read numbers, lists of numbers and texts from a structure in the metadata of BP5,
+//! following its pointers. Pointers are offsets in the structure; 0 is a null pointer.
 
 use super::super::primitives::{Fields, Read};
 use super::ffs::{Budget, Structure};

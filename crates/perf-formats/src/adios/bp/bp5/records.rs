@@ -1,4 +1,5 @@
-//! [`Records`]: the records of `md.idx`, one for each step and one for the files of the writers.
+//! [`Records`]: reads `md.idx` of BP5: a [`Record`] for each step with its position in `md.0`, and
+//! the [`Parts`] of the data files that each writer filled in the step.
 
 use super::super::header::HEADER;
 use super::super::member::Member;

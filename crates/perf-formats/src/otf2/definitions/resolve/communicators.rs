@@ -1,4 +1,5 @@
-//! Resolution of communicators, windows and Cartesian grids.
+//! Resolution of OTF2 communicators with the members of their groups, of windows for one-sided
+//! communication, and of Cartesian grids.
 
 use super::{Resolved, Resolver, Row, Table};
 use crate::otf2::definitions::id_maps::IdMap;

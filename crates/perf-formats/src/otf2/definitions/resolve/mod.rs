@@ -1,4 +1,5 @@
-//! Conversion of the global definition file to the types of `perf-core`.
+//! [`resolve()`]: converts the global definition file to the types of `perf-core`, [`Resolved`],
+//! with placeholders for ids that events use without a definition.
 //!
 //! All records are read before any reference is resolved, because some tools write them in
 //! arbitrary order. If an id is defined twice, the last definition is used, with one exception:

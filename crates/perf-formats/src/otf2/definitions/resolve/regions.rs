@@ -1,4 +1,4 @@
-//! Resolution of regions, calling contexts and metrics.
+//! Resolution of OTF2 regions, with equal ones unified, of calling contexts and of metrics.
 
 use super::forest::{cut_cycles, parents_first};
 use super::{Resolved, Resolver, Row};

@@ -1,4 +1,5 @@
-//! Resolution of machine, processes and locations.
+//! Resolution of the OTF2 system tree: machine nodes, processes (location groups) and locations,
+//! including locations with files but without a definition.
 
 use super::forest::cut_cycles;
 use super::{Resolved, Resolver, Row, Table};

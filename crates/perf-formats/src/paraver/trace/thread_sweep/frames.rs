@@ -1,4 +1,5 @@
-//! Stack frames of one thread: functions, MPI calls and states that begin and end at an instant.
+//! Methods of [`Stream`] that open and close the stack frames of a thread (functions, MPI calls and
+//! states) at an instant, and convert its call paths, collectives and flushes.
 
 use super::{BESIDE, Scratch, Shared, Stream};
 use crate::Result;
