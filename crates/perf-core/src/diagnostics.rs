@@ -1,4 +1,5 @@
-//! [`Diagnostics`]: repairs and losses of a reader, counted and located.
+//! [`Diagnostics`]: repairs and losses of a reader, counted by [`Rule`], each with the first
+//! [`Place`]s in the input.
 
 use crate::Merge;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Errors of this crate: invalid traces, profiles or parts of them.
+//! [`Error`]: reasons why a trace, a profile or a part of them is invalid; [`write_chain`]: the
+//! message of any error with its causes, for all crates.
 
 use crate::Cancelled;
 

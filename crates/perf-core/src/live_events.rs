@@ -1,4 +1,5 @@
-//! Live events: an [`EventSource`] provides events step by step, and an [`EventSink`] receives them.
+//! Live events: an [`EventSource`] pushes [`StreamEvent`]s of streams step by step into an
+//! [`EventSink`].
 //!
 //! A [`Trace`](crate::Trace) is a complete recording in memory, whereas a live stream need not have
 //! an end. Readers of streams and self-instrumented programs push events into a sink and do not

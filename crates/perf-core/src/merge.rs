@@ -1,4 +1,4 @@
-//! [`Merge`]: results that can be computed in parts and merged.
+//! [`Merge`]: trait of results that can be computed in parts and merged.
 
 /// Result that can be computed in parts and merged in any grouping.
 ///

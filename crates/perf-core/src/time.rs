@@ -1,4 +1,5 @@
-//! Types for time: [`Ticks`] of a clock, [`Nanos`], and the [`Clock`] that converts between them.
+//! Types for time: [`Ticks`] of a clock, [`Nanos`], the [`Clock`] that converts between them, and
+//! [`TimeRange`].
 //!
 //! A recording stores ticks of its own clock, because the times of a clock faster than 1 GHz lose
 //! precision when they are converted to nanoseconds. Results of analyses are in [`Nanos`].

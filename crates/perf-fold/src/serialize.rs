@@ -1,4 +1,5 @@
-//! `Serialize` implementations for types whose derived form would lose names or produce invalid JSON keys.
+//! `Serialize` for [`Fold`] and for values by kind of work, cause of idle time or message bundle,
+//! whose derived form would lose names or have invalid JSON keys.
 
 use crate::{Cause, Cell, Ends, Fold, Traffic, Work};
 use serde::Serializer;

@@ -1,4 +1,4 @@
-//! Tables of folds, of row usage and of messages.
+//! Tables of folds, of the usage of rows, of counted states and of messages.
 
 use crate::{
     Cell, Classes, Column, Fold, Folder, Line, Lines, Result, Tally, Traffic, Usage, Utilisation,

@@ -1,4 +1,5 @@
-//! Errors of this crate.
+//! Errors of this crate: views, parameters and files of spectra from which a correlation cannot be
+//! computed.
 
 use crate::Skipped;
 use perf_core::Cancelled;

@@ -1,4 +1,5 @@
-//! [`Filter`]: weights of the frequencies in a correlation.
+//! [`Filter`]: weights of the frequencies in a correlation, by axis, band or harmonics, and
+//! complements and products of such filters.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,5 @@
-//! Views from profiles, and matching of call paths between two profiles.
+//! Severity views of the rows of a profile for a [`SpectraBuilder`], and matching of call paths
+//! between two profiles.
 
 use crate::real::Real;
 use crate::spectra::builder::SpectraBuilder;

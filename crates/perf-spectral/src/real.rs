@@ -1,4 +1,5 @@
-//! [`Real`]: the floating-point types of spectra.
+//! [`Real`]: the floating-point types of spectra, `f64` and `f32`, with their vector operations;
+//! [`Aligned`]: buffer aligned to cache lines.
 
 use crate::correlation::{Product, Sums};
 use crate::fft::compiled::Compiled;

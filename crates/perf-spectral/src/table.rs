@@ -1,4 +1,5 @@
-//! Tables of rankings, pairs, confidence, axes and views.
+//! Tables of rankings, pairs, confidence, axes and views; [`ViewNames`]: metric and call path of
+//! each view for them.
 
 use crate::{AxisPower, Confidence, Match, PairMatch, Ranking, Real, Skipped, Transform, View};
 use perf_core::{CallPathId, CallPathLabels, Column, MetricId, Profile, Table};

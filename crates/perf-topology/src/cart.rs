@@ -1,4 +1,5 @@
-//! Cartesian topologies that the recording itself defines, such as those of `MPI_Cart_create`.
+//! Conversion between a [`Topology`] and a [`CartTopology`], a grid that the recording itself
+//! defines, such as that of `MPI_Cart_create`.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Axis, Check, Result, Shape};

@@ -1,4 +1,5 @@
-//! [`Grid`]: a severity view on a grid, values and mask.
+//! [`Grid`]: values and mask of a severity view on a grid, which can be filled, aggregated, sliced
+//! or reduced to a [`Plane`].
 
 use crate::topology::same;
 use crate::{Result, Shape};

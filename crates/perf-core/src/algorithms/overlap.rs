@@ -1,4 +1,5 @@
-//! Detection of locations whose regions overlap instead of nesting.
+//! Detection of accelerator streams whose regions overlap instead of nesting; [`OverlapCache`]: the
+//! results by location.
 
 use crate::{
     Cancelled, Close, Definitions, Event, Events, FrameStack, Job, LocationId, LocationKind,

@@ -1,4 +1,5 @@
-//! [`replay()`]: conversion of enter and leave events to nested stack frames.
+//! [`replay()`]: converts the enter and leave events of a location to nested frames for a
+//! [`Visitor`]; [`FrameStack`]: the open frames, with rules that repair leaves.
 
 use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks};
 

@@ -1,4 +1,5 @@
-//! [`Profile::from_trace`]: the call-path profile of a trace.
+//! [`Profile::from_trace`]: computes the profile of a trace: times, visits and transferred bytes by
+//! call path and location.
 
 use crate::{
     CallPathId, CallTree, CartMembers, CartTopology, Close, Definitions, Error, Event, Job,

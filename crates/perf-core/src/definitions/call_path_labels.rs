@@ -1,4 +1,5 @@
-//! [`CallPathLabels`]: names of call paths that differ for each call path.
+//! [`CallPathLabels`]: labels that identify call paths: their names, with the number of the call
+//! path if several share the names.
 
 use crate::{CallPathId, CallTree, Region};
 use std::collections::HashMap;

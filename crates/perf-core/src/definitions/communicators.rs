@@ -1,4 +1,5 @@
-//! [`Communicator`], [`Window`] and [`CartTopology`]: groups of communicating ranks.
+//! [`Communicator`], [`Window`] and [`CartTopology`]: definitions of groups of ranks, remote-memory
+//! windows and Cartesian grids; [`Attribute`]: definition of a named value of events.
 
 use crate::{CommId, LocationId};
 

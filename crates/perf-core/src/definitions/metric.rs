@@ -1,4 +1,5 @@
-//! [`Metric`]: definition of a metric, and its typed [`Value`]s.
+//! [`Metric`] and [`MetricSet`]: definitions of metrics, and of metrics that are sampled together;
+//! [`ValueType`] and [`Value`]: types and values of metrics and attributes.
 
 use crate::{LocationId, MetricId};
 

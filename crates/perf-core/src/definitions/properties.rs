@@ -1,4 +1,5 @@
-//! [`Properties`]: list of (name, value) properties of a part of the machine.
+//! [`Properties`]: list of (name, value) properties of a part of the machine, which needs no
+//! allocation for one short property.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! [`Region`] and [`CallTree`]: functions, loops and their call paths.
+//! [`Region`]: function or loop with its [`Paradigm`] and [`RegionRole`]; [`CallTree`]: the call
+//! paths of a program as a forest.
 
 use crate::definitions::call_path_index::CallPathIndex;
 use crate::{CallPathId, Error, RegionId, Result};

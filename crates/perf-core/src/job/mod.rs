@@ -1,4 +1,4 @@
-//! [`Job`]: progress and cancellation of long work.
+//! [`Job`]: handle through which long work reports its progress and makes cancellation checks.
 
 mod checks;
 mod progress;

@@ -1,4 +1,5 @@
-//! [`Watched`]: iterator that ends when a job is cancelled.
+//! [`Watched`]: iterator that reports its items as progress of a job and ends when the job is
+//! cancelled.
 
 use crate::{CancellationChecks, Job};
 

@@ -1,4 +1,5 @@
-//! Parallel loops for all crates, and serial ones, with results that do not depend on the number of threads.
+//! Parallel loops and sorting for all crates, on the threads of rayon or serially, with results
+//! that do not depend on the number of threads.
 //!
 //! With the feature `parallel` the loops run on the threads of the current rayon pool, otherwise on
 //! the calling thread. In both cases results are in the order of their numbers. If several tasks

@@ -1,4 +1,5 @@
-//! [`Profile::in_scope`]: a profile whose metrics all have the same scope.
+//! [`Profile::in_scope`]: the profile with the values of all metrics in one scope, inclusive or
+//! exclusive, derived on demand.
 
 use super::{Combine, Profile, ProfileMetric, RowStore, Scope, Severities};
 use crate::{CallPathId, MetricId, Result, Value};

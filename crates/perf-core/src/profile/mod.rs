@@ -1,4 +1,5 @@
-//! [`Profile`]: call-path profile with severities `v(metric, call path, location)`.
+//! [`Profile`]: call-path profile with severities `v(metric, call path, location)`, whose rows come
+//! from a [`RowStore`].
 
 pub mod algebra;
 mod combine;

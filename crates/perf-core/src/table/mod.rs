@@ -1,4 +1,4 @@
-//! [`Table`]: a result of an analysis as named, typed columns with units.
+//! [`Table`] and [`Column`]: a result of an analysis as named, typed columns with units.
 
 mod cell;
 mod columns;

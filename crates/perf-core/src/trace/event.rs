@@ -1,4 +1,5 @@
-//! [`Event`]: one event of a location, such as an enter, a send or a metric sample.
+//! [`Event`]: one event of a location, such as an enter, a send or a metric sample;
+//! [`CollectiveOp`]: kind of collective operation by name or code.
 
 use crate::{
     AttributeId, CallPathId, CommId, KindId, MetricSetId, RegionId, Ticks, Value, WindowId,

@@ -1,4 +1,5 @@
-//! [`Trace`]: definitions and the events of each location, and views of parts of a trace.
+//! [`Trace`]: the events of each location, with links between them and the [`Definitions`] that
+//! they refer to, and views of parts of a trace.
 
 mod columns;
 mod event;

@@ -1,4 +1,5 @@
-//! Cells of a fold: parameters, operations, counting, and the fold itself.
+//! Cells of a fold: parameters, operations, counts of states, inner loops, the fold itself, and its
+//! conversion to a trace.
 
 mod as_trace;
 pub(crate) mod fold;

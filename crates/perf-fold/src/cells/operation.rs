@@ -1,4 +1,5 @@
-//! [`Op`]: operations that combine the states of many streams into one cell.
+//! [`FoldOp`] and [`Op`]: operations that combine the states of many streams into one [`Cell`] with
+//! its [`Value`].
 
 use crate::{ClassId, Counts, State};
 

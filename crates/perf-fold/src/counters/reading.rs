@@ -1,4 +1,5 @@
-//! Conversion of metric samples to step functions.
+//! Conversion of the metric samples of a trace to [`Counter`]s: a step function of values or rates
+//! for each location.
 
 use super::counter::Counter;
 use super::series::{Series, Steps};

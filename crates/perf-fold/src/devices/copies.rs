@@ -1,4 +1,5 @@
-//! [`DeviceCopies`]: copies between host and device, shown as messages.
+//! [`DeviceCopies`]: copies between host and device as messages, found in a trace by the names of
+//! the copying regions.
 
 use super::classification::{Work, WorkRules, WorkTable};
 use crate::Line;

@@ -1,4 +1,5 @@
-//! Collects the work of each device and the host calls that launched it.
+//! Collects the devices of a trace, the pieces of work on their streams, and the host calls that
+//! launched them.
 
 use super::Piece;
 use super::classification::WorkTable;

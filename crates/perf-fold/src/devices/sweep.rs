@@ -1,4 +1,5 @@
-//! Sweep that computes the time in which work of each stream and kind is open, alone and concurrently.
+//! Sweep over the work of one device: the time in which work of each stream and kind is open, alone
+//! and concurrently.
 
 use super::{Piece, Work};
 use crate::{Result, Utilisation};

@@ -1,4 +1,5 @@
-//! Lines for messages between folded rows, bundled by row and pixel of both ends.
+//! [`Line`]: one message or remote access; [`Lines`]: messages between folded rows for drawing,
+//! bundled by row and pixel of both ends.
 
 use crate::Folder;
 use perf_core::{LocationId, Merge, Messages, RmaOp, Ticks, TimeRange};

@@ -1,4 +1,5 @@
-//! Messages between folded rows as a matrix: number, bytes and transfer times.
+//! [`MessageMatrix`]: number, bytes and transfer times of messages by the folded rows of sender and
+//! receiver.
 
 use crate::{Folder, Line, Traffic};
 use perf_core::{Clock, Merge, Nanos, Table, TimeRange};

@@ -1,4 +1,4 @@
-//! [`MessageSizes`]: statistics of messages by their length.
+//! [`MessageSizes`]: number, bytes and transfer times of messages by classes of their length.
 
 use crate::Line;
 use perf_core::{Clock, Merge, Table, TimeRange};

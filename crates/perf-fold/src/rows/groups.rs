@@ -1,4 +1,5 @@
-//! [`Groups`]: assignment of streams to folded rows.
+//! [`Groups`]: forest of groups of streams, some of which are the rows of a fold; groups can be
+//! joined, and rows unfolded.
 
 use super::system_groups::Tree;
 use crate::{Error, Result, Timelines};

@@ -1,4 +1,5 @@
-//! Order of rows by name, behaviour or time, and blocks of rows for recordings with many locations.
+//! [`RowOrder`]: order of rows by name, behaviour or time; also devices first, and blocks of rows
+//! for recordings with many locations.
 
 use crate::{Error, Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
 use perf_core::{Job, LocationKind, TimeRange, parallel};

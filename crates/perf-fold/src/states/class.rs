@@ -1,4 +1,5 @@
-//! [`State`], [`ClassId`] and [`Classes`]: the possible states of a stream.
+//! [`State`], [`ClassId`] and [`Classes`]: the possible states of a stream, their names, and their
+//! codes in columns.
 
 use crate::{Error, Result};
 use perf_core::{Paradigm, RegionRole};

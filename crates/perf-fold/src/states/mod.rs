@@ -1,4 +1,5 @@
-//! States of streams over time: classes, rules that assign them, and columns of transitions.
+//! States of streams over time: classes, rules that assign them, columns of transitions, and their
+//! sampling.
 
 mod call_stack;
 pub(crate) mod class;

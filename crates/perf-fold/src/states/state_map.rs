@@ -1,4 +1,5 @@
-//! State maps, which assign a class to the call stack of a stream.
+//! [`StateMap`]: assigns a class to the call stack of a stream; [`RegionMap`] does so by region,
+//! and [`RegionGroups`] by rules for names, paradigms and roles.
 
 use crate::{ClassId, Classes, Result};
 use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole, Unify};

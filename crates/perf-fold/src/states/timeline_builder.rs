@@ -1,4 +1,5 @@
-//! Builds the columns of a timeline from the events of one location.
+//! Builds the columns of states of one location from its events, with the classes of a
+//! [`StateMap`].
 
 use super::overlap::Overlaps;
 use crate::states::class::code;

@@ -1,4 +1,5 @@
-//! Weights in the order of packed spectra, and the energy along each axis.
+//! [`Energies`]: energy of a packed spectrum along each axis; also the weights of a filter and the
+//! power of blocks, in the order of packed spectra.
 
 use crate::fft::Transform;
 use crate::fft::layout::Layout;

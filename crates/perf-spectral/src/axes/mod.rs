@@ -1,4 +1,5 @@
-//! Variation of a view along each axis of its grid.
+//! Variation of a view along each axis of its grid: energies of its spectrum, their distribution,
+//! and filters derived from it.
 
 mod energy;
 mod power;

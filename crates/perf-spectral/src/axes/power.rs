@@ -1,4 +1,5 @@
-//! [`AxisPower`]: the distribution of variation over the axes, and filters derived from it.
+//! [`AxisPower`]: the distribution of the variation of a view over the axes, and filters derived
+//! from it.
 
 use crate::axes::Energies;
 use crate::real::Real;

@@ -1,4 +1,5 @@
-//! Extremes of the working space, with ties resolved in favour of the smallest shift.
+//! Extremes of a correlation over all shifts as [`Peak`]s, found while the last step of the inverse
+//! transform runs; among ties the smallest shift wins.
 
 use crate::Result;
 use crate::correlation::Correlation;

@@ -1,4 +1,5 @@
-//! All pairs of views, and chosen pairs.
+//! [`Spectra::pairs`] and [`Spectra::correlate_pairs`]: correlation of all pairs of views, in order
+//! of their score, or of chosen pairs.
 
 use crate::correlation::CheckedRank;
 use crate::correlation::Match;

@@ -1,4 +1,5 @@
-//! [`Reference`]: a spectrum prepared for correlation with many others.
+//! [`Reference`]: spectrum prepared with a filter for many correlations; [`Correlation`] with
+//! another spectrum over all shifts, and its [`Bound`]s without a transform.
 
 use crate::axes::{Run, roots};
 use crate::correlation::Peak;

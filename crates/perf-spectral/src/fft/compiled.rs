@@ -1,4 +1,5 @@
-//! [`Compiled`]: non-generic entry points for the code that takes long to compile.
+//! [`Compiled`]: non-generic entry points, for `f64` and `f32`, of the methods of transforms and
+//! spectra that take long to compile.
 //!
 //! Generic code is compiled in the crate that instantiates it: each program, test and example would
 //! compile the transforms again. These methods are implemented for two concrete types, so they are

@@ -1,5 +1,5 @@
-//! The forward transform: along the real axis as a view is read, then along the inner axes while
-//! the data are in the cache, and then along the outer axes within the spectrum. Shapes with partial
+//! The forward transform from a view to its packed spectrum: along the real axis, then along the
+//! inner axes in the cache, and then along the outer axes within the spectrum. Shapes with partial
 //! tiles are transformed along the outer axes from a working space.
 
 use crate::Result;

@@ -1,6 +1,6 @@
-//! Copies a view to the working space, in whole vectors wherever enough values are contiguous in
-//! the view. Values pass through a few rows that fit in the cache, and from there through the
-//! transform along the real axis.
+//! Copies a view to the working space of a forward transform, in whole vectors where enough values
+//! are contiguous, and transforms it along the real axis on the way if possible. The values pass
+//! through a few rows that fit in the cache.
 
 use crate::Result;
 use crate::fft::kernel::real_forward::RealForwardWork;

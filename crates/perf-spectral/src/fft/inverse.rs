@@ -1,4 +1,5 @@
-//! The inverse transform: from spectra to the working space, which then holds correlations, and to views.
+//! The inverse transform: from packed spectra to the working space, which then holds a correlation
+//! over all shifts, and from there to a view.
 
 use crate::Result;
 use crate::fft::forward::along;

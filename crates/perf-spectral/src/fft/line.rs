@@ -1,4 +1,5 @@
-//! [`Line`]: the transform along one axis of a tile.
+//! [`Line`]: plan and execution of the transform along one axis of a tile, with vector kernels or
+//! rustfft.
 
 use crate::fft::kernel::butterfly::{Double, Part, Pass, Roots, Single, Steps, middle_space};
 use crate::fft::kernel::dispatch::{dispatch, has_vectors};

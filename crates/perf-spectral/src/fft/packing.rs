@@ -1,4 +1,5 @@
-//! Steps between the transforms along the axes: splitting and packing of spectra, and transposition of tiles.
+//! Steps between the transforms along the axes, in both directions: from L/2 complex slots to the
+//! spectrum of L real samples, and to packed spectra.
 
 use crate::Result;
 use crate::fft::Transform;

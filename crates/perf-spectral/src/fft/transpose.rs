@@ -1,6 +1,5 @@
-//! Transposition of square blocks, between the transforms along outer and inner axes.
-//!
-//! Views are also transposed if samples of the real axis are contiguous in them.
+//! Transposition in square blocks: between the transforms along outer and inner axes, and of views
+//! in which samples of the real axis are contiguous.
 
 use crate::real::Real;
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! Views of the processes of a profile, without constant ones and repetitions.
+//! [`Views`]: normalised severity views of the processes of a profile, without constant ones and
+//! repetitions.
 
 use crate::Result;
 use crate::profile::stored_rows;

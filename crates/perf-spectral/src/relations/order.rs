@@ -1,4 +1,4 @@
-//! Order of relations, and marks of those that follow from earlier ones.
+//! Sorting of relations by strength, and marks of those that follow from earlier ones.
 
 use super::{Kinship, Relation};
 use std::collections::BTreeSet;

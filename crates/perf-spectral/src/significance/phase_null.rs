@@ -1,4 +1,5 @@
-//! Probability that two spectra correlate by chance: the limit of infinitely many surrogates.
+//! [`PhaseNull`]: bound of the probability that two spectra correlate by chance, in closed form:
+//! the limit of infinitely many surrogates.
 //!
 //! A surrogate has the magnitudes of a spectrum and random phases. Its correlation without shift
 //! with another view is a sum of independent terms, `c cos(phase)` for each pair of opposite

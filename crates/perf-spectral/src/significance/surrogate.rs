@@ -1,4 +1,5 @@
-//! Significance of correlations: surrogates with the spectrum of the reference and random phases.
+//! [`Confidence`]: significance of correlations with a reference, from surrogates with its spectrum
+//! and random phases.
 //!
 //! Among many views some always correlate by chance. A surrogate has the power spectrum of the
 //! reference, and thus the same smoothness along each axis, but is unrelated to any view. The

@@ -1,5 +1,5 @@
-//! Format of a file of spectra that can be reopened: a header of [`HEADER`] bytes, the spectra, and
-//! a table of views. All numbers are little-endian.
+//! Format of a file of spectra that can be reopened: encodes and parses its header of [`HEADER`]
+//! bytes and the table of views behind the spectra. All numbers are little-endian.
 //!
 //! | header, byte | what |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! [`Counts`]: number of anomalies by step and rank. Beyond a limit, the remaining ranks are
-//! summarised as statistics.
+//! [`Counts`]: number of anomalies by step and rank, with statistics by step over the ranks beyond
+//! a limit.
 
 use super::model::{RANKINGS, statistic};
 use perf_anomaly::server::{RankSummary, Ranks};

@@ -1,4 +1,4 @@
-//! [`Distribution`]: the run times of a function, and the ranges of normal run times.
+//! [`Distribution`]: histogram of the run times of a function, with the ranges of normal run times.
 
 use perf_anomaly::{Detector, FunctionId, Histogram, Model};
 

@@ -1,4 +1,5 @@
-//! [`Anomalies`]: the data that pictures and pages of abnormal calls show.
+//! [`Anomalies`]: ranks, functions and recorded calls that pictures and pages of abnormal calls
+//! show, collected from a [`Report`].
 
 use super::counts::Counts;
 use super::distribution::Distribution;

@@ -1,4 +1,5 @@
-//! [`Axis`]: range of values along a line of pixels, with ticks at round numbers.
+//! [`Axis`]: range of values along a line of pixels, with ticks at round numbers; [`Unit`]: unit of
+//! its numbers.
 
 use crate::number;
 

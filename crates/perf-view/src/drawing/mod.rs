@@ -1,4 +1,4 @@
-//! Drawing of pictures: scenes of marks, axes, and their output as PNG and SVG.
+//! Drawing of pictures: scenes of marks, axes, charts, and their output as PNG and SVG.
 
 pub(crate) mod axis;
 pub(crate) mod bars;

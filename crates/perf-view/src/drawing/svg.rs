@@ -1,4 +1,5 @@
-//! Output of scenes as SVG files, without a library because there are few kinds of marks.
+//! Output of a [`Scene`] as an SVG file, with animated marks, without a library because there are
+//! few kinds of marks.
 
 use crate::{Anchor, Colour, Mark, Scene, escaped};
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! Compact encoding of the numbers in pages: base64 and run-length encoding.
+//! Compact encoding of data in pages: base64, run lengths, numbers of variable length, and names
+//! that share beginnings.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! Pages: sections, their data, and the escaping of names.
+//! HTML pages: the page, its sections, the encoding of their data, and the escaping of names.
 
 pub(crate) mod encoding;
 pub(crate) mod escape;

@@ -1,4 +1,5 @@
-//! Counters below the rows of a timeline: a line for all locations, and a heat map of the locations.
+//! [`Tracks`]: counters below the rows of a timeline in pictures and pages: a line for all
+//! locations, and a heat map of the locations.
 
 use crate::encoding::base64;
 use crate::glyphs::ADVANCE;

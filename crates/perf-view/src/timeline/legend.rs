@@ -1,4 +1,5 @@
-//! Legend of a timeline: the states with their colours, sorted by time.
+//! Legend of a timeline: the states with their colours, sorted by time or painted area; also the
+//! [`Palette`] of the states and the share of MPI.
 
 use crate::{Colour, Kind, Palette, Theme, number, shortened};
 use perf_core::Paradigm;

@@ -1,4 +1,5 @@
-//! Bundles of messages between timeline rows, and [`Marker`]s of abnormal calls.
+//! [`Bundles`]: messages between the rows of a timeline, bundled for a page; [`Marker`]: time,
+//! location and label of an abnormal call.
 
 use perf_core::{LocationId, Ticks, TimeRange};
 use perf_fold::{Folder, Line};

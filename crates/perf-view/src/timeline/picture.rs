@@ -1,4 +1,5 @@
-//! [`Picture`]: one folded timeline as PNG or SVG, with legend, messages and markers.
+//! [`Picture`]: one folded timeline as PNG or SVG, with legend, messages, markers, counters and an
+//! [`Overlay`].
 
 use super::cell_colour::{self, Paint};
 use super::counters::{MOST_COUNTERS, Tracks};

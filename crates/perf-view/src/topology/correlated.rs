@@ -1,4 +1,5 @@
-//! [`View::correlated`]: page section with lists of correlated views from spectra, one list for each choice of axes.
+//! Methods that build a [`View`] from spectra: a list of correlated views for each choice of axes,
+//! and further views and profile trees to explore in the page.
 
 use super::explored::{self, Explored};
 use super::trees::Trees;

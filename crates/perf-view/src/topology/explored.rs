@@ -1,4 +1,5 @@
-//! [`Explored`]: views that a page correlates itself, with the trees of their profile.
+//! [`Explored`]: views that the script of a page correlates itself, coded as page data with their
+//! kinship and the trees of their profile.
 
 use super::coded_views::{BEST, Coded, MOST_CELLS};
 use super::trees::{Trees, TreesData};

@@ -1,4 +1,5 @@
-//! Data of the page of a [`View`](super::View), as its script reads them.
+//! [`Data`]: grids, lists of correlated views, spectra and colours of the page of a
+//! [`View`](super::View), as its script reads them.
 
 use super::merged_cells::{Coarse, range};
 use super::spectrum::Plane;

@@ -1,4 +1,5 @@
-//! Adaptive range coder for small numbers and the bits below them, after LZMA.
+//! [`Encoder`]: adaptive range coder for small numbers and the bits below them, after LZMA; the
+//! script of a page has the decoder.
 //!
 //! Numbers of 4 bits are coded by binary decisions with adaptive probabilities, whose contexts the
 //! caller chooses. Other bits are stored as they are, in a second stream.

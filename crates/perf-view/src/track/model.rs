@@ -1,4 +1,5 @@
-//! [`Clusters`]: the data that pictures and pages of clusters and tracked regions show.
+//! [`Clusters`]: experiments with their points, tracked regions, links and metrics, as the data of
+//! pictures and pages.
 
 use super::merged_points::{self, Cells, Cloud};
 use super::space_axis::SpaceAxis;

@@ -1,4 +1,5 @@
-//! [`Picture`]: experiments in common axes, trends and matrices as PNG or SVG.
+//! [`Picture`]: points of all experiments in common axes, moving tracked regions, and trends of
+//! metrics, as PNG or SVG.
 
 use super::merged_points::Cells;
 use super::model::Clusters;

@@ -1,4 +1,5 @@
-//! Division of the CPU time of experiments into classes, for pictures and pages.
+//! Division of the CPU time of experiments into classes, as rows of a table and as sentences for
+//! pictures and pages.
 
 use super::model::Clusters;
 use crate::number;

@@ -1,4 +1,5 @@
-//! Tracked regions of each thread over time.
+//! [`Timeline`]: bursts of an experiment as cells of a page, which show the tracked region of each
+//! thread over time.
 
 use super::model::{Clusters, same};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! Charts of a metric of each tracked region over the experiments.
+//! Charts of a metric of each tracked region over the experiments, as lines or box plots.
 
 use super::model::{Clusters, Metric, Shown};
 use super::space_axis::{factors, unit, with_unit};

@@ -1,4 +1,5 @@
-//! [`View`]: section of a page that shows clusters and tracked regions.
+//! [`View`]: section of a page that shows clusters and tracked regions, with its tables and the
+//! data for its script.
 
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;

@@ -1,4 +1,5 @@
-//! [`ClockViolations`]: messages and collectives that contradict the clocks of their locations.
+//! [`ClockViolations`]: counts and table of the matched [`Messages`] and collectives that
+//! contradict the clocks of their locations.
 
 use super::{CollectiveInstance, Messages};
 use crate::{Clock, CollectiveOp, LocationId, Table, Ticks};

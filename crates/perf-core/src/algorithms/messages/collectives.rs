@@ -1,4 +1,5 @@
-//! Matching of collective operations: the n-th operation of each rank of a communicator.
+//! Matching of collective operations: the n-th operations of all ranks of a communicator form one
+//! [`CollectiveInstance`].
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};

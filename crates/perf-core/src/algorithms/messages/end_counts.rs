@@ -1,4 +1,5 @@
-//! [`EndCounts`]: number of message ends of each kind, and the memory that matching needs for them.
+//! [`EndCounts`]: number of ends of messages, collectives and remote accesses in a trace, and the
+//! memory that matching needs for them.
 
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point_to_point};

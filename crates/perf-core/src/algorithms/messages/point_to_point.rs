@@ -1,4 +1,5 @@
-//! Matching of the sends and receives of point-to-point messages.
+//! Matching of sends and receives to point-to-point [`Message`]s, separately for each receiving
+//! process.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};

@@ -1,4 +1,5 @@
-//! Conversion between ranks of a communicator and locations.
+//! [`Ranks`]: finds the location of a rank of a communicator or window, and the [`Process`] of a
+//! location.
 
 use crate::{CommId, Definitions, LocationGroupId, LocationId, Members, SystemTree, WindowId};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Matching of remote memory accesses with their completions.
+//! [`RemoteAccess`]: remote memory access of a location, matched with its completion.
 
 use super::ranks::Ranks;
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};

@@ -1,4 +1,5 @@
-//! [`cut`] and [`rename`]: changes of the call tree of a profile that keep its totals.
+//! [`cut`]: a profile with a part of its call tree; [`rename`]: a profile with other names of
+//! regions, which can group call paths.
 
 use crate::profile::scope::add;
 use crate::profile::{Combine, Profile, RowStore, Scope, Severities};

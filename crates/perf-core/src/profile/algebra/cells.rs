@@ -1,4 +1,5 @@
-//! [`Sum`]: arithmetic of the rows of several profiles, value by value.
+//! [`Sum`]: combines the rows of several profiles value by value into a row of the result;
+//! [`scattered`]: moves a row to the locations of the result.
 
 use super::Operator;
 use crate::profile::{Combine, Severities};

@@ -1,4 +1,5 @@
-//! [`MatchedDefinitions`]: definitions of several profiles, matched by name.
+//! [`MatchedDefinitions`]: regions, call paths and locations of several profiles, matched by name
+//! and united.
 
 use super::super::Profile;
 use crate::{

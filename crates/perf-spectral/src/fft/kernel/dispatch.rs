@@ -1,4 +1,4 @@
-//! Run-time selection of vector instructions.
+//! [`dispatch`]: run-time selection of the widest vector instructions of the processor.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use pulp::Simd;

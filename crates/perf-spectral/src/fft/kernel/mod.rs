@@ -1,4 +1,5 @@
-//! Transforms along one axis: kernels for short lengths, and rustfft for all others.
+//! Kernels for transforms along one axis: short lengths, prime factors, and the real axis in both
+//! directions; rustfft for all other lengths.
 
 pub(crate) mod butterfly;
 pub(crate) mod dispatch;

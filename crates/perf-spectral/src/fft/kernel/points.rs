@@ -1,4 +1,5 @@
-//! Sources and sinks of the points of a short transform.
+//! [`Source`] and [`Sink`]: traits through which short transforms read and write complex points, at
+//! any distance and with twiddles.
 //!
 //! These are traits rather than closures, because vector code must be inlined into the function
 //! that is compiled for the instruction set, and `#[inline]` is not available for closures.

@@ -1,6 +1,6 @@
-//! [`RealInverse`]: the last step of an inverse transform, along the real axis, in one pass. It splits the
-//! spectrum into those of even and odd samples, transforms them back, and finds the extremes of the
-//! output.
+//! [`RealInverse`]: the last step of an inverse transform, along the real axis, in one pass that
+//! also finds the extremes of the output. It splits the spectrum into those of even and odd samples
+//! and transforms them back.
 
 use crate::fft::kernel::butterfly::{Cx, Steps, middle};
 use crate::fft::kernel::points::{Planes, Sink, Source};

@@ -1,4 +1,5 @@
-//! Call stacks of the locations of a page, for the time window that the page shows.
+//! Call stacks of the locations of a page: as data that the page holds, and as the answer of
+//! [`Served`] for a row and a window.
 
 use super::pyramid::Node;
 use super::{Served, View};

@@ -1,4 +1,5 @@
-//! Data of a page for its script, and the texts that explain the page.
+//! [`Data`]: all data of a timeline page as its script reads them; also the help and the notes that
+//! explain the page.
 
 use super::View;
 use super::calls::CallsData;

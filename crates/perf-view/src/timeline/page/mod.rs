@@ -1,4 +1,5 @@
-//! Section of a page: data, script, and the answers to its requests.
+//! Timeline section of a page: [`View`] with the data, cells and HTML that the page holds, and
+//! [`Served`], the server side that answers its requests.
 
 mod calls;
 mod data;

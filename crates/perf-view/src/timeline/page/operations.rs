@@ -1,4 +1,5 @@
-//! Operations of a page: their order, and their descriptions for the script.
+//! Fold operations that a page offers: their order, and their names and descriptions for the
+//! script.
 
 use super::View;
 use super::data::OpData;

@@ -1,4 +1,5 @@
-//! Overlays of the rows of a page: messages between rows, and markers of abnormal calls.
+//! Messages between rows and markers of abnormal calls, as page data that the script draws over the
+//! rows.
 
 use super::View;
 use super::pyramid::Node;

@@ -1,4 +1,5 @@
-//! Cells of a page, as folds of one window at several resolutions.
+//! [`Node`]: group that a page can show; [`Plan`]: folds the cells of all nodes at several
+//! resolutions of one window and encodes them.
 
 use crate::Result;
 use crate::encoding::{base64, runs};

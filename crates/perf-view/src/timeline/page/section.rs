@@ -1,4 +1,5 @@
-//! Construction of the section of a [`View`]: its data, its folds and its texts.
+//! Builds the [`Section`] of a [`View`] and its [`Served`] side: folds, collects the data for the
+//! script, and draws a picture for readers without scripts.
 
 use super::data::{Data, GroupData, Requests, hidden_messages, rounded};
 use super::overlays::Leaves;

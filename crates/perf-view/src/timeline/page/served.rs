@@ -1,4 +1,5 @@
-//! [`Served`]: timeline of a page that asks for the cells of the part it shows.
+//! [`Served`]: server side of a timeline page: folds the [`Part`] that the page requests and
+//! returns cells, messages, shares and counters as JSON.
 
 use super::data::rounded;
 use super::overlays::{Links, MOST_LINKS, Shown};

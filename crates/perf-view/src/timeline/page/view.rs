@@ -1,4 +1,5 @@
-//! [`View`]: section of a page with a timeline that folds, unfolds and zooms.
+//! [`View`]: builder with the options of a page section that shows a timeline, which folds, unfolds
+//! and zooms.
 
 use super::Served;
 use super::calls::Calls;
