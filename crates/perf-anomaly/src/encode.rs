@@ -1,4 +1,5 @@
-//! Byte encoding of models and messages by [`perf_core::codec`], with the differences between format versions.
+//! [`Format`]: differences between the versions of the byte encoding of models and messages, which
+//! each [`Reader`] carries.
 
 pub(crate) use perf_core::codec::Writer;
 

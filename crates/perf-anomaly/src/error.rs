@@ -1,4 +1,5 @@
-//! [`Error`]: reasons why parameters, snapshots, messages or stores are invalid.
+//! [`Error`]: reasons why parameters, snapshots, messages or stores are invalid; range checks of
+//! parameters.
 
 /// Error of this crate. Events never cause an error, because defects of a stream are repaired and
 /// counted.

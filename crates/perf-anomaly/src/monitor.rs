@@ -1,4 +1,5 @@
-//! [`Monitor`]: event sink that converts events to calls, judges them and collects all results.
+//! [`Monitor`]: event sink that converts events to calls and judges them; records anomalies, shares
+//! models and detects changes if configured; ends with a [`Report`].
 
 mod shared;
 

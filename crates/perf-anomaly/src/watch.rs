@@ -1,4 +1,5 @@
-//! [`Watch`]: interface for programs that push their events to a sink, with steps by time.
+//! [`Watch`]: interface for a program that pushes its own events to a sink; ends a step when the
+//! times of events show that it is over.
 
 use perf_core::{
     EventSink, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Value,

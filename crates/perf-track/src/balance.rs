@@ -1,4 +1,5 @@
-//! [`TimeBalance`]: breakdown of the CPU time of an experiment.
+//! [`TimeBalance`]: breakdown of the CPU time of an experiment into bursts of tracked and other
+//! clusters, noise, and those that each filter drops.
 
 use crate::{Amount, Bursts, ClusterId, Error, Kind, Labels, Result};
 use perf_core::{Merge, Nanos};

@@ -1,4 +1,5 @@
-//! [`Experiment`]: experiment, or time window of an experiment, with its clusters.
+//! [`Experiment`]: bursts of an experiment, or of a time window of it, with the cluster of each
+//! burst.
 
 use crate::{Bursts, Error, Labels, Result};
 

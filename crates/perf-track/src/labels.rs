@@ -1,4 +1,5 @@
-//! [`ClusterId`] and [`Labels`]: assignment of points to clusters.
+//! [`ClusterId`] and [`Labels`]: cluster of each point, and renumbering of clusters by weight;
+//! [`Present`]: the clusters that have points.
 
 use crate::{Error, Result};
 

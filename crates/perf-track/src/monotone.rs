@@ -1,4 +1,5 @@
-//! [`monotone`]: alignment of two short sequences by any gain.
+//! [`monotone`]: alignment of two short sequences as ascending pairs of elements with the largest
+//! sum of gains.
 
 /// Returns the best monotone alignment of `rows` with `columns`, as pairs in ascending order. Only pairs
 /// with a gain above 0 are aligned.

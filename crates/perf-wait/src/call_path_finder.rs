@@ -1,4 +1,5 @@
-//! [`CallPathFinder`]: call paths of frames, most of them without a search.
+//! [`CallPathFinder`]: call path of a function below its caller's path in a call tree; recent ones
+//! are found without a search.
 
 use perf_core::{CallPathId, CallTree, RegionId};
 

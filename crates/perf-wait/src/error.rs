@@ -1,4 +1,5 @@
-//! Errors of this crate.
+//! [`Error`]: reasons for which an analysis of waiting fails; [`CallPlace`]: place of a call in a
+//! recording, for messages.
 
 use perf_core::{Cancelled, LocationId, Nanos, Ticks};
 

@@ -1,4 +1,5 @@
-//! Load imbalance of the call paths of a profile.
+//! [`LoadImbalance`]: largest value over the mean, and excess over the mean, of each call path of a
+//! profile over its locations.
 //!
 //! With the values `v_p` of a call path on the locations `p`, load imbalance is the factor
 //!

@@ -1,4 +1,5 @@
-//! Search in lists with nearly evenly spaced keys.
+//! [`up_to`]: number of elements of a sorted list up to a key, with a search that is fast for
+//! nearly evenly spaced keys.
 
 /// Returns the number of elements with a key of at most `limit`; keys ascend.
 ///

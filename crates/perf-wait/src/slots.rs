@@ -1,4 +1,4 @@
-//! [`Slots`]: numbers below a limit, in as few bytes as the limit allows.
+//! [`Slots`]: list of numbers below a limit, each in as few bytes as the limit allows.
 
 /// A list of numbers. Most programs have fewer than 2^16 call paths, and there are as many numbers as calls.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
+//! [`Timelines`]: call path or wait state of each location over time, and sums of its time within
+//! intervals; [`TimelineReader`]: makes them from a trace.
 
 use crate::activity::{Activities, work};
 use crate::call_path_finder::CallPathFinder;

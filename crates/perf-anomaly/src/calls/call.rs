@@ -1,4 +1,5 @@
-//! [`Call`]: one call of a region on a stream; [`Batch`]: the calls that were completed in a step.
+//! [`Call`]: one call of a region on a stream, with its [`CallKey`] and [`CallFlags`]; [`Batch`]:
+//! the calls that were completed in a step, with their samples.
 
 use super::gpu::GpuLink;
 use crate::Sample;

@@ -1,4 +1,5 @@
-//! [`Context`]: callers, neighbouring calls and launch of a call, and the queries for them.
+//! [`Context`]: callers, neighbouring calls and launch of a call; queries of [`Calls`] for these,
+//! for the messages and counter values in a call, and for its id as text.
 
 use super::{Call, CallKey, Calls, Launch};
 use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};

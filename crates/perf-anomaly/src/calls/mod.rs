@@ -1,4 +1,5 @@
-//! Conversion of events to completed calls: [`Calls`].
+//! Conversion of enter and exit events to completed calls with their context ([`Calls`]), repair of
+//! the events, and links from accelerator work to its launches.
 //!
 //! [`Calls`] is an [`EventSink`](perf_core::EventSink). At the end of each step it converts the
 //! events of the step to a [`Batch`] of completed calls. It can then return the stack of each of

@@ -1,4 +1,5 @@
-//! Ids of regions and counters by name, and the purpose of each counter.
+//! [`Names`]: ids of regions and counters by name, limited in number, and the purpose of each
+//! counter ([`CounterKind`]).
 
 use super::params::CallsParams;
 use perf_core::{MetricId, RegionId};

@@ -1,4 +1,5 @@
-//! [`CallsParams`]: options of the conversion of events to calls, such as repairs, and its limits.
+//! [`CallsParams`]: options and limits of the conversion of events to calls, such as repairs and
+//! the entity that has a model ([`ModelBy`]).
 
 use crate::{Result, error};
 use perf_core::Nanos;

@@ -1,4 +1,5 @@
-//! [`Calls`]: event sink that converts the events of all streams to completed calls, step by step.
+//! [`Calls`]: event sink that converts the events of all streams to completed calls, step by step,
+//! and returns names, properties and health of streams and functions.
 
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};

@@ -1,4 +1,5 @@
-//! Formatting of the facts of a model as text with units.
+//! Formatting of the facts (names and numbers) that describe a detector's model of a function, as
+//! text with units.
 
 use perf_core::Nanos;
 

@@ -1,4 +1,5 @@
-//! [`Losses`]: time lost by abnormal calls, by function, call path, rank and step.
+//! [`Loss`]: counts of labels and time lost of a group of calls; [`Losses`]: their sums by
+//! function, call path, rank and step, with correction of labels.
 
 use super::Functions;
 use crate::encode::{Reader, Writer};

@@ -1,4 +1,5 @@
-//! Detectors, which label completed calls as normal or abnormal by their run times.
+//! [`Detector`]: interface of the detectors, which label completed calls as normal or abnormal by
+//! their run times; comparison of the detectors.
 //!
 //! | detector | model for each function | order | purpose |
 //! |---|---|---|---|

@@ -1,4 +1,5 @@
-//! [`Model`]: knowledge of a detector about all functions, which can be sent, merged and stored.
+//! [`Model`]: knowledge of a detector about all functions, which can be sent, merged and stored;
+//! [`ScoredHistogram`]: entry of a function of the histogram detectors.
 
 use super::{Functions, Histogram, Sketch};
 use crate::encode::{Reader, Writer};

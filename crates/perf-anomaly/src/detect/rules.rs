@@ -1,4 +1,5 @@
-//! Functions that a user excluded from detection, and thresholds of single functions.
+//! [`Rules`]: functions that a user excluded from detection, and thresholds of single functions;
+//! judgements of calls that are ignored or too few.
 
 use super::Functions;
 use crate::{FunctionId, Label};

@@ -1,4 +1,5 @@
-//! Encoding of [`Peers`] for a server that continues after a restart, and its memory.
+//! Byte encoding of [`Peers`], for a server that continues after a restart, and the memory in bytes
+//! that they take.
 
 use super::Peers;
 use super::peers::{FunctionTimes, RankTimes};

@@ -1,4 +1,5 @@
-//! Time lost by more than single calls: new modes, slow ranks and slow phases.
+//! [`LostTime`]: time lost in a run, by cause; [`Lasting`]: losses by more than single calls, which
+//! are new modes, slow ranks and slow phases.
 //!
 //! A [detector](crate::Detector) finds single calls that are abnormal for their function. Most time
 //! is lost in other ways, in which no call is abnormal:

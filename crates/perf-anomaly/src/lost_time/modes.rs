@@ -1,4 +1,5 @@
-//! [`NewModes`]: slow run times that repeat.
+//! [`NewModes`]: detects slow run times of a function that repeat and that it did not have at first
+//! ([`NewMode`]), with the time lost by rank.
 
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};

@@ -1,4 +1,5 @@
-//! [`Peers`]: ranks and phases that are slower than their peers.
+//! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each
+//! [`SlowRank`] and [`SlowPhase`] with the time that it loses.
 
 use super::spells::{Bounds, Entry, Series, deviation, median, spells};
 use super::step_times::{Step, StepTimes, cells};

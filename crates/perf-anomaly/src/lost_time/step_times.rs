@@ -1,5 +1,5 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
-//! compares, and which ranks send to a server.
+//! compares and ranks send to a server; [`Compared`]: functions in which no rank waits.
 
 use super::waits;
 use crate::calls::Calls;

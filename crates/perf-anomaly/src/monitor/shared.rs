@@ -1,4 +1,5 @@
-//! [`Shared`]: client of a parameter server with any exchange.
+//! [`Shared`]: object-safe interface through which a monitor uses a [`Client`] of a parameter
+//! server with any [`Exchange`].
 
 use crate::calls::Calls;
 use crate::server::{Client, Exchange, Synced};

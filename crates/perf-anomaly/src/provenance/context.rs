@@ -1,4 +1,5 @@
-//! Conversion of a call in the batch to its record.
+//! [`record`]: builds the [`Record`] of an abnormal call with its callers, neighbouring calls,
+//! messages, counters, node and launch.
 
 use super::record::{
     CallRecord, CounterRecord, Kind, LaunchRecord, LeftOut, MessageRecord, Record,

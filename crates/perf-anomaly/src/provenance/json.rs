@@ -1,4 +1,5 @@
-//! Conversion of entries to lines of JSON and back.
+//! Conversion of the entries of a store to lines of JSON and back, with `serde` functions for some
+//! of their fields.
 //!
 //! Fields are in the order of the fields of the types, times are integers in nanoseconds, and empty
 //! fields are skipped. The bytes of an entry are the same in all versions of this crate; [`Stored`]

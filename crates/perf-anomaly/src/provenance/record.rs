@@ -1,4 +1,5 @@
-//! [`Record`]: stored data of a call, and the other entries of a store.
+//! [`Record`]: stored call with its context; [`Entry`]: any entry of a store, which is a record or
+//! describes a model, a stream or the run.
 
 use super::json;
 use crate::{Error, Label, Result};

@@ -1,4 +1,5 @@
-//! [`Recorder`]: selects anomalies, and writes their records to a store within a budget.
+//! [`Recorder`]: selects anomalies, and writes their records, normal calls for comparison and the
+//! models that judged them to a store within a budget.
 
 use super::context::{launch, record, short};
 use super::json;

@@ -1,4 +1,5 @@
-//! Names of functions, which identify functions across ranks, and their numbers at a server.
+//! [`FunctionName`]: program and name, which identify a function across ranks; [`NameTable`]:
+//! numbers of these names at a server.
 
 use crate::detect::table;
 use crate::encode::{Reader, Writer};

@@ -1,4 +1,5 @@
-//! [`Programs`]: comparison of the ranks and steps of each program.
+//! [`Programs`]: comparison of ranks and steps by [`Peers`] for each program at a server, which
+//! closes a step when all ranks have reported it.
 
 use super::StepStats;
 use super::ranking::tree;

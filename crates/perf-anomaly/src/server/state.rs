@@ -1,4 +1,5 @@
-//! [`Server`]: merges the deltas of all clients, and builds the views for them.
+//! [`Server`]: merges the deltas of all clients, builds views for them, answers queries about
+//! functions and ranks, and is encoded for a restart.
 
 use super::message::Shared;
 use super::names::NameTable;

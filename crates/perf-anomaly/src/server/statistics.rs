@@ -1,4 +1,5 @@
-//! Statistics of calls and anomalies for each step and each function, which clients send to the server.
+//! [`StepStats`], [`FunctionStats`]: calls, anomalies and time lost of a rank in a step, and of a
+//! function, which clients send to the server.
 
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;

@@ -1,4 +1,5 @@
-//! [`Sum`]: deltas of several clients merged to one message.
+//! [`Sum`]: deltas of several clients merged to one message, for ranks that each have a copy of the
+//! server; its creation and merging by a [`Server`].
 
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};

@@ -1,4 +1,5 @@
-//! Self-monitoring of a program: spans of `tracing` as calls (feature `tracing`).
+//! Self-monitoring of a program: its `tracing` spans are recorded and judged as calls; [`Spans`]
+//! configures and starts it (feature `tracing`).
 //!
 //! [`Spans`] configures and starts a [`SpanLayer`] for `tracing-subscriber`. The time between
 //! entering and leaving a span is a call of the function `target::name`, on the thread that

@@ -1,4 +1,5 @@
-//! [`Watching`]: handle of the thread that converts recorded spans to calls and judges them.
+//! [`Watching`]: handle of the judging thread; [`Worker`]: the thread, which pushes the recorded
+//! spans of all threads to the monitor and ends its steps.
 
 use super::lane::{Lane, Note, Shared, be_quiet, lock};
 use super::{SpanLayer, Spans};

@@ -1,4 +1,5 @@
-//! Chains of callers, stored as paths in a tree, so that millions of chains take little memory.
+//! [`Chains`]: all chains of callers of bursts, stored as paths in a tree to save memory;
+//! [`CallerChain`]: one of them, as texts.
 
 use super::{ChainId, next_id};
 use crate::{Error, Result};

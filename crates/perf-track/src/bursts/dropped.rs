@@ -1,4 +1,5 @@
-//! [`Dropped`]: counts of the bursts that the extraction found, kept and dropped, by reason.
+//! [`Dropped`]: counts of the bursts that the extraction found, kept and dropped, by reason;
+//! [`Amount`]: number and total time of bursts.
 
 use perf_core::{Merge, Nanos, ReplayCounts};
 use std::collections::BTreeMap;

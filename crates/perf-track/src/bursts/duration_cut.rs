@@ -1,4 +1,5 @@
-//! [`DurationCut`]: minimum duration derived from the bursts.
+//! [`DurationCut`]: largest minimum duration of bursts that drops at most a given share of the
+//! time, for one or several experiments.
 
 use super::{Amount, Bursts};
 use crate::{Error, Result};

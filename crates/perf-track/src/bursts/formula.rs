@@ -1,4 +1,5 @@
-//! [`Formula`]: metric computed from counters with sums and ratios.
+//! [`Formula`]: metric of a burst as an arithmetic expression of counters, with its parser and
+//! evaluation.
 
 use crate::{Error, Result};
 

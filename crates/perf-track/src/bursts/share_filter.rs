@@ -1,4 +1,4 @@
-//! [`drop_small_clusters`]: filter of clusters by their share of the time.
+//! [`drop_small_clusters`]: makes the clusters with less than a given share of the time noise.
 
 use super::{Amount, Bursts, Kind};
 use crate::{ClusterId, Error, Labels, Result};

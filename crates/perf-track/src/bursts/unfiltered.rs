@@ -1,4 +1,5 @@
-//! [`Unfiltered`]: extracted bursts before the filter of short ones.
+//! [`Unfiltered`]: extracted bursts before short ones are dropped, so that the minimum duration can
+//! be derived from them.
 
 use super::{Amount, Bursts, Dropped, DurationCut, Kind};
 use crate::Result;

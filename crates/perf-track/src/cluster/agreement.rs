@@ -1,4 +1,5 @@
-//! [`Agreement`]: similarity of two labelings of the same points.
+//! [`Agreement`]: similarity of two labelings of the same points; [`same_core_partition`]: test if
+//! both partition the core points in the same way.
 
 use crate::{Error, Labels, Result};
 use std::collections::BTreeMap;

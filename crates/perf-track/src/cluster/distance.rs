@@ -1,4 +1,5 @@
-//! Squared distances between points and boxes.
+//! [`squared`]: squared distance of two points; [`Bounds`]: box around points, with bounds of its
+//! squared distances from points and other boxes.
 //!
 //! Rounding is monotone: `x <= y` implies `fl(x - z) <= fl(y - z)`, and squares and sums of
 //! non-negative numbers preserve the order. The bounds below therefore hold for the distances as

@@ -1,4 +1,5 @@
-//! Clustering of points, to find bursts with similar behaviour.
+//! Clustering of points, to find bursts with similar behaviour: the interface [`Clusterer`],
+//! algorithms, and refinement and comparison of clusters.
 //!
 //! | task | item |
 //! |---|---|

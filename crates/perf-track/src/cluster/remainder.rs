@@ -1,4 +1,5 @@
-//! [`Remainder`]: noise points of a clustering, to be clustered separately.
+//! [`Remainder`]: noise points of a clustering, which are clustered separately, and the union of
+//! both results.
 
 use crate::{ClusterId, Error, Labels, Points, Result};
 

@@ -1,4 +1,5 @@
-//! [`Sampled`]: clusters a sample of the points, and assigns each other point to the cluster of the nearest one.
+//! [`Sampled`]: clusters a sample of the points, and gives each other point the cluster of the
+//! nearest one; [`stratified`]: chooses the sample.
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Error, Labels, Points, Result};

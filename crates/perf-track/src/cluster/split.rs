@@ -1,4 +1,5 @@
-//! [`split_by_key`]: splits clusters that mix several keys.
+//! [`split_by_key`]: splits clusters whose points have several frequent values of a key, such as
+//! the call site.
 
 use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};

@@ -1,4 +1,5 @@
-//! Tables of clusterings and of the choice of their parameters.
+//! Tables of radius choices, refinements, DBSCAN scans, HDBSCAN hierarchies and comparisons of
+//! labelings.
 
 use super::{Agreement, EpsChoice, EpsStep, EpsWhy, Hierarchy, Refined, Scan};
 use crate::ClusterId;

@@ -1,4 +1,5 @@
-//! [`Scale`]: conversion of bursts to points by logarithms, shifts between experiments and ranges.
+//! [`Scale::fit`]: converts the bursts of several experiments to points in one space ([`Scaled`]),
+//! by logarithms, shifts between experiments and ranges.
 
 mod params;
 mod ranges_and_shifts;

@@ -1,4 +1,5 @@
-//! [`ScaleParams`]: selection and scaling of the axes.
+//! [`ScaleParams`]: metrics that are axes ([`Dimension`]), with their logarithms, weights, shifts
+//! and ranges; [`Scale`]: their validated form.
 
 use crate::{Error, Result};
 

@@ -1,5 +1,6 @@
-//! Ranges of the axes, and shifts between experiments. Values are sorted by value and weight before
-//! they are summed, so that sums do not depend on the order of bursts.
+//! [`range`]: range of the values of an axis over all experiments; [`shift`]: shift between the
+//! values of two experiments. Values are sorted by value and weight before they are summed, so that
+//! sums do not depend on the order of bursts.
 
 use perf_core::{Cancelled, Job};
 

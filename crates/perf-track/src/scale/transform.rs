@@ -1,4 +1,5 @@
-//! [`Transform`]: conversion between metrics and coordinates.
+//! [`Transform`]: fitted axes of a space of points, which convert the metrics of a burst to
+//! coordinates and back.
 
 /// Parameters of an axis for one experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! [`Prediction`]: value of a scaling model at a scale, with its prediction interval.
+//! [`Prediction`]: value of a [`ScalingModel`] at a scale with its prediction interval; the scales
+//! needed for a narrower one, and exponents of parameters.
 
 use super::ScalingModel;
 use super::model::{norm, row};

@@ -1,4 +1,5 @@
-//! Fits a structure to measurements: coefficients by least squares, powers by search.
+//! [`Curve`]: constant, coefficients and powers of a model with a given structure, fitted to
+//! measurements: coefficients by least squares, powers by search.
 
 use super::structure::Structure;
 use super::{Factor, Form, Measurements, Term};

@@ -1,4 +1,5 @@
-//! Selection of the structure of a scaling model by cross-validation over the scales.
+//! [`ScalingModel::fit`]: selects the structure of a scaling model by cross-validation over the
+//! scales; [`ScalingModel::power_law`]: fits a power law.
 
 use super::model::{inverse, jacobian};
 use super::search::Curve;

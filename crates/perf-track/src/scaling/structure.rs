@@ -1,4 +1,5 @@
-//! [`Structure`]: form of a scaling model (its terms and their parameters) without coefficients and powers.
+//! [`Structure`]: form of a scaling model (its terms and their parameters) without coefficients and
+//! powers, and all forms that measurements allow.
 
 use super::Measurements;
 

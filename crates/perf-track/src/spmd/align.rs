@@ -1,4 +1,5 @@
-//! [`Align`]: alignment of the sequences of all threads with their consensus.
+//! [`Align`]: aligns the sequences of clusters of all threads in columns, by an improved consensus
+//! or the published method; [`AlignParams`]: its parameters.
 
 use super::optimal::consensus::{Consensus, Worth};
 use super::optimal::{LONGEST, Place, Scratch, align};

@@ -1,4 +1,5 @@
-//! [`Alignment`]: sequences with gaps, in which corresponding bursts share a column.
+//! [`Alignment`]: sequences of clusters with gaps, so that corresponding bursts share a column; its
+//! consensus, pivots and simultaneity of clusters.
 
 use super::{Sequences, SpmdScore};
 use crate::{ClusterId, Error, Result};

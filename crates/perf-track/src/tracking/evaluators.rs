@@ -1,4 +1,5 @@
-//! Evaluators: measures of how likely two clusters of two experiments are the same phase.
+//! Evaluators: how likely two clusters of two experiments are the same phase, by nearest bursts,
+//! centroids, callers, durations, densities and sequences.
 
 use super::matrix::Matrix;
 use super::prepared::Side;

@@ -1,4 +1,5 @@
-//! Evidence that clusters of two experiments are the same: the weighted mean of all evaluators.
+//! [`compare`]: evidence that clusters of two experiments are the same, from all evaluators;
+//! [`parthood`]: evidence that one is a part of another.
 
 use super::evaluators;
 use super::matrix::Matrix;

@@ -1,4 +1,5 @@
-//! [`Observation`]: input of tracking for one experiment.
+//! [`Observation`]: input of tracking for one experiment: coordinates, cluster, duration and
+//! callers of each burst, and the alignment of its threads.
 
 use super::{AlignedBursts, Callers, Parts};
 use crate::tracking::composition::unclustered::Unclustered;

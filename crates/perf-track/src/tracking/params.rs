@@ -1,4 +1,5 @@
-//! [`TrackParams`] and their validated form, [`TrackChecked`].
+//! [`TrackParams`]: mode, evaluators, thresholds and filters of tracking; [`TrackChecked`]: their
+//! validated form.
 
 use super::CallerWeight;
 use crate::{Error, Mode, Result};

@@ -1,4 +1,5 @@
-//! [`Tracking::of`]: the steps from experiments to tracked regions.
+//! [`Tracking::of`]: tracks clusters through experiments: compares pairs of experiments, links
+//! clusters in the chosen mode, and numbers the regions.
 
 use super::evaluators;
 use super::evidence::{Prepared, compare};

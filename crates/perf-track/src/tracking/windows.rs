@@ -1,4 +1,4 @@
-//! [`windows`]: splits one recording into a series of experiments.
+//! [`windows`]: splits the bursts of one recording by time into a series of experiments.
 
 use crate::{Bursts, Error, Result};
 use perf_core::Nanos;

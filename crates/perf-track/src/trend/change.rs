@@ -1,4 +1,5 @@
-//! [`TimeChange`]: causes of a change in the duration of a tracked region.
+//! [`TimeChange`]: change in the duration of a tracked region between experiments, as factors of
+//! instructions, IPC and frequency from [`Counters`].
 
 use super::trends::Trends;
 use crate::tracking::TrackedRegionId;

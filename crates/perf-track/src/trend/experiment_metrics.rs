@@ -1,4 +1,5 @@
-//! [`Measured`]: metrics of the bursts of an experiment.
+//! [`Measured`]: cluster, thread and metrics of each burst of an experiment, as the input of
+//! trends.
 
 use super::trends::Metric;
 use crate::{Bursts, ClusterId, Error, Experiment, Result};

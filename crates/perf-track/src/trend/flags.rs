@@ -1,4 +1,5 @@
-//! [`Flag`]: metrics that degraded between two experiments.
+//! [`Flag`]: metric of a tracked region that degraded between two experiments, compared with the
+//! expected behaviour ([`Expect`]).
 
 use super::Summary;
 use super::trends::Trends;

@@ -1,4 +1,5 @@
-//! Trends: changes of tracked regions across experiments.
+//! Trends of tracked regions across experiments: summaries of metrics, scaling models, causes of
+//! changes, degradations, and changes between versions.
 //!
 //! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment, and computes
 //! [scaling models](crate::scaling) with a prediction for twice the scale, the exact factors of a change

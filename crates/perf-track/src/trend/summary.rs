@@ -1,4 +1,5 @@
-//! [`Summary`]: statistics of a metric of a tracked region in one experiment.
+//! [`Summary`]: mean, dispersion and box plot of a metric over the bursts of a tracked region in
+//! one experiment.
 
 /// Mean, dispersion and box plot of a metric over bursts.
 ///

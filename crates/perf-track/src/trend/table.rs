@@ -1,4 +1,5 @@
-//! Tables of trends.
+//! Tables of trends: summaries of metrics, scaling models with predictions, causes of changes of
+//! time, and degradations.
 
 use super::trends::{Metric, Trends};
 use super::{Counters, Flag, Summary, TimeChange};

@@ -1,4 +1,5 @@
-//! [`Trends`]: every metric of every tracked region in every experiment.
+//! [`Trends`]: summary of every metric of every tracked region in every experiment, and scaling
+//! models fitted to them over the tasks and other parameters.
 
 use super::{Measured, Summary};
 use crate::scaling::{Measurements, ScalingModel, positive};

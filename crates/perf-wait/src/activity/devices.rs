@@ -1,4 +1,5 @@
-//! Accelerators: work of streams, its launches, and hosts that wait for it.
+//! [`Streams`]: work of accelerator streams and the gaps around it as calls; links to its launches,
+//! to work of other streams, and from hosts that wait for it.
 
 use super::regions::{Regions, is_collective_kernel};
 use super::scan::Scanned;

@@ -1,4 +1,5 @@
-//! Epochs of one-sided communication: accesses between start and complete, exposures between post and wait, and locks.
+//! Links between calls of one-sided communication that wait for each other, by epochs of access
+//! (start, complete) and exposure (post, wait) and by locks.
 
 use super::scan::Scanned;
 use super::{Call, CallId, CallKind, CallLink};

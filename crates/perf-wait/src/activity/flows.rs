@@ -1,4 +1,5 @@
-//! Messages from the arrows of recordings that have no records of messages, such as Chrome JSON.
+//! [`messages`]: messages from the arrows between MPI calls, for recordings that have no records of
+//! messages, such as Chrome JSON.
 
 use super::scan::Scanned;
 use super::{CallId, CallKind, CallMessage, UNKNOWN};

@@ -1,4 +1,5 @@
-//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and kernels.
+//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and
+//! kernels; [`LockEvent`]: lock records of OTF2 by name.
 
 use super::CallKind;
 use perf_core::{

@@ -1,4 +1,5 @@
-//! Requests of non-blocking calls: the records that start and complete each.
+//! [`Requests`]: pairs of records of a location that start and complete each non-blocking send and
+//! receive.
 
 use perf_core::{Event, Transfer};
 use std::collections::HashMap;

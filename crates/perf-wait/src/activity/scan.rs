@@ -1,4 +1,5 @@
-//! Conversion of the stack frames of a location to calls.
+//! [`scan`]: converts the stack frames and records of one location to calls ([`Scanned`]), with
+//! their messages, tasks, locks and windows.
 
 use super::epochs::{EpochRecords, LockRecord};
 use super::regions::{LockEvent, Regions, is_fork, is_parallel};

@@ -1,4 +1,5 @@
-//! Teams of threads: their barriers, forks and locks.
+//! Synchronisation of teams of threads: barriers as collectives, and links from idle threads to
+//! forks and from acquisitions of locks to releases.
 
 use super::regions::LockEvent;
 use super::scan::Scanned;

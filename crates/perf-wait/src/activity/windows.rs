@@ -1,4 +1,5 @@
-//! Windows of one-sided communication: operations that synchronise all ranks of a window.
+//! [`fences`]: operations that synchronise all ranks of a window of one-sided communication, as
+//! barriers.
 
 use super::scan::Scanned;
 use super::{CallCollective, CallId, CallMember};

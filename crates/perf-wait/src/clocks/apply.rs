@@ -1,4 +1,5 @@
-//! Traces rewritten with corrected times.
+//! Rewriting of a trace with corrected times: those of a [`ClockEstimate`], or given times of all
+//! events.
 
 use super::ClockEstimate;
 use crate::Result;

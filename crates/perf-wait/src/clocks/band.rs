@@ -1,4 +1,5 @@
-//! [`Band`]: the line with the largest distance to bounds on both sides.
+//! [`Band`]: upper and lower bounds of the difference of two clocks over time, and the line with
+//! the largest distance to them.
 
 /// A point of time and a bound of the difference of two clocks at it.
 pub(super) type Point = (f64, f64);

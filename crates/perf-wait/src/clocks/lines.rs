@@ -1,4 +1,5 @@
-//! Estimation of corrections with drift: lines of pairs of processes, added along a tree.
+//! Estimation of clock corrections with drift: a line for each pair of processes, added along a
+//! tree to one for each process.
 
 use super::ClockOffset;
 use super::band::{Band, Line, Point};

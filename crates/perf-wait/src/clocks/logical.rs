@@ -1,4 +1,5 @@
-//! Controlled logical clock: moves events that violate the clock condition.
+//! Controlled logical clock: moves events that precede an event on which they depend, and later
+//! events of the location by less and less.
 
 use super::apply;
 use crate::Result;

@@ -1,4 +1,5 @@
-//! Estimation of constant corrections as shortest paths in a system of differences.
+//! Estimation of constant clock corrections of processes, as shortest paths in a system of
+//! differences.
 
 use super::ClockOffset;
 use super::bounds::Bounds;

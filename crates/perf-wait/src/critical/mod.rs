@@ -1,4 +1,5 @@
-//! [`CriticalPath`]: the activities that determine the run time.
+//! [`CriticalPath`]: the activities that determine the run time, as segments on locations, and the
+//! time and imbalance of each call path on it.
 //!
 //! The walk begins at the end of the run and goes back in time. Within a location it follows earlier activity. At a wait
 //! state it continues at the location that was waited for: at the enter of the late send or of the call that posted the

@@ -1,4 +1,5 @@
-//! Costs of delays, and their propagation through wait states.
+//! [`costs`]: computes the short-term and long-term costs of all delays, and propagates them
+//! through wait states back in time.
 
 use super::DelayCost;
 use super::synchronisation::{Searched, Synchronisations, cause_time};

@@ -1,4 +1,5 @@
-//! [`IdealNetwork::replay`]: calls to an activity graph, and its replay.
+//! [`IdealNetwork::replay`]: replays the MPI calls of a trace on a network without latency and with
+//! infinite bandwidth; [`IdealRun`]: the resulting times.
 
 use super::{BroadcastRule, IdealNetwork};
 use crate::Result;

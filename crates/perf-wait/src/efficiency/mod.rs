@@ -1,4 +1,5 @@
-//! Efficiencies of the POP methodology, for one run and for a series of runs.
+//! Efficiencies of the POP methodology: [`Efficiencies`] of one run, [`Series`] of several runs,
+//! and [`HybridEfficiencies`] with threads and accelerators.
 //!
 //! With the useful time `u_i` of process `i`, the run time `T`, and `T*`, `u*` of a replay on an ideal network:
 //!

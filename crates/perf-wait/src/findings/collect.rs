@@ -1,4 +1,5 @@
-//! Collects the candidates for findings from the results of all analyses.
+//! [`Sources::findings`]: collects the candidates for findings from the results of all analyses,
+//! each with the run time that a fix would save.
 
 use super::times::{HeldUpBy, Times};
 use super::{Finding, FindingKind, MIN_STEADY, bad_calls};

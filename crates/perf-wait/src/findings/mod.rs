@@ -1,4 +1,5 @@
-//! [`Findings`]: the few things that cost the run most time, each with its evidence.
+//! [`Findings`]: the few things that cost the run most time, each with its evidence and a sentence;
+//! [`FindingsPlan`]: checked parameters, which start the search.
 //!
 //! All analyses of the crate look at a trace, and their results compete by the run time that a fix would save:
 //!

@@ -1,4 +1,5 @@
-//! [`ChainGraph`]: the dependencies of a program, with activities that only follow each other joined to chains.
+//! [`ChainGraph`]: dependencies of a program, with activities that only follow each other joined to
+//! chains, and its replay; [`Durations`]: compact durations of activities.
 //!
 //! Most activities of a program wait for nothing but the activity before them on their location, and nothing else waits
 //! for them. Such activities are replayed as one. A graph of chains has a fraction of the nodes of an

@@ -1,4 +1,5 @@
-//! [`ProgramGraph`]: the bursts and MPI calls of a trace in program order.
+//! [`ProgramGraph`]: builds the graph of the bursts and calls of a trace with the dependencies that
+//! are added; [`Places`]: their activities in it.
 
 use super::{ActivityId, ChainGraph, Durations};
 use crate::activity::{Activities, Call, CallId, CallMessage};

@@ -1,4 +1,5 @@
-//! Stragglers without a model of dependencies: calls compared with those of peers.
+//! [`Stragglers`]: ranks, steps and calls that are slower than their peers, from the times of
+//! functions by rank and step, without a model of dependencies.
 //!
 //! The same function is called on several ranks in each of several steps. Its time is decomposed into parts that
 //! multiply:

@@ -1,4 +1,5 @@
-//! Median polish of the times of functions.
+//! [`decompose`]: median polish of the times of each function by rank and step, and selection of
+//! the stragglers above the noise.
 
 use super::row::{Cell, Row};
 use super::sums::PeerSums;

@@ -1,4 +1,5 @@
-//! [`PeerSums`]: times of functions by rank and step.
+//! [`PeerSums`]: collects the times of functions by rank and step, call by call or from a trace;
+//! [`PeerSumsParams`]: thresholds for stragglers.
 
 use super::FunctionKey;
 use super::row::{Cell, Row};

@@ -1,4 +1,5 @@
-//! Dependencies of the operations of a training job.
+//! [`graph`]: builds the [`ActivityGraph`] of a training job from the order, stages and
+//! data-parallel ranks of its operations.
 
 use super::{Operation, OperationKind};
 use crate::graph::{ActivityGraph, ActivityId, GraphBuilder};

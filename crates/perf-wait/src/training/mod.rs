@@ -1,4 +1,5 @@
-//! Replay of pipeline- and data-parallel training jobs with other durations (what-if).
+//! [`TrainingJob`]: operations of a pipeline- and data-parallel training job with their ideal
+//! durations, and its replay with other durations (what-if).
 //!
 //! The operations of a step depend on each other as follows. All rules hold for one step.
 //!

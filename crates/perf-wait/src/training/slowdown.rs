@@ -1,4 +1,5 @@
-//! [`Slowdowns`]: the slowdown of a training job, and of each part of it.
+//! [`Slowdowns`]: the slowdown of a training job by its stages, ranks, kinds of operation and
+//! steps; [`Culprit`]: a part with its slowdown.
 
 use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;

@@ -1,4 +1,4 @@
-//! Wait states of threads, accelerators and windows.
+//! Wait states of threads, accelerators and windows, from the links between calls.
 
 use super::{Pattern, WaitState};
 use crate::Result;

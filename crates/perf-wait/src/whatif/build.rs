@@ -1,4 +1,5 @@
-//! Construction of the activity graph of a trace, with the recorded durations.
+//! [`build`]: builds the graph of a trace, in which calls depend on messages, collectives, links
+//! and given dependencies, with its recorded durations.
 
 use super::Dependency;
 use crate::activity::{Activities, CallCollective, CallId, CallKind};

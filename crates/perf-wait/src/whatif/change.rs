@@ -1,4 +1,5 @@
-//! [`Change`]: a change of durations, and its text.
+//! [`Change`]: a change of durations for a replay, its parsing from text, and its application to
+//! the activities of a program.
 
 use super::WhatIf;
 use crate::activity::Activities;

@@ -1,4 +1,5 @@
-//! Replay with other durations (what-if): the run times that a program would have had.
+//! [`WhatIf`]: replays a program with other durations, and returns the run time it would have had
+//! ([`Answer`]) and the cost of its [`Imbalance`].
 //!
 //! Each location is a sequence of bursts of computation and MPI calls. A burst lasts as long as recorded. A call ends
 //! when all that it waits for has happened, and after its transfer time: the rest of its recorded duration.

@@ -1,4 +1,5 @@
-//! Replay without time that locations lost in known windows.
+//! [`WhatIf::without`]: replays a program without the time that locations lost in given windows
+//! ([`Excess`]).
 
 use super::{Answer, WhatIf};
 use crate::Result;

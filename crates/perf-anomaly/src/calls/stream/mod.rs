@@ -1,4 +1,5 @@
-//! [`Stream`]: conversion of the events of one stream to calls, with its stack of open calls and the calls it keeps.
+//! [`Stream`]: state of one stream with its open calls; begins a call at each enter, and attaches
+//! messages, counter values and correlation ids to calls.
 
 mod memory;
 mod order;

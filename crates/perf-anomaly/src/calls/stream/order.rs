@@ -1,4 +1,5 @@
-//! Repair of implausible timestamps of enters and exits, which are far from the events around them.
+//! Sorting of the enters and exits of a step, and repair of implausible timestamps, which are far
+//! from those of the events around them.
 //!
 //! A single wrong clock reading must not affect later events. An event is *far* from its
 //! predecessor if the time between them exceeds both [`CallsParams::jump`] and [`USUAL`] times the

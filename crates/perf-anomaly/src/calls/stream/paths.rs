@@ -1,4 +1,5 @@
-//! [`Paths`]: ids of call paths, with a fast lookup of the path of each enter.
+//! [`Paths`]: tree of call paths with their ids, and a fast lookup of the path of a region below
+//! that of its caller.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

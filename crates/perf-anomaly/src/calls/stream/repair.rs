@@ -1,4 +1,5 @@
-//! Exits: completion of the innermost call, and repair of exits that do not match it.
+//! Exits on a stream: completion of the innermost call with its times and sample, and repair of
+//! exits that do not match it.
 
 use super::paths::Paths;
 use super::{Frame, Shared, Stream};

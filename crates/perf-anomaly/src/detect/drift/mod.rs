@@ -1,4 +1,5 @@
-//! [`Drift`]: detection of functions that became permanently slower or faster.
+//! [`Drift`]: detects functions that become permanently slower or faster, and keeps each such
+//! [`Change`]; its byte encoding and merging.
 
 mod params;
 mod state;

@@ -1,4 +1,5 @@
-//! Common parts of HBOS and COPOD: histograms of functions, scores of bins, and the threshold.
+//! [`Scored`]: learning and judging with a histogram and a threshold for each function, common to
+//! HBOS and COPOD; [`Scores`]: interface of their scores.
 
 use super::Histogram;
 use super::histogram::Width;

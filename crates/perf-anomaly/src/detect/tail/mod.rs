@@ -1,4 +1,5 @@
-//! [`Tail`]: detector with a stated number of false alarms per million calls.
+//! [`Tail`]: default detector, which judges each call by the modes of its function's earlier run
+//! times, with a stated number of false alarms per million calls.
 
 mod extrapolation;
 mod fit;

@@ -1,4 +1,5 @@
-//! [`Mode`]: range of normal run times, extrapolated from the tails at its ends.
+//! [`Mode`]: range of normal run times around a peak, with bounds and scores from exponential tails
+//! of its outermost calls ([`Outer`]); [`Segment`]: its buckets.
 //!
 //! The slow tail that decides about calls is an [extrapolation](super::extrapolation), computed for
 //! the first call that needs it. The estimates here are cheap. They bound fast calls, separate

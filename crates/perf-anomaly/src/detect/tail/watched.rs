@@ -1,4 +1,5 @@
-//! [`Watched`]: run times of one function, its modes, and the judgement of its calls.
+//! [`Watched`]: sketch and modes of one function's run times, when to fit the modes again, and the
+//! judgement of a call by them.
 
 use super::extrapolation::Extrapolation;
 use super::fit::{Wanted, extrapolate, fit, overlaps};

@@ -1,4 +1,5 @@
-//! [`open`] for stores of any kind, and [`merge`] for the stores of several ranks.
+//! [`open`]: opens an existing store of either kind; [`merge`]: copies the entries of several
+//! stores, such as those of all ranks, into one.
 
 use super::Store;
 use super::lines::{Lines, failed};

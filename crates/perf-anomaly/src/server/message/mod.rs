@@ -1,4 +1,5 @@
-//! Messages between clients and a server, and their transport.
+//! Messages between clients and a parameter server ([`Delta`], [`View`], [`Position`]), and their
+//! transport ([`Exchange`]).
 
 mod delta;
 mod exchange;

@@ -1,4 +1,5 @@
-//! [`Position`]: first and last step of a rank that the server merged, for clients that restart.
+//! [`Position`]: run and last step of a rank that the server merged, so that a client that restarts
+//! does not send these steps again.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};

@@ -1,4 +1,5 @@
-//! [`View`]: message from the server to a client with the merged model of all ranks.
+//! [`View`]: message from the server to a client with new names and the merged model of all ranks,
+//! or its changes since an earlier view.
 
 use crate::encode::{Reader, Writer};
 use crate::server::FunctionName;

@@ -1,4 +1,5 @@
-//! Texts of callers for chains, and the process number of each location.
+//! [`caller_text`]: text of a caller, with file and line; [`outside_text`]: text of a place between
+//! parallel functions; [`processes`]: process number of each location.
 
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;

@@ -1,4 +1,5 @@
-//! [`Extract::extract`]: bursts of all threads, filtered and counted.
+//! [`Extract::extract`]: extracts the bursts of all threads of a trace with their metrics and
+//! callers, and counts those that filters drop.
 
 mod caller_texts;
 mod counters;

@@ -1,4 +1,5 @@
-//! [`ExtractParams`]: definition of bursts and their metrics.
+//! [`ExtractParams`]: delimiters, metrics and filters with which bursts are extracted; [`Extract`]:
+//! their validated form.
 
 use crate::bursts::formula::{Formula, ZeroDivision};
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! [`scan`]: finds the bursts of one thread, event by event.
+//! [`scan`]: finds the bursts of one thread, event by event, with their counters, communication
+//! calls and containing functions.
 
 use super::counters::Counters;
 use super::plan::{Mode, Plan};

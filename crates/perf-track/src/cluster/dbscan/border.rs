@@ -1,4 +1,4 @@
-//! Assignment of a border point that core points of several clusters reach.
+//! [`Claim`]: decides the cluster of a border point that core points of several clusters reach.
 
 use super::Border;
 

@@ -1,4 +1,5 @@
-//! Points sorted into a grid of cells so small that all points of a cell are neighbours.
+//! [`Cells`]: points sorted into a grid of cells so small that all points of a cell are neighbours,
+//! and the search of cells around a cell.
 
 use crate::cluster::distance::{Bounds, enclose};
 use crate::{Points, Result};

@@ -1,4 +1,5 @@
-//! [`DbscanParams`] and their validated form, [`Checked`].
+//! [`DbscanParams`]: radius, minimum number of points, rule for border points and index structure
+//! of DBSCAN; [`Checked`]: their validated form.
 
 use crate::{Error, Result};
 

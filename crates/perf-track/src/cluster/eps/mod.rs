@@ -1,4 +1,5 @@
-//! [`EpsSearch`]: choice of the radius of [`Dbscan`](super::Dbscan) from the points.
+//! [`EpsSearch`]: chooses the radius of [`Dbscan`](super::Dbscan) by the k-distance graph, a sweep
+//! over radii and the modes of the points; [`EpsChoice`]: the result.
 
 mod knee;
 mod modes;

@@ -1,4 +1,5 @@
-//! Modes of the density: clusters with a statistically significant separation.
+//! [`Modes`]: parts of the points that are significantly denser than the gaps between them, and the
+//! radii that separate or join them.
 
 use super::EpsSearch;
 use crate::cluster::hdbscan::spanning;

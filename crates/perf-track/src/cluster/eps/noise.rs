@@ -1,4 +1,5 @@
-//! Increase of eps if the stable value leaves too much of the weight in noise.
+//! Increase of the chosen DBSCAN radius (eps) until at most a given share of the weight of the
+//! points is left in noise.
 
 use super::{EpsSearch, EpsStep};
 use crate::{Labels, Points, Result};

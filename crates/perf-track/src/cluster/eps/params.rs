@@ -1,4 +1,5 @@
-//! [`EpsParams`] and their validated form, [`EpsChecked`].
+//! [`EpsParams`]: minimum number of points, range of the sweep, allowed noise and smallest radius
+//! of the search; [`EpsChecked`]: their validated form.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,5 @@
-//! [`Hdbscan`]: density-based clustering without a radius.
+//! [`Hdbscan`]: hierarchical density-based clustering without a radius; [`Hierarchy`]: labels,
+//! membership strengths and stabilities of the clusters.
 
 mod condense;
 mod params;

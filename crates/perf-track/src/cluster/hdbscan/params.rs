@@ -1,4 +1,5 @@
-//! [`HdbscanParams`] and their validated form, [`HdbscanChecked`].
+//! [`HdbscanParams`]: minimum cluster size and number of neighbours for core distances of HDBSCAN;
+//! [`HdbscanChecked`]: their validated form.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,5 @@
-//! [`merge_together`]: merges clusters that always occur together.
+//! [`merge_together`]: merges clusters that always occur at the same times, such as in the same
+//! columns of an alignment.
 
 use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};

@@ -1,4 +1,5 @@
-//! [`Refinement`]: aggregative refinement of clusters, driven by a score.
+//! [`Refinement`]: clusters points with increasing radii until each cluster has a perfect
+//! [`Score`]; [`Refined`]: the labels and the tree of steps.
 
 mod co_occurrence;
 mod params;

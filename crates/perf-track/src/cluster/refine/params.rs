@@ -1,4 +1,5 @@
-//! [`RefineParams`] and their validated form, [`RefineChecked`].
+//! [`RefineParams`]: radii of the steps, minimum number of points and perfect score of a
+//! refinement; [`RefineChecked`]: their validated form.
 
 use crate::cluster::Border;
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! [`KdTree`]: neighbour search in any number of dimensions.
+//! [`KdTree`]: layout of a balanced k-d tree over points in any number of dimensions; [`View`]:
+//! access to its nodes, points and boxes.
 
 mod build;
 mod query;

@@ -1,4 +1,5 @@
-//! [`Consensus`]: columns with which sequences are aligned, and the worth of each pairing.
+//! [`Consensus`]: columns with which sequences are aligned; [`Worth`]: worth of pairing each
+//! symbol, from the time of its bursts.
 
 use super::{GAP, MAX_WORTH, MIN_WORTH};
 

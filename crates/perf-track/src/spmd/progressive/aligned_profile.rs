@@ -1,4 +1,5 @@
-//! [`Profile`]: group of aligned sequences, and the alignment of two such groups.
+//! [`Profile`]: group of aligned sequences; [`merge`]: alignment of two such groups; [`Sweep`]:
+//! table of an alignment with affine gaps.
 
 use super::{GAP, Worth};
 use crate::Result;

@@ -1,4 +1,5 @@
-//! [`align`]: the published alignment of all pairs, followed by profiles along a tree.
+//! [`align`]: the published alignment of sequences, with all pairs first and then groups along a
+//! tree; [`Worth`]: worth of pairing two symbols.
 
 mod aligned_profile;
 mod guide_tree;

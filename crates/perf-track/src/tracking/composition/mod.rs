@@ -1,4 +1,5 @@
-//! Composition of tracked regions: parts by program position, mixed clusters and unclustered bursts.
+//! Composition of tracked regions: parts by program position, mixed call sites, splits and merges
+//! of shared clusters, and unclustered bursts.
 
 pub(super) mod mixture;
 pub(super) mod regroup;

@@ -1,4 +1,5 @@
-//! [`regroup_by_position`]: makes each cluster one program position.
+//! [`regroup_by_position`]: regroups the clustered bursts of all experiments into new clusters
+//! ([`Parts`]) that each have one program position.
 
 use crate::tracking::observation::{MOST_CLUSTERS, Observation};
 use crate::tracking::program_position::call_sites::{self, has_callers, has_lines};

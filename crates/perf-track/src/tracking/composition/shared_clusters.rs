@@ -1,4 +1,5 @@
-//! Splits and merges in the metric space of regions that their program positions keep apart.
+//! Adds split and merge events to tracked regions that share a cluster in only one of two
+//! experiments, before regrouping by program position.
 
 use crate::ClusterId;
 use crate::tracking::observation::Observation;

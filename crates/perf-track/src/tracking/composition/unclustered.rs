@@ -1,4 +1,5 @@
-//! Detection of tracked regions whose bursts exist in an experiment but are in no cluster there.
+//! [`Unclustered`]: bursts in no cluster, by call site; [`explain`]: replaces deaths, births and
+//! gaps of regions that have such bursts.
 
 use crate::tracking::observation::Observation;
 use crate::tracking::program_position::callers::Callers;

@@ -1,4 +1,5 @@
-//! Maximum-weight assignment: the links with the largest sum of weights.
+//! [`best`]: assignment of left to right nodes in which each has at most one partner and the sum of
+//! the weights of the links is largest.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

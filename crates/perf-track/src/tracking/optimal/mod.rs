@@ -1,4 +1,5 @@
-//! The optimal mode: one assignment over all experiments, then splits, merges and gaps.
+//! [`regions`]: tracked regions of the optimal mode, from one assignment of clusters over all
+//! experiments, then splits, merges and gaps.
 //!
 //! Chains of clusters through the experiments are the paths of largest total evidence in which each
 //! cluster has at most one successor and one predecessor. The weight of a link is its evidence minus

@@ -1,4 +1,5 @@
-//! [`Callers`]: chain of callers of each burst, and histograms of callers by cluster.
+//! [`Callers`]: chain of callers of each burst of an experiment; [`Histogram`]: shares of callers
+//! in a cluster, and the overlap of two of them.
 
 use crate::{Bursts, ChainId, Error, Result};
 use std::collections::BTreeMap;

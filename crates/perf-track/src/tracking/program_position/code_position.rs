@@ -1,4 +1,5 @@
-//! [`CodePosition`]: the place of a tracked region in the program.
+//! [`CodePosition`]: place of a cluster or tracked region in the program, where most of its time
+//! is: containing functions, and the calls before and after.
 
 use crate::bursts::{Bursts, ChainId};
 use crate::tracking::observation::Observation;

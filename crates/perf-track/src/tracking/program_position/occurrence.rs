@@ -1,4 +1,5 @@
-//! [`Occurrence`]: distinguishes repeated tracked regions from those executed once or at start-up.
+//! [`Occurrence`]: distinguishes repeated tracked regions from those executed once, only at
+//! start-up, or on too few threads.
 
 use crate::tracking::observation::Observation;
 use crate::tracking::result::TrackedRegion;

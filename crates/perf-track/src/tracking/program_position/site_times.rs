@@ -1,4 +1,5 @@
-//! Time of call sites in clusters.
+//! [`tally`]: time and number of bursts of each call site in each cluster; [`homes`]: cluster with
+//! more than half of the time of each call site.
 
 use crate::ClusterId;
 use crate::tracking::{Callers, Observation};

@@ -1,4 +1,5 @@
-//! Tracked regions of the published heuristic, with their links and confidence.
+//! [`grouped`]: tracked region from a chain of groups of the published heuristic, with the
+//! strongest links ([`tree`]) and its confidence.
 
 use crate::ClusterId;
 use crate::tracking::optimal::{Draft, confidence};

@@ -1,4 +1,6 @@
-//! The published heuristic (Llort et al., section III.D): groups of clusters, from links above a threshold.
+//! The published heuristic: [`groups`] of clusters of two experiments, from links above a
+//! threshold; [`chain`]: groups joined over all experiments. It is described by Llort et al. in
+//! section III.D.
 //!
 //! Every evaluator yields links above a threshold. The transitive closure of the links yields groups
 //! of clusters, which a round of sequences refines.
