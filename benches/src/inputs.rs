@@ -1,4 +1,5 @@
-//! Generated inputs of the benches.
+//! Generated inputs of the benches: traces and OTF2 archives, folders of timelines, Cube profiles,
+//! calls for detectors, burst sequences and severity views.
 
 use perf_testdata::xorshift::Xorshift;
 use perfkit::anomaly::{FunctionId, Sample};

@@ -1,4 +1,5 @@
-//! Code that the measuring programs and benches share.
+//! [`Meter`] of time and memory and the [`main()`] function of measuring programs, with generated
+//! inputs, fitted growth of costs and its pictures in modules.
 
 pub mod curves;
 pub mod inputs;

@@ -1,4 +1,5 @@
-//! Growth of costs with size: points, a fitted power law, and projections to larger sizes.
+//! [`PowerLaw`]: growth of costs with size, fitted to measured [`Point`]s, and its projection to
+//! larger sizes.
 
 use perfkit::track::scaling::{Measurements, ScalingModel};
 

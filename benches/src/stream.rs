@@ -1,4 +1,5 @@
-//! Synthetic stream of events: 100 functions, nested three deep.
+//! [`Synthetic`]: generated events of one thread for benches, calls nested three deep of which a
+//! few are slow; [`events`] returns those of 100 functions.
 
 use perf_testdata::xorshift::Xorshift;
 use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};

@@ -1,4 +1,5 @@
-//! `cargo xtask TASK`: all development tasks of the project.
+//! `cargo xtask TASK`: table of the development tasks of the project, and functions with which they
+//! run cargo and other programs.
 
 mod api;
 mod ci;

@@ -1,5 +1,5 @@
-//! Step `mpi`: runs the tests and examples of `perf-mpi` on 1, 2 and 4 ranks. The output of an example
-//! must equal the output of a single process.
+//! Step `mpi` of `cargo xtask ci`: runs the tests and examples of `perf-mpi` on 1, 2 and 4 ranks.
+//! The output of an example must equal the output of a single process.
 
 use crate::ci::serial;
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};

@@ -1,5 +1,5 @@
-//! `cargo xtask mutate`: checks readers and analyses on damaged recordings. A separate program does the
-//! work, so that it is compiled only on demand.
+//! `cargo xtask mutate`: builds and runs the program that checks readers and analyses on damaged
+//! recordings. The program is separate, so that it is compiled only on demand.
 
 use crate::{Outcome, cargo, execute};
 

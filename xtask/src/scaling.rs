@@ -1,4 +1,5 @@
-//! `cargo xtask scaling`: measures the growth of costs with the size of the input.
+//! `cargo xtask scaling`: builds and runs the benches that measure the growth of costs with the
+//! size of the input.
 
 use std::process::Command;
 

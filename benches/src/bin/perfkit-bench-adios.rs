@@ -1,4 +1,5 @@
-//! Reads the BP4 files of a folder into events and prints one line: answers, then costs.
+//! Reads the BP4 files of a folder into events and prints one line: number and checksums of the
+//! events, then time and memory.
 //!
 //! `cargo xtask compare adios` runs it together with another reader; `data/peers/README.md`
 //! describes the line.

@@ -1,4 +1,5 @@
-//! Costs of detection: events to labels, with provenance, and a server of many ranks.
+//! Measures the costs of anomaly detection: events to labels, provenance, deltas at a server,
+//! merges of models, watched spans, and ranks that share their models.
 //!
 //! `perfkit-bench-anomaly labels|provenance [EVENTS]` runs a synthetic stream of EVENTS (default
 //! 2,000,000) events: 100 functions, nested three deep, on one rank. One call in 10,000 is slow.

@@ -1,4 +1,5 @@
-//! Clusters points by one method and prints one line: answers, then costs.
+//! Generates points, or clusters them by DBSCAN, linfa or HDBSCAN, and prints one line: numbers of
+//! clusters and noise points, then time and memory.
 //!
 //! `cargo xtask compare cluster` runs it together with other libraries; `data/peers/README.md`
 //! describes the line.

@@ -1,4 +1,5 @@
-//! Reads a Cube profile by one method and prints one line: answers, then costs.
+//! Generates or rewrites a Cube profile, or reads all of it or one view, and prints one line: sums
+//! of the values, then time and memory.
 //!
 //! `cargo xtask compare cube` runs it together with pycubexr; `data/peers/README.md` describes the
 //! line.

@@ -1,4 +1,5 @@
-//! Reads recordings of GPUs and prints one line: the utilisation of each device, then costs.
+//! Generates Kineto recordings, or computes the utilisation of the devices of GPU recordings, and
+//! prints one line: results of each device, then time and memory.
 
 use perfkit::core::{GroupKind, Job, TimeRange, Trace, intervals};
 use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};

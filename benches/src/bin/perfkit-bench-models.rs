@@ -1,4 +1,5 @@
-//! Prints the scaling models of perfkit and of Extra-P for the exclusive times of the call paths of Cube profiles.
+//! Prints the scaling models of perfkit and of Extra-P for the call paths of Cube profiles, and the
+//! errors of both when they predict scales that were left out.
 //!
 //! `perfkit-bench-models PYTHON models.py FILE.cubex...`: the names of the files state their parameters, as in
 //! `lulesh.p27.size30.r1.cubex`. Prints a row for each call path with most time, with both models of all

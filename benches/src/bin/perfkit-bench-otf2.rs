@@ -1,4 +1,5 @@
-//! Reads an OTF2 archive by one method and prints one line: answers, then costs.
+//! Generates an OTF2 archive, or reads, merges or folds one, and prints one line: counts of the
+//! results, then time and memory.
 //!
 //! `cargo xtask compare otf2` runs it together with libotf2; `data/peers/README.md` describes the
 //! line.

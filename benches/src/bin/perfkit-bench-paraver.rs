@@ -1,4 +1,5 @@
-//! Reads a Paraver trace by one method and prints one line: answers, then costs.
+//! Generates a Paraver trace, or reads one record by record or as a whole, and prints one line:
+//! counts and sums of the results, then time and memory.
 //!
 //! `cargo xtask compare paraver` runs it together with another reader; `data/peers/README.md`
 //! describes the line.

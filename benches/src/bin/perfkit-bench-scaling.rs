@@ -1,6 +1,5 @@
-//! Growth of costs with the size of the input. Runs analyses on generated input of increasing size,
-//! each in a process of its own, stores their costs, and writes a page with pictures and a
-//! projection.
+//! Measures the growth of costs with the size of the input: runs analyses of increasing size in
+//! processes of their own, and writes their costs as a page with pictures.
 //!
 //! `cargo xtask scaling` builds and runs it.
 

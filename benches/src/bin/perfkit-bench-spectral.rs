@@ -1,4 +1,5 @@
-//! Times of the correlation of one view with many, as in Table 1 of the paper.
+//! Measures the correlation of one view with many, as in Table 1 of the paper: transforms,
+//! correlation, search for the best ten, and spectra in a file.
 //!
 //! `correlate SHAPE VIEWS f32|f64` runs product, inverse transform and extremes for each view.
 //! `top10` runs the search with early termination, `top10-of-all` the complete search, and

@@ -1,4 +1,5 @@
-//! Aligns the sequences of many threads and prints one line: answers, then costs.
+//! Aligns generated burst sequences of many threads and prints one line: size and score of the
+//! alignment, then time and memory.
 //!
 //! `perfkit-bench-spmd THREADS BURSTS EDITS`: all threads have one random sequence of this many
 //! bursts. On each of them EDITS in a thousand bursts are different.

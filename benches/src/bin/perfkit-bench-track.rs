@@ -1,5 +1,5 @@
 //! Tracks the clusters of recordings, from their files to tracked regions, and prints one line:
-//! answers, then costs of the whole process.
+//! numbers of clusters and regions, then time and memory of the whole process.
 //!
 //! `perfkit-bench-track EPS TRACE...`: uses bursts of at least 1 ms in the space of IPC and
 //! instructions, and clusters of at least 4 points within EPS.

@@ -1,4 +1,4 @@
-//! Errors of this crate: messages, requests, servers and stores that fail.
+//! [`Error`]: reasons why a message, a parameter, a request, a database or the server fails.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Functions behind the commands `serve`, `replay` and `simulate` of the programs `perfkit live` and `perfkit-live`.
+//! Functions behind `perfkit live`: [`serve`] runs the parameter server with its page and tokens,
+//! and [`replay`] shows the database of a finished run.
 
 #[cfg(feature = "simulate")]
 mod simulation;

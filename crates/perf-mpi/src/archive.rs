@@ -1,4 +1,5 @@
-//! [`read`]: reads an OTF2 archive in parallel. Each rank reads a block of the locations.
+//! [`read`]: reads an OTF2 archive in parallel, each rank the definitions and the events of a block
+//! of locations, as its [`Part`].
 
 use crate::blocks::weighted;
 use crate::{Ranks, Result};

@@ -1,4 +1,5 @@
-//! Division of work into blocks, and of messages into pieces.
+//! Division of items into one block for each rank, also by weight, and of long messages into pieces
+//! that fit into MPI calls.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Errors of this crate.
+//! [`Error`] of distributed analyses, such as malformed messages, failures on other ranks, and
+//! parameters that differ between ranks.
 
 /// Error of a distributed analysis.
 ///

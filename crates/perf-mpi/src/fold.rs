@@ -1,4 +1,5 @@
-//! [`fold()`]: folding of a window of streams that are distributed over ranks.
+//! [`fold()`]: folds a window of streams that are distributed over ranks to counts of states in
+//! each cell ([`Folded`]).
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{Job, LocationId, LocationKind, Merge, Ticks, TimeRange};

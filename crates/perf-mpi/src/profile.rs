@@ -1,4 +1,5 @@
-//! [`profile`]: call-path profile of a recording that is distributed over ranks.
+//! [`profile`]: call-path profile of a recording that is distributed over ranks, merged to a
+//! [`Whole`] from an encoded [`Piece`] of each rank.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{

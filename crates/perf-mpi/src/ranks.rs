@@ -1,4 +1,5 @@
-//! [`Ranks`]: exchange of values between all ranks of a program.
+//! [`Ranks`]: collective operations on values of all ranks of a program: gather, broadcast,
+//! all-to-all, shift, merge, and agreement on errors.
 
 use crate::blocks::{PIECE, block, part, partition};
 use crate::tree::Way;

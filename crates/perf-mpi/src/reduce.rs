@@ -1,4 +1,5 @@
-//! Reduction of the parts of all ranks: [`Ranks::reduce`] and its relatives.
+//! [`Ranks::reduce`] and its variants: merging of the parts or analysed shards of all ranks along a
+//! tree, for all ranks or for rank 0.
 
 use crate::tree::{Family, Part, Patience, Plan, Round, Status};
 use crate::{Ranks, Result, Wire};

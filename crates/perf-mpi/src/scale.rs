@@ -1,4 +1,5 @@
-//! [`fit`]: a common space for bursts that are distributed over ranks.
+//! [`fit`]: maps metrics of bursts that are distributed over ranks to points of a common [`Space`],
+//! scaled by their range over all ranks.
 
 use crate::{Error, Ranks, Result};
 use perf_track::{Bursts, ExperimentAxis, Points, Transform, TransformAxis};

@@ -1,4 +1,5 @@
-//! Correlation of views that are distributed over ranks.
+//! [`Shard`]: correlation of severity views whose spectra are distributed over ranks, as a ranking
+//! by one view or of all pairs.
 //!
 //! Most memory is taken by spectra, so each rank holds those of some views, a [`Shard`]. For a
 //! ranking, the rank with the reference sends its spectrum to the others, each rank ranks its own

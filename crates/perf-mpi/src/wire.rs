@@ -1,4 +1,5 @@
-//! [`Wire`]: encoding of values for messages between ranks.
+//! [`Wire`]: trait for encoding values as bytes of messages between ranks, and for decoding them,
+//! with its implementations for basic types.
 //!
 //! The encoding is little-endian. All ranks of a job run the same program, so there is no version
 //! number. A wrong length cannot cause a large allocation, because lengths are compared with the

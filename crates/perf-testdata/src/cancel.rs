@@ -1,4 +1,5 @@
-//! Cancellation of work under test.
+//! [`checks`]: verifies that work under test stops at whichever cancellation check its job is
+//! cancelled, and counts the checks.
 
 use crate::repeats;
 use perf_core::Job;

@@ -1,4 +1,5 @@
-//! Location of the corpus of real recordings, and the tests that are skipped without it.
+//! [`corpus()`]: paths in the corpus of real recordings, and the names of the tests that were
+//! skipped because the corpus is absent.
 
 use crate::repeats::is_gate;
 use std::collections::BTreeSet;

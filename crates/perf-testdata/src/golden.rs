@@ -1,4 +1,5 @@
-//! Comparison of the output of programs with golden files, and a look at their pictures.
+//! [`check`]: compares the output of a program with a golden file; [`look`]: measures the size and
+//! the coloured pixels of a drawn PNG file.
 
 use crate::bundled;
 use snapbox::Data;

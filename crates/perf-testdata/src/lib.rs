@@ -1,4 +1,5 @@
-//! Generated recordings and the corpus, for the tests and benches of perfkit.
+//! Test support of perfkit: generated and bundled recordings, the corpus, damaged copies, golden
+//! files, cancellation checks, a counting allocator and random numbers.
 #![doc(html_root_url = "../")]
 
 pub mod bundled;

@@ -1,4 +1,5 @@
-//! Counting allocator, for programs that compare their memory with an estimate.
+//! [`Counted`]: allocator that counts the bytes in use and fails above a limit, and the peak memory
+//! of some work, for comparison with estimates.
 //!
 //! A program enables it with `#[global_allocator] static COUNTED: Counted =
 //! Counted::up_to(usize::MAX);`.

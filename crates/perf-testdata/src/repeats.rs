@@ -1,4 +1,5 @@
-//! [`repeats`]: how often a test repeats its case, in the gate and elsewhere.
+//! [`repeats`]: number of repetitions of a test case, larger in continuous integration (environment
+//! variable `CI`) than elsewhere.
 
 /// Returns `all` in the gate, where `CI` is `true`, and `few` elsewhere.
 ///

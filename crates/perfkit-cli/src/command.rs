@@ -1,4 +1,5 @@
-//! The command line: subcommands and their dispatch.
+//! [`Cli`]: command line of `perfkit` with all subcommands; [`run`] dispatches it, and [`output`]
+//! returns the printed text.
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{

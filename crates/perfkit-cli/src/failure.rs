@@ -1,4 +1,5 @@
-//! [`Failure`]: errors of commands with their exit codes, and the `main` function of a program.
+//! [`Failure`]: errors of commands with their exit codes; [`parse`] reads a command line, and
+//! [`main`] runs a program and prints its error.
 
 use crate::messages;
 use crate::suggest::{did_you_mean, near};

@@ -1,4 +1,5 @@
-//! Opening of traces and profiles for all subcommands, and selection of a window of time.
+//! [`Recording`], [`Profiled`] and [`Any`]: traces and profiles opened for all subcommands, after
+//! the clock correction and within a window of time.
 
 use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};

@@ -1,5 +1,5 @@
-//! Complete analyses of damaged recordings. An analysis may return an error, but it must end and
-//! must not panic.
+//! Opens a damaged recording, and runs all analyses and writers on it, which may return an error,
+//! but must end and must not panic.
 
 use crate::verdict::Verdict;
 use perfkit::anomaly::provenance::Recorder;

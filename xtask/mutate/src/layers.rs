@@ -1,5 +1,6 @@
-//! Nested parts of files: members of tar archives, and data compressed with gzip. A damaged part is
-//! packed again, so that the damage reaches the reader behind the container.
+//! [`Layer`]: part of a file that is damaged by itself: the file, members of tar archives, and data
+//! compressed with gzip. The damaged part is packed again, so that the damage reaches the reader
+//! behind the container.
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;

@@ -1,4 +1,5 @@
-//! Input of an anomaly server: bodies of messages, requests, databases.
+//! Checks of an anomaly server on damaged messages, requests and databases, without a network, and
+//! generation of undamaged ones.
 
 use crate::recordings::located;
 use crate::verdict::Verdict;

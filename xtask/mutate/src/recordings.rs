@@ -1,4 +1,5 @@
-//! Recordings in a folder: the files that belong together, and their readers.
+//! [`Recording`]: files in a folder that belong together; [`below`] finds all of them, and
+//! [`Recording::survive`] passes one to its reader or decoder.
 
 use crate::analyse;
 use crate::verdict::Verdict;

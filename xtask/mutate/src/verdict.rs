@@ -1,4 +1,5 @@
-//! [`Verdict`]: the result of an input.
+//! [`Verdict`]: result of reading damaged input: a value, counted repairs, an error with its
+//! location, or one without, which is a fault.
 
 use perfkit::formats::Error;
 

@@ -1,4 +1,5 @@
-//! [`BackgroundChecks`]: background thread of the gate, which installs tools and checks features while the other steps run.
+//! [`BackgroundChecks`]: background thread of `cargo xtask ci`, which installs tools and checks
+//! features while other steps run.
 //!
 //! This work needs no result of another step. The other steps leave a processor idle while the last crates of a build are
 //! compiled, the last tests of a program run, or a browser waits. The thread needs only one processor, because each of its

@@ -1,4 +1,5 @@
-//! Steps `features` and `optional`: crates alone, with each of their features, and without threads.
+//! Steps `features` and `optional` of `cargo xtask ci`: check each crate alone with each of its
+//! features, and compare results with and without threads.
 
 use super::{Gate, TEST, at};
 use crate::{Outcome, cargo, execute, output_of, target_folder};

@@ -1,4 +1,5 @@
-//! [`install`]: installs the tools of the gate at pinned versions.
+//! [`install`]: installs the tools that `cargo xtask ci` needs at pinned versions, and parses
+//! versions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

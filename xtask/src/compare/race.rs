@@ -1,4 +1,5 @@
-//! [`Race`]: runs programs in turns at the same question, and measures their costs.
+//! [`Race`]: runs programs in turns at the same question, checks that their answers agree, and
+//! measures their costs.
 
 use std::collections::BTreeMap;
 use std::fmt;

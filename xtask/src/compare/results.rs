@@ -1,5 +1,5 @@
-//! Stored results of races. Each comparison has a file with one line of JSON for each race, so that a
-//! new result replaces one line only.
+//! Stored results of races: one file of JSON lines for each comparison, in which a new result
+//! replaces the line of its race.
 
 use std::path::PathBuf;
 

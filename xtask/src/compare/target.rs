@@ -1,4 +1,5 @@
-//! [`Target`]: required limit for the first runner of a race, and its check.
+//! [`Target`]: required limit for the first runner of a race, and its check; also formats of times,
+//! memory and numbers.
 
 use super::race::{Cost, Measured};
 

@@ -1,4 +1,5 @@
-//! Time that a rank and the server spend on each step, for a given number of ranks.
+//! Runs `perfkit-bench-anomaly ranks`: ranks with a detector each share models through one server;
+//! prints the CPU time of a step of a rank and of an update of the server.
 
 use cpu_time::ThreadTime;
 use perf_testdata::xorshift::Xorshift;

@@ -1,4 +1,5 @@
-//! Reading and writing recordings.
+//! Work for the cancellation bench: reads and writes generated OTF2, Paraver, Chrome and Cube
+//! recordings.
 
 use crate::{Make, Work};
 use flate2::Compression;

@@ -1,4 +1,5 @@
-//! Time from a cancellation to the end of the work.
+//! Measures the time from a cancellation to the end of the work, for analyses, readers and writers
+//! on large generated input.
 //!
 //! `perfkit-bench-cancel [CANCELS] [WORD]...` runs each piece of work whose name contains one of
 //! the words (all without words) on large generated input. It first runs to its end. Then it runs

@@ -1,4 +1,5 @@
-//! Clustering, alignment and tracking.
+//! Work for the cancellation bench: clustering of points, search for a radius, alignment of
+//! sequences, and tracking.
 
 use crate::Make;
 use perf_testdata::clusters;

@@ -1,4 +1,5 @@
-//! Correlation of severity views.
+//! Work for the cancellation bench: spectra of severity views of several shapes, their rankings,
+//! confidence, and the correlation of all pairs.
 
 use crate::{Make, Work};
 use perfkit::core::Job;

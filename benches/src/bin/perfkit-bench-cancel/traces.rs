@@ -1,4 +1,5 @@
-//! Analyses of traces.
+//! Work for the cancellation bench: profiles, messages, timelines, folds, utilisation of devices,
+//! bursts and anomalies of generated traces.
 
 use crate::Make;
 use perf_testdata::many_ranks;

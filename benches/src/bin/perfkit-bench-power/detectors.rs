@@ -1,4 +1,5 @@
-//! Detectors that are compared.
+//! [`DETECTORS`]: the compared detectors, four of perfkit, ECOD and an isolation forest, each
+//! behind the trait [`Peer`], which learns calls and judges others.
 
 use extended_isolation_forest::{Forest, ForestOptions};
 use perfkit::anomaly::{Copod, Detector, Hbos, Sample, Sstd, Tail};

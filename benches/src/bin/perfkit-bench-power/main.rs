@@ -1,5 +1,6 @@
-//! Power of the detectors: recall of planted calls and false alarms, by shape of the run times,
-//! number of calls and size of the planted call. Writes `docs/power.md` and its pictures.
+//! Measures the power of anomaly detectors: recall of planted calls and false alarms, by shape of
+//! the run times, number of calls and size of the planted call. Writes `docs/power.md` and its
+//! pictures.
 //!
 //! The isolation forest of a library draws its random numbers without a seed, so that its columns
 //! change a little from run to run.

@@ -1,4 +1,5 @@
-//! The page of the documentation.
+//! [`text`]: page `docs/power.md` with the measured recall and false alarms of each detector as
+//! tables.
 
 use crate::Row;
 use crate::detectors::{DETECTORS, Entry};

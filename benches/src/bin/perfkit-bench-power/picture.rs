@@ -1,4 +1,5 @@
-//! Pictures: one panel for each shape and number of calls, and one line for each detector.
+//! Pictures of recall against false alarms, and against the size of the planted call: one panel for
+//! each shape and number of calls, and one line for each detector.
 
 use crate::detectors::DETECTORS;
 use crate::{Measured, Row};

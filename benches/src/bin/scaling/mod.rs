@@ -1,4 +1,5 @@
-//! Plans of the measurements, their execution, and the page.
+//! Runs the planned measurements in child processes, stores their costs in
+//! `benchmarks/scaling.tsv`, and writes the page.
 
 mod page;
 mod plans;

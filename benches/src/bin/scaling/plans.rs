@@ -1,4 +1,5 @@
-//! Plans: programs, sizes, and the size that corresponds to a million ranks.
+//! [`PLANS`]: curves to measure, each with its program, arguments and sizes, and the size that
+//! corresponds to a million ranks.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! [`Background`]: exchange with the server in a separate thread, so that the program need not wait.
+//! [`Background`]: exchange of deltas and views with the server in a separate thread, so that the
+//! program need not wait.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};

@@ -1,4 +1,5 @@
-//! HTTP requests to the server, repeated until they are answered or time out.
+//! [`Http`]: HTTP requests of a client over a persistent connection, repeated while the server is
+//! busy or unreachable, until a time limit.
 
 use super::link::Target;
 use crate::{Error, Result};

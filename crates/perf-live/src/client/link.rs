@@ -1,4 +1,5 @@
-//! [`Link`]: client of a parameter server, which provides an exchange and a store for a monitor.
+//! [`Link`]: registration of a client ([`Who`]) at a server ([`Target`]), its exchange of deltas
+//! and views ([`Requests`]), and its store of records on the server ([`Kept`]).
 
 use super::http::Http;
 use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};

@@ -1,5 +1,5 @@
-//! [`Hub`]: the parameter server without HTTP. It receives messages, returns answers, and stores
-//! all data in a database.
+//! [`Hub`]: the parameter server without HTTP, which receives messages, stores their data in a
+//! database, and returns answers and the current state.
 //!
 //! A separate thread, the state thread, takes all waiting messages, applies them to the state,
 //! stores them in one transaction and then answers them. Acknowledged data is therefore on the

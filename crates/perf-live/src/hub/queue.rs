@@ -1,4 +1,5 @@
-//! [`Queue`]: bounded queue of messages for the state thread.
+//! [`Queue`]: queue of messages for the state thread, bounded by their number and their size in
+//! bytes.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;

@@ -1,4 +1,5 @@
-//! [`State`]: state of the parameter server, and the effect of messages on the state.
+//! [`State`]: clients, models and statistics of the parameter server in memory, changed by each
+//! message; a [`Batch`] collects the additions for the database.
 
 use super::params::HubParams;
 use super::{Counts, HubAnswer, Message};

@@ -1,4 +1,5 @@
-//! [`StateThread`]: thread that applies messages to the state and writes the database.
+//! [`StateThread`]: thread that applies batches of messages to the state, stores each in one
+//! transaction, and drops silent clients and old records.
 
 use super::params::HubParams;
 use super::queue::Queue;

@@ -1,4 +1,5 @@
-//! Page of the server: a self-contained document that sends requests only to its server.
+//! [`page()`]: HTML page of the server, assembled with its style and scripts, and the policy that
+//! permits requests to its server only.
 
 use perf_view::Page;
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,4 +1,5 @@
-//! Load generator: simulated ranks that play a recording to a server.
+//! [`simulate()`]: load generator behind the command `simulate`, which lets many simulated ranks
+//! play a recording to a server and writes the statistics of the run.
 
 use super::{Outcome, VARIABLE, read_token};
 use crate::client::Target;

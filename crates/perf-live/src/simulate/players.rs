@@ -1,4 +1,5 @@
-//! [`Players`]: simulated ranks that share one thread and some connections.
+//! [`Players`]: simulated ranks of one thread, which send the messages of a tape at their times
+//! over some connections and measure the response times.
 
 use super::connection::{Answered, Connection};
 use super::run::{Figures, Load};

@@ -1,4 +1,5 @@
-//! [`run`]: load test in which many simulated ranks play a tape over few connections.
+//! [`run`]: load test in which many simulated ranks play a tape by the rules of a [`Load`], and its
+//! [`Figures`], compared with the data of the server.
 
 use super::connection::Connection;
 use super::players::{Players, accepted};

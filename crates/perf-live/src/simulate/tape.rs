@@ -1,4 +1,5 @@
-//! [`Tape`]: messages that the ranks of a recording would send to a server, step by step.
+//! [`Tape`]: messages that the ranks of a recording would send to a server, recorded step by step
+//! in a replay with a detector for each rank.
 
 use crate::client::{Link, Target, Who};
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! [`UpdateMessages`]: encoded messages of simulated ranks that play a tape.
+//! [`UpdateMessages`]: encoded messages of one update of a tape, adapted to the rank, client and
+//! numbers of each simulated rank.
 
 use super::tape::{RecordedMessage, Tape};
 use crate::wire::Push;

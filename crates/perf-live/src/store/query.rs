@@ -1,4 +1,5 @@
-//! Building blocks of queries on a database: selection, order and axes of records.
+//! [`Filter`], [`Order`] and [`Axis`]: selection, order and quantities of records as SQL for
+//! queries on the database; [`Table`]: the resulting rows.
 
 use super::schema::bound;
 use rusqlite::types::Value;

@@ -1,4 +1,5 @@
-//! [`DatabaseReader`]: queries on a database, during or after a run.
+//! [`DatabaseReader`]: queries of steps, functions, records and models in a database, during or
+//! after a run.
 
 use super::failed;
 use super::query::{Axis, Filter, Order, Table};

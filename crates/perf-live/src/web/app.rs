@@ -1,4 +1,5 @@
-//! [`App`]: state that all HTTP requests share, and the checks and headers of all requests.
+//! [`App`]: state of all HTTP requests, with the [`Source`] of data, limits and threads for
+//! queries; checks of the requested host, and security headers.
 
 use super::READERS;
 use super::access::is_meant;

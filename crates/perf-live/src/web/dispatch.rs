@@ -1,4 +1,5 @@
-//! [`Dispatcher`]: entry point of requests, which selects their handler.
+//! [`Dispatcher`]: entry point of HTTP requests, which passes pushes of ranks to their handler
+//! directly and all others through the router.
 
 use super::app::{App, turned_away};
 use super::handlers::client_messages;

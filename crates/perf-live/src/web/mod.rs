@@ -1,5 +1,5 @@
-//! HTTP interface of a server: messages of clients, the page, and the queries and events of the
-//! page. [`Service`] offers it on the network, and [`Offline`] without a network.
+//! [`Service`]: HTTP server on the network for the messages of clients, the page, and the queries
+//! and events of the page. [`Offline`] answers the same requests without a network.
 
 mod access;
 mod answers;

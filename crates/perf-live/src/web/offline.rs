@@ -1,4 +1,5 @@
-//! [`Offline`]: HTTP interface of a server without a network.
+//! [`Offline`]: HTTP interface of a server without a network, for tests, which answers a request
+//! given as values with a [`Reply`].
 
 use super::{CheckedWebParams, Source, app::App, beside, carry, router};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! [`SendTimeout`]: a connection with a timeout for sending.
+//! [`SendTimeout`]: connection whose writes fail if the peer accepts no data for some time.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::future::Future;

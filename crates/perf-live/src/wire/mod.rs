@@ -1,4 +1,5 @@
-//! Messages between clients and a server: bodies of HTTP requests and answers.
+//! [`Hello`], [`Welcome`], [`Push`] and [`Answer`]: binary messages between clients and a server,
+//! the bodies of HTTP requests and answers.
 //!
 //! A message consists of `PKL`, a letter for its kind, a 16-bit version, and its fields in order.
 //! Numbers are little-endian, and texts and blocks of bytes are preceded by their 32-bit length.

@@ -1,4 +1,5 @@
-//! [`Numbers`]: global numbers of the clusters of slabs.
+//! [`Numbers`]: global numbers of the clusters of slabs, which join clusters that share a core
+//! point.
 
 /// Global numbers of the clusters of a slab.
 #[derive(Debug, Default, PartialEq)]

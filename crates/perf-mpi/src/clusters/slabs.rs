@@ -1,4 +1,5 @@
-//! [`Slabs`]: division of space into one slab for each rank.
+//! [`Slabs`]: division of space into one slab for each rank, with about equal numbers of points,
+//! along the longest axis.
 
 use crate::{Ranks, Result};
 use perf_track::Points;

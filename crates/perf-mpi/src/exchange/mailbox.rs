@@ -1,4 +1,5 @@
-//! [`Mailbox`]: mailbox in which clients leave deltas and find views.
+//! [`Mailbox`]: exchange of a client with the rounds on its rank; sent deltas wait for the next
+//! round, and received views are from the last one.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};

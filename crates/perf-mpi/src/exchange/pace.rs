@@ -1,4 +1,5 @@
-//! [`Pace`] and [`Finished`]: frequency and totals of an exchange while a program runs.
+//! [`Pace`] and [`Finished`]: frequency and result of an exchange while a program runs; also the
+//! communicator of a group of ranks.
 
 use crate::{Error, Result};
 use mpi::topology::{Color, Communicator, SimpleCommunicator};

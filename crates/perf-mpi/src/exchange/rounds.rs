@@ -1,4 +1,5 @@
-//! [`Rounds`]: the copy of the server on a rank, and the merging of deltas into it.
+//! [`Rounds`]: copy of the server on a rank, to which each round adds the merged deltas of all
+//! ranks, and from which clients get views.
 
 use super::{Finished, Mailbox};
 use crate::tree::{Family, Outcome, Part, Plan, Round, Status, Way};

@@ -1,4 +1,5 @@
-//! Non-blocking messages of any length.
+//! [`Outgoing`] and [`Incoming`]: non-blocking MPI messages of any length, sent in chunks and
+//! advanced by polling.
 //!
 //! A message is sent in chunks that are short enough for MPI to buffer them while the receiver is
 //! busy. Receiving polls and never waits. At most [`WINDOW`] chunks are in flight. After that the

@@ -1,4 +1,5 @@
-//! [`Plan`]: the order in which parts are merged.
+//! [`Plan`]: the order in which a rank merges [`Part`]s, which is the same for any distribution of
+//! their places over ranks.
 
 use crate::{Reader, Result, Wire};
 use perf_core::Merge;

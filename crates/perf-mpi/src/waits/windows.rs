@@ -1,4 +1,5 @@
-//! [`WindowRecord`]: record of one-sided communication that wait states depend on.
+//! [`WindowRecord`]: record of one-sided communication that wait states depend on, taken from an
+//! event and appended to the events of another rank.
 
 use crate::{Reader, Result, Wire};
 use perf_core::{

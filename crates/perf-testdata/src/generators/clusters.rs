@@ -1,4 +1,5 @@
-//! Points like those of CPU bursts: a few phases of a program, each a cloud around its centre.
+//! Generated points like those of CPU bursts: a few phases of a program, each a cloud around its
+//! centre, with noise.
 
 use crate::xorshift::Xorshift;
 

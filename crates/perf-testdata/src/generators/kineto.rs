@@ -1,4 +1,5 @@
-//! Reproducible recordings of any size in the JSON of PyTorch's Kineto, and the counts they contain.
+//! Generated recordings of any size in the JSON of PyTorch's Kineto, and the counts that they
+//! contain.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Trace of any number of ranks and events: calls nested up to eight deep, and a ring of messages.
+//! Generated trace of any number of ranks and events: calls nested up to eight deep, and a ring of
+//! messages.
 
 use crate::xorshift::Xorshift;
 use perf_core::{

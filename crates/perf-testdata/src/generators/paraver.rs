@@ -1,4 +1,5 @@
-//! Text of a Paraver trace of any size, as Extrae writes it for MPI programs with counters.
+//! Generated text of a Paraver trace of any size, as Extrae writes it for MPI programs with
+//! counters.
 
 use crate::xorshift::Xorshift;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! A run of six devices with 14 streams each, with known utilisation, overlap and causes of idle time.
+//! Generated trace of six devices with 14 streams each, and its planted utilisation, overlap and
+//! causes of idle time.
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, Event, EventId, Events, GroupKind, Link,

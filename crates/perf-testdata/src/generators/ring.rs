@@ -1,5 +1,5 @@
-//! A run of any size with wait states: each rank computes, sends to the next rank and receives from the previous one.
-//! All ranks take part in a reduction in every tenth step.
+//! Generated trace of any size with wait states: each rank computes, sends to the next rank and
+//! receives from the previous one. All ranks take part in a reduction in every tenth step.
 
 use crate::many_ranks;
 use perf_core::{

@@ -1,4 +1,5 @@
-//! Run times of functions of many shapes, and the run times of calls that are too slow for them.
+//! [`SHAPES`]: random run times of a function with many distributions, and run times of planted
+//! calls that are too slow for each of them.
 
 use crate::xorshift::Xorshift;
 

@@ -1,4 +1,4 @@
-//! Output of `cluster` as JSON and as tables.
+//! Output of `cluster` as JSON, and as tables of the clusters and of the bursts.
 
 use super::{Found, How};
 use crate::findings;

@@ -1,4 +1,4 @@
-//! Output of `cluster` as pictures and pages.
+//! Output of `cluster` as picture and page: the bursts as points, with one colour for each cluster.
 
 use super::Found;
 use crate::failure::Outcome;

@@ -1,4 +1,5 @@
-//! Output of `cluster` as text.
+//! Output of `cluster` as text: clusters, the chosen radius, dropped bursts, and the place of each
+//! cluster in the program.
 
 use super::{Found, How};
 use crate::failure::Outcome;

@@ -1,4 +1,5 @@
-//! Formats that can be written, and their files.
+//! [`Format`]: formats that `convert` writes, chosen by name or by file extension, and the files
+//! that belong to each.
 
 use crate::failure::Failure;
 use crate::options::words;

@@ -1,4 +1,5 @@
-//! Option `--axes`: weights of the axes of the grid.
+//! [`Axes`]: value of option `--axes`, the weights by which variation along each axis of the grid
+//! is kept or removed.
 
 use crate::failure::Failure;
 use crate::suggest;

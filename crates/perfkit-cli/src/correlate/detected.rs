@@ -1,4 +1,5 @@
-//! Grids that are detected from the views of a profile, and `--write-topology`.
+//! Grid of the processes, detected from the views of a profile and described in messages;
+//! `--write-topology` writes it into the profile.
 
 use super::grid::{Grid, Rule, is_process_thread, of_recording};
 use super::{Options, cube};

@@ -1,4 +1,5 @@
-//! Option `--topology`: construction of the grid of the locations from a rule.
+//! [`Rule`] of option `--topology`, and the [`Grid`] of the locations that it or the default makes,
+//! with notes on implausible grids.
 
 use super::{Options, detected};
 use crate::failure::{Failure, input};

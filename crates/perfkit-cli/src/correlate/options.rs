@@ -1,4 +1,5 @@
-//! Command line of `correlate`.
+//! Command line of `correlate`: [`Options`] with profiles, reference, grid, weights of axes,
+//! surrogates and output files.
 
 use super::axes::Axes;
 use super::grid::Rule;

@@ -1,4 +1,5 @@
-//! Relations between all views as sentences: `correlate` without a reference.
+//! `correlate` without a reference: pairs of views that correlate beyond chance, as sentences,
+//! table, JSON and section of a page.
 
 use super::Options;
 use super::views::Views;

@@ -1,4 +1,5 @@
-//! Correlations with one call path in several profiles, such as runs of different sizes.
+//! `correlate` with several profiles, such as runs of different sizes: table of the correlations
+//! with one call path in each of them.
 
 use super::Options;
 use super::list::List;

@@ -1,4 +1,5 @@
-//! Views of a profile on a grid: the preparation of lists and of relations.
+//! [`Views`]: severity views of a profile with their grid and spectra, prepared within the memory
+//! budget for lists and relations.
 
 use super::Options;
 use super::grid::Grid;

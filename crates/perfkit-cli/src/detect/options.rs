@@ -1,4 +1,5 @@
-//! Command line of `detect`.
+//! Command line of `detect`: [`Options`] with sources, method, thresholds and outputs, and checks
+//! that they apply to the kind of the source.
 
 use super::source::Source;
 use crate::clocks::{Clocks, ClocksBy};

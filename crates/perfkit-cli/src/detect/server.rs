@@ -1,4 +1,5 @@
-//! Connection of `detect` to a parameter server.
+//! [`Server`]: connection of `detect` to a parameter server, which shares the model of the monitor
+//! and sends copies of stored records.
 
 use crate::failure::Failure;
 use perfkit::anomaly::Monitor;

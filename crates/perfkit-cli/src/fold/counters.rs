@@ -1,4 +1,5 @@
-//! Options `--counter` and `--across`, which `fold` and `serve` share.
+//! [`CountersBy`]: options `--counter` and `--across` of `fold` and `serve`, which select the
+//! counters below a timeline.
 
 use super::states::unknown;
 use crate::failure::{Failure, input};

@@ -1,4 +1,5 @@
-//! Command line of `fold`: its options, and the operation of a fold by name.
+//! Command line of `fold`: [`Options`], the [`Rows`] and states that `serve` shares, and the
+//! [`Operation`] of a fold by name.
 
 use super::Rules;
 use super::counters::CountersBy;

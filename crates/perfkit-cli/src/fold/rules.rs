@@ -1,4 +1,5 @@
-//! Options for the rules of a fold, which `fold` and `serve` share.
+//! [`Rules`]: options of `fold` and `serve` for the parameters of a fold, such as ties, absent
+//! streams and states at transitions.
 
 use crate::options::words;
 use clap::Args;

@@ -1,4 +1,5 @@
-//! Subcommand `inspect`: summarises a recording.
+//! Subcommand `inspect`: opens a trace or profile and prints its summary; also the sections of a
+//! page with it, which `report` shares.
 //!
 //! The summary of a trace has locations, regions, events, duration, repairs and the top call paths. The
 //! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.

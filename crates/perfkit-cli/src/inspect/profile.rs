@@ -1,4 +1,5 @@
-//! Summary of a call-path profile, as text and as JSON.
+//! [`ProfileSummary`]: machine, grids, metrics and top call paths of a call-path profile, as text,
+//! JSON, picture and page sections.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings};

@@ -1,4 +1,5 @@
-//! Summary of a trace, as text and as JSON.
+//! [`Summary`]: size, duration, messages, repairs and top call paths of a trace, as text, JSON,
+//! table, picture and page sections.
 
 use super::severity_table::severity_table;
 use crate::clocks;

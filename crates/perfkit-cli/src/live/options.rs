@@ -1,4 +1,4 @@
-//! Command line of `live`.
+//! Command line of `live`: its subcommands, and the options of `serve` and `replay`.
 
 use clap::{Args, Subcommand};
 use perf_live::program::{Listen, ServeOptions};

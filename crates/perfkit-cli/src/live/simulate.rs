@@ -1,4 +1,4 @@
-//! Command line of `live simulate`.
+//! Command line of `live simulate`: options of the load generator.
 
 use super::options::seconds;
 use crate::options::TRACE;

@@ -1,4 +1,5 @@
-//! Options that several subcommands share, and parsers of their values.
+//! Options that several subcommands share, such as [`General`] and the time [`Window`], and parsers
+//! of times, numbers, patterns and words.
 
 pub mod clocks;
 pub mod scope;

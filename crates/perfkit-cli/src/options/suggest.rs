@@ -1,4 +1,4 @@
-//! Suggestions for names that are misspelt.
+//! [`near`] and [`hint`]: known names that resemble a misspelt one, for error messages.
 
 /// Largest number of compared letters of a name. Names have any length, and the edit distance takes
 /// quadratic time.

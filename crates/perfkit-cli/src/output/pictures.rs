@@ -1,4 +1,5 @@
-//! Output of pictures and pages to files, and pictures that several subcommands share.
+//! [`Files`]: options for picture and page files, and their writing; folded timelines, their page
+//! sections and titles for several subcommands.
 
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};

@@ -1,4 +1,5 @@
-//! Options that `cluster` and `track` share.
+//! [`ClusterArgs`]: options of the clustering that `cluster` and `track` share, converted to the
+//! parameters of the method.
 
 use super::burst_tables;
 use super::experiments::Axis;

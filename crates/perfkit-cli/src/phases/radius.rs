@@ -1,4 +1,5 @@
-//! Description of the chosen radius: the reason for it, and the sensitivity of the clusters.
+//! Description of the radius chosen for a clustering: the reason for it, and the sensitivity of the
+//! clusters.
 
 use perfkit::track::cluster::{EpsChoice, EpsWhy};
 use serde::Serialize;

@@ -1,4 +1,5 @@
-//! [`track`]: reads a series of recordings, clusters their bursts, tracks the clusters and computes trends.
+//! [`track`]: reads a series of recordings, clusters their bursts, and tracks the clusters to a
+//! [`Series`] with trends, by [`ClusterOptions`].
 
 use crate::failure::{Failure, input};
 use crate::options::Window;

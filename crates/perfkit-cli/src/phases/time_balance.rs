@@ -1,4 +1,5 @@
-//! Output of the division of the CPU time of experiments, and of the minimum duration of bursts.
+//! Output of the CPU time of experiments, divided by what became of the bursts, and of the minimum
+//! duration of bursts.
 
 use crate::table;
 use perfkit::core::{Nanos, Table};

@@ -1,4 +1,5 @@
-//! Subcommand `profile`: profiles that are computed from other profiles.
+//! Subcommand `profile`: computes a profile from others (difference, mean, merge, extremes, cut),
+//! prints its summary and writes it.
 
 mod model;
 mod options;

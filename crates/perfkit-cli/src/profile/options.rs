@@ -1,4 +1,5 @@
-//! Command line of `profile`.
+//! Command line of `profile`: [`Options`] with an [`Operation`] and its operands, and the options
+//! of the result.
 
 use super::model::Model;
 use crate::options::General;

@@ -1,4 +1,5 @@
-//! `profile remap`: other names of regions, or other metrics, by a specification.
+//! Operation `remap` of `profile`: renames regions by rules, or derives metrics by a specification
+//! of Cube, from a file or from the archive.
 
 use super::options::Remap;
 use super::{prepare, single};

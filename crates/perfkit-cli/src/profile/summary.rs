@@ -1,4 +1,5 @@
-//! [`Summary`]: totals of a computed profile and of its operands, and its call paths.
+//! [`Summary`]: totals of a computed profile and of its operands, and its top call paths, as text
+//! and JSON.
 
 use super::options::Output;
 use crate::failure::{Failure, Outcome, input};

@@ -1,4 +1,4 @@
-//! [`Times`]: exclusive times by call path, class of regions, and rank or thread.
+//! [`Times`]: exclusive times of a profile by call path, [`Class`] of regions, and rank or thread.
 
 use crate::failure::{Failure, input};
 use crate::pictures;

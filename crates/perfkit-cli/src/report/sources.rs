@@ -1,4 +1,5 @@
-//! Opening of the recordings of a report. Files that are the ranks of one job are opened as one recording.
+//! [`open`]: opens the arguments of a report as [`Source`]s, traces or profiles; files that are the
+//! ranks of one job become one recording.
 
 use super::{Remark, Report};
 use crate::failure::Failure;

@@ -1,4 +1,5 @@
-//! Command line of `serve`.
+//! Command line of `serve`: [`Options`] with recordings, rows, rules and counters of their
+//! timelines, and the port.
 
 use crate::fold::{CountersBy, Rows, Rules};
 use crate::options::{General, TRACE};

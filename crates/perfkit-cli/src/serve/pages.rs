@@ -1,4 +1,5 @@
-//! [`Pages`]: the page of a server and the answers to its requests, without a network.
+//! [`Pages`]: page with the timelines of recordings, and the answers to its requests for cells and
+//! call stacks, without a network.
 
 use super::Options;
 use crate::failure::{Failure, input};

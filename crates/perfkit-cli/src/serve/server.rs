@@ -1,4 +1,5 @@
-//! [`Server`]: HTTP on the loopback interface.
+//! [`Server`]: HTTP server on the loopback interface for the page of timelines, which ends some
+//! seconds after the last page is closed.
 
 use super::pages::{Answer, Pages, Request};
 use axum::body::{Body, Bytes};

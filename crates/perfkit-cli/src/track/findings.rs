@@ -1,4 +1,5 @@
-//! Output of `track` as text, second part: tracked regions and their trends.
+//! Output of `track` as text, second part: tracked regions with their links, places in the program,
+//! changes and trends.
 
 use super::{LEVEL, Report, ids, percent};
 use crate::failure::{Outcome, input};

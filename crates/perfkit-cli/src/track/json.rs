@@ -1,4 +1,4 @@
-//! Output of `track` as JSON.
+//! Output of `track` as JSON: recordings, experiments with their clusters, and tracked regions.
 
 use super::{LEVEL, Report};
 use crate::failure::{Failure, input};

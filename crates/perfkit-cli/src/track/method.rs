@@ -1,4 +1,5 @@
-//! Options of `track` for the method that compares clusters.
+//! [`MethodArgs`]: options of `track` for the comparison of clusters of two experiments, such as
+//! evaluators and thresholds.
 
 use crate::failure::Failure;
 use crate::options::words;

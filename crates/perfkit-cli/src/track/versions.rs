@@ -1,4 +1,5 @@
-//! Comparison of two versions of a program: `track --versions`.
+//! Option `--versions` of `track`: comparison of the time of each tracked region in two versions of
+//! a program.
 
 use super::Report;
 use crate::failure::{Failure, Outcome};

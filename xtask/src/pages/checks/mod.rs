@@ -1,4 +1,5 @@
-//! List of the pages with their checks, and checks common to all pages.
+//! List of all pages with their checks, checks common to all pages, and scripts that examine
+//! colours and pixels.
 
 mod anomaly;
 mod report;

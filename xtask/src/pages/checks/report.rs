@@ -1,4 +1,4 @@
-//! Checks of the pages with several views.
+//! Checks of the pages with several views: the page of a report, and the report of the tour.
 
 use super::{CUBES, Tab};
 

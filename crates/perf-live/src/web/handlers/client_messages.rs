@@ -1,4 +1,5 @@
-//! Handlers of the messages of clients: hello and push.
+//! Handlers of the messages of clients, hello and push: read the body within limits, wait for the
+//! state thread, and return the answer.
 
 use crate::hub::{Hub, HubAnswer, Message};
 use crate::web::access::may_write;

@@ -1,4 +1,5 @@
-//! Server-sent events for pages, at a limited rate.
+//! Handler of the server-sent events of a page: changed state, ranking and new steps of chosen
+//! ranks, at a limited rate.
 
 use super::page_queries::{RANKS, Ranked, RankingData, StateData, json};
 use super::query_string::{Fields, Parsed};

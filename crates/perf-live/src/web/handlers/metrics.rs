@@ -1,4 +1,4 @@
-//! Metrics of the server for Prometheus.
+//! Handler that returns counters and gauges of the server in the text format of Prometheus.
 
 use crate::hub::{Counts, Overview};
 use crate::web::app::{App, Source, answered, refusal};

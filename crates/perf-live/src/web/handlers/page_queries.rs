@@ -1,4 +1,5 @@
-//! Handlers of the page and of its queries, which are answered in JSON.
+//! Handlers of the page and of its JSON queries: state, ranking, steps, totals, functions, samples
+//! and records; also of health checks and unknown paths.
 
 use super::query_string::{Fields, Parsed};
 use crate::hub::{Overview, ProgramSummary};

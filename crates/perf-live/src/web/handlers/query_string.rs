@@ -1,4 +1,5 @@
-//! [`Fields`]: parser of the query string of a request.
+//! [`Fields`]: typed values of the query string of a request, where unknown or invalid fields are
+//! errors.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;

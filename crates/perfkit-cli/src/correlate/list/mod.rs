@@ -1,4 +1,5 @@
-//! [`List`]: the views of a profile, ordered by their correlation with the reference.
+//! [`List`]: views of a profile in the order of their correlation with the reference, with chance
+//! probabilities, kin, names and notes for output.
 
 mod json;
 mod text;

@@ -1,4 +1,5 @@
-//! Comparison of the anomalies of this run with those of another run.
+//! [`Compared`]: comparison of the anomalies of this run with those of another run, as text and
+//! JSON.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table;

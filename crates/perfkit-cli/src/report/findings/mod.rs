@@ -1,4 +1,5 @@
-//! [`Finding`]: a statement about a recording with its figure, its place and the next command to run.
+//! [`Finding`]: statement about a recording with its figure, its place and the next command;
+//! [`rank`] orders findings by importance.
 //!
 //! Each module finds statements about one subject.
 

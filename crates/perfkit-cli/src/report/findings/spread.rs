@@ -1,4 +1,5 @@
-//! [`Spread`]: comparison of a time between all ranks or threads.
+//! [`Spread`]: comparison of a time between all ranks or threads, with the excess of the slowest
+//! and the names of the slowest.
 
 use super::list;
 use crate::report::exclusive_times::Times;

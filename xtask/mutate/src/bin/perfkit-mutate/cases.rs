@@ -1,4 +1,5 @@
-//! Cases of a recording: the files and parts that are damaged, and the kinds of damage.
+//! [`Target`]: file of a recording and its damage cases, made from the whole file and its nested
+//! parts.
 
 use crate::Options;
 use perf_testdata::damage::{self, Damage, thin_to};

@@ -1,5 +1,5 @@
-//! Process that reads damaged recordings. A recording may crash it, so it is separate from the
-//! program that reports.
+//! Child process that reads the damaged cases of a recording and reports the result and the memory
+//! of each. A recording may crash it, so it is separate from the program that reports.
 
 use crate::cases::Target;
 use crate::{Options, memory};

@@ -1,5 +1,6 @@
-//! `cargo xtask mutate`: damages recordings in thousands of ways. Each case must give a value, a
-//! counted repair, or an error with its location, within a memory budget and without a panic.
+//! Program of `cargo xtask mutate`: damages recordings in thousands of ways, and reads each damaged
+//! recording in a child process. Each case must give a value, a counted repair, or an error with
+//! its location, within a memory budget and without a panic.
 
 mod cases;
 mod child;

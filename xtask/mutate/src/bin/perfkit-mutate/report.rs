@@ -1,4 +1,5 @@
-//! Process that starts children, counts their results, and detects when one crashes.
+//! [`Watched`]: child process that runs the cases of a recording, started again after each crash;
+//! [`Report`]: counts of the results by format.
 
 use crate::Options;
 use perfkit_mutate::recordings::Recording;
