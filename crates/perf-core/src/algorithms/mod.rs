@@ -1,4 +1,4 @@
-//! Algorithms on traces: replay, overlapping calls, message matching and profiles.
+//! Algorithms on traces: replay, overlapping calls, message matching, profiles and windows of time.
 //!
 //! The other modules of this crate contain types and their invariants. This folder contains the
 //! computations on them: replay of stack frames, message matching, the profile of a trace, and the

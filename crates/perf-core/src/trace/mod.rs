@@ -1,14 +1,14 @@
 //! [`Trace`]: the events of each location, with links between them and the [`Definitions`] that
 //! they refer to, and views of parts of a trace.
 
-mod columns;
 mod event;
+mod events;
 mod link;
 mod records;
 mod view;
 
-pub use columns::Events;
 pub use event::{AttributeValue, Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
+pub use events::Events;
 pub use link::{EventId, Link, LinkKind};
 pub(crate) use records::RecordCounts;
 pub use view::{LocationView, TraceView};

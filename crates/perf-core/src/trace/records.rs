@@ -1,7 +1,7 @@
 //! [`Records`]: compact storage of the events other than enter and leave.
 
-use super::columns::limited;
 use super::event::{Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
+use super::events::limited;
 use crate::{CallPathId, CommId, Error, KindId, MetricSetId, Result, Ticks, WindowId};
 
 /// Records of one location: a table of records, and a pool of their arguments.

@@ -30,7 +30,7 @@
 
 mod bp;
 #[cfg(test)]
-mod facts;
+mod corpus_tests;
 mod followed_file;
 mod format;
 mod names;
@@ -39,7 +39,7 @@ mod step_events;
 mod table;
 mod tau;
 
-use bp::{bp_file, bp3, header, index, primitives};
+use bp::{bp_file, bp3, header, primitives, variables};
 
 pub use format::FORMAT;
 

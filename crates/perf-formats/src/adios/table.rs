@@ -2,8 +2,8 @@
 //! rows in parts.
 
 use super::bp_file::{BpFile, is_damage};
-use super::index::{Block, Operator, Variable};
 use super::primitives::{Fields, Kind};
+use super::variables::{Block, Operator, Variable};
 use crate::{Error, Result};
 use perf_core::Place;
 

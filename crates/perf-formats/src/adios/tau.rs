@@ -2,11 +2,11 @@
 //! messages) and converts their rows to events.
 
 use super::bp_file::{BpFile, Step};
-use super::index::Variable;
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
 use super::step_events::{Edge, StepEvents};
 use super::table::Table;
+use super::variables::Variable;
 use crate::{Error, Result};
 use perf_core::{
     Diagnostics, EventSink, MetricId, Nanos, Peer, RegionId, Rule, StreamEvent, StreamKey, Value,

@@ -33,19 +33,19 @@
 //! ```
 
 mod call_paths;
-mod cells;
 mod locations;
-mod union;
+mod matched_definitions;
+mod row_sums;
 
 pub use call_paths::{cut, rename};
 pub use locations::collapse;
 
 use super::{Combine, Profile, ProfileMetric, RowStore, Severities};
 use crate::{CallPathId, Error, Job, LocationId, MetricId, Result, ValueType};
-use cells::Sum;
+use matched_definitions::MatchedDefinitions;
+use row_sums::Sum;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use union::MatchedDefinitions;
 
 /// Operator that combines several profiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,7 +177,7 @@ impl CombinedRows {
         let (Some(row), Some(places)) = (row, self.places.get(*operand)) else {
             return Ok(None);
         };
-        cells::scattered(planned.about.combine, &row, places, self.locations).map(Some)
+        row_sums::scattered(planned.about.combine, &row, places, self.locations).map(Some)
     }
 }
 
@@ -246,7 +246,7 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
     };
     let counts = |all: usize, parts: &[Vec<usize>]| Overlap {
         all,
-        common: union::common(all, parts),
+        common: matched_definitions::common(all, parts),
     };
     let indices = |moved: &[CallPathId]| moved.iter().map(|id| id.index()).collect();
     let paths: Vec<Vec<usize>> = union.moved.iter().map(|moved| indices(moved)).collect();

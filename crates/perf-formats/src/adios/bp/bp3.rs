@@ -9,9 +9,9 @@
 
 use super::bp_file::{Ahead, Step, StepIndex};
 use super::data_files::DataFiles;
-use super::index::{self, Variable};
 use super::member::Member;
 use super::primitives::Fields;
+use super::variables::{self, Variable};
 use crate::adios::rules;
 use crate::{Error, Result};
 use perf_core::{Place, Rule};
@@ -140,7 +140,7 @@ impl Bp3 {
             section(attributes, end)?,
         ];
         let [first, second, third] = &sections;
-        let found = index::groups(&mut Fields::new(first, is_big));
+        let found = variables::groups(&mut Fields::new(first, is_big));
         let found = found.map_err(|damage| file.malformed(groups, damage))?;
         if found.is_column_major {
             return Err(Error::Unsupported {
@@ -150,7 +150,7 @@ impl Bp3 {
         }
         let mut all = |bytes: &[u8], start: u64| {
             let mut damaged = Vec::new();
-            let read = index::read_all(&mut Fields::new(bytes, is_big), &mut damaged);
+            let read = variables::read_all(&mut Fields::new(bytes, is_big), &mut damaged);
             let places = damaged.into_iter().map(|damage| {
                 let place = file.place(start + damage.at as u64);
                 let expected = format!("expected {}", damage.expected);

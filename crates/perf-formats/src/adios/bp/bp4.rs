@@ -7,9 +7,9 @@
 
 use super::bp_file::{Ahead, Step, StepIndex};
 use super::header::{HEADER, Header};
-use super::index;
 use super::member::{Claims, Member};
 use super::primitives::Fields;
+use super::variables;
 use crate::{Error, Result};
 use perf_core::{Place, Rule};
 use std::path::Path;
@@ -103,7 +103,7 @@ impl StepIndex for Bp4 {
             let skipped = fields.bytes(start - groups, "an index of a step");
             skipped.map(|_| fields).map_err(damaged)
         };
-        let found = index::groups(&mut section(groups)?).map_err(damaged)?;
+        let found = variables::groups(&mut section(groups)?).map_err(damaged)?;
         if found.is_column_major {
             return Err(Error::Unsupported {
                 place: index,
@@ -111,8 +111,8 @@ impl StepIndex for Bp4 {
             });
         }
         Ok(Step {
-            variables: index::read(&mut section(variables)?).map_err(damaged)?,
-            attributes: index::read(&mut section(attributes)?).map_err(damaged)?,
+            variables: variables::read(&mut section(variables)?).map_err(damaged)?,
+            attributes: variables::read(&mut section(attributes)?).map_err(damaged)?,
             place: index,
         })
     }

@@ -6,7 +6,7 @@ use super::bp4::Bp4;
 use super::bp5::Bp5;
 use super::data_files::DataFiles;
 use super::header::{HEADER, Header, STEPS};
-use super::index::Variable;
+use super::variables::Variable;
 use crate::{Error, Result};
 use perf_core::{Place, Rule};
 use std::fmt::Debug;

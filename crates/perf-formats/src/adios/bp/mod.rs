@@ -6,6 +6,6 @@ pub(super) mod bp5;
 pub(super) mod bp_file;
 pub(super) mod data_files;
 pub(super) mod header;
-pub(super) mod index;
 pub(super) mod member;
 pub(super) mod primitives;
+pub(super) mod variables;

@@ -1,8 +1,8 @@
 //! [`Array`]: an array variable of one writer in one step of BP5, decoded from its structure in the
 //! metadata and converted to [`Block`]s with positions in the data file.
 
-use super::super::index::{Block, Operator};
 use super::super::primitives::{Fields, Kind, Read};
+use super::super::variables::{Block, Operator};
 use super::ffs::{Budget, Field, Format};
 use super::pointers::{number, numbers};
 use super::records::Parts;

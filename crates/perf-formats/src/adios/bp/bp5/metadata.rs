@@ -5,9 +5,9 @@
 //! A bit field marks the variables that belong to the step. Pointers are offsets in the structure;
 //! 0 is a null pointer.
 
-use super::super::index::{Block, Variable};
 use super::super::member::Member;
 use super::super::primitives::{Damage, Fields, Kind, Read};
+use super::super::variables::{Block, Variable};
 use super::array::{Array, array_kind};
 use super::ffs::{Budget, Field, Format, Formats, IDENTIFIER, Structure};
 use super::pointers::{NUMBER, number, numbers, text};
