@@ -63,16 +63,12 @@ impl Package {
         }
     }
 
-    /// Returns the arguments of each build: no feature, each feature alone, all features.
+    /// Returns the arguments of each build: no feature, each feature alone. The step `clippy` checks all features together.
     fn selections(&self) -> Vec<Vec<String>> {
         let none = || vec!["--no-default-features".to_owned()];
         let one = |name: &String| [none(), vec!["--features".to_owned(), name.clone()]].concat();
         let mut selections = vec![none()];
         selections.extend(self.features.iter().map(one));
-        // With one feature alone, all features are that one.
-        if self.features.len() > 1 {
-            selections.push(vec!["--all-features".to_owned()]);
-        }
         selections
     }
 }
@@ -184,12 +180,7 @@ mod tests {
         assert_eq!(words(&[]), ["--no-default-features"]);
         let alone = |name| format!("--no-default-features --features {name}");
         assert_eq!(words(&["a"]), ["--no-default-features", &alone("a")]);
-        let both = [
-            "--no-default-features",
-            &alone("a"),
-            &alone("b"),
-            "--all-features",
-        ];
+        let both = ["--no-default-features", &alone("a"), &alone("b")];
         assert_eq!(words(&["a", "b"]), both);
     }
 }

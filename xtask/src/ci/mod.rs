@@ -90,7 +90,7 @@ const STEPS: &[Step] = &[
     ),
     Step(
         "features",
-        "each crate alone with none, each and all of its features, warnings denied",
+        "each crate alone, with none and with each of its features, warnings denied",
         background::features,
     ),
     Step(
