@@ -227,7 +227,7 @@ impl Part {
     }
 }
 
-/// What holds at a point in time of a location.
+/// State of a location at a point in time.
 struct State {
     /// Open calls.
     open: OpenCalls,
