@@ -1,7 +1,7 @@
 //! Steps `features` and `optional` of `cargo xtask ci`: check each crate alone with each of its
 //! features, and compare results with and without threads.
 
-use super::{Gate, TEST, at};
+use super::{Gate, TEST, at, contents};
 use crate::{Outcome, cargo, execute, output_of, target_folder};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,32 +43,52 @@ pub(super) fn combinations(packages: &[String], stop: &AtomicBool) -> Outcome {
 #[derive(Debug, Clone)]
 struct Package {
     name: String,
-    /// All features except `default`.
-    features: Vec<String>,
+    /// Features that the sources of the package name. Each is checked alone.
+    own: Vec<String>,
+    /// Other features except `default`. They only enable features of dependencies, which are checked there, so that
+    /// the package compiles with all of them if it compiles at all. They are checked together.
+    passed_on: Vec<String>,
     /// Dependencies within the workspace, without those of tests.
     below: Vec<String>,
 }
 
 impl Package {
-    fn parse(package: &Value) -> Self {
+    fn parse(package: &Value) -> Result<Self, String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let features = package["features"].as_object().into_iter().flatten();
         let features = features.map(|(name, _)| name.clone());
+        let folder = PathBuf::from(text(&package["manifest_path"])).with_file_name("src");
+        let sources = contents(&folder)?;
+        let sources: Vec<_> = sources
+            .values()
+            .map(|bytes| String::from_utf8_lossy(bytes))
+            .collect();
+        let is_named = |name: &String| {
+            let condition = format!("feature = \"{name}\"");
+            sources.iter().any(|text| text.contains(&condition))
+        };
+        let features = features.filter(|name| name != "default");
+        let (own, passed_on) = features.partition(is_named);
         let listed = package["dependencies"].as_array().into_iter().flatten();
         let built = listed.filter(|it| it["kind"].is_null() && it["path"].is_string());
-        Self {
+        Ok(Self {
             name: text(&package["name"]),
-            features: features.filter(|name| name != "default").collect(),
+            own,
+            passed_on,
             below: built.map(|it| text(&it["name"])).collect(),
-        }
+        })
     }
 
-    /// Returns the arguments of each build: no feature, each feature alone. The step `clippy` checks all features together.
+    /// Returns the arguments of each build: no feature, each feature of its own, and those that are passed on. The step
+    /// `clippy` checks all features together.
     fn selections(&self) -> Vec<Vec<String>> {
         let none = || vec!["--no-default-features".to_owned()];
-        let one = |name: &String| [none(), vec!["--features".to_owned(), name.clone()]].concat();
+        let with = |names: String| [none(), vec!["--features".to_owned(), names]].concat();
         let mut selections = vec![none()];
-        selections.extend(self.features.iter().map(one));
+        selections.extend(self.own.iter().cloned().map(with));
+        if !self.passed_on.is_empty() {
+            selections.push(with(self.passed_on.join(",")));
+        }
         selections
     }
 }
@@ -79,11 +99,15 @@ fn dependencies_first(names: &[String]) -> Result<Vec<Package>, String> {
     let metadata: Value = serde_json::from_str(&output_of(&mut cargo(&arguments))?)
         .map_err(|error| format!("cargo metadata is not JSON: {error}"))?;
     let listed = metadata["packages"].as_array().into_iter().flatten();
-    let packages = listed.map(Package::parse);
-    let packages = packages.filter(|package| names.contains(&package.name));
+    let is_wanted = |it: &&Value| {
+        it["name"]
+            .as_str()
+            .is_some_and(|it| names.iter().any(|name| name == it))
+    };
+    let packages = listed.filter(is_wanted).map(Package::parse);
     let mut open: BTreeMap<String, Package> = packages
-        .map(|package| (package.name.clone(), package))
-        .collect();
+        .map(|package| package.map(|package| (package.name.clone(), package)))
+        .collect::<Result<_, _>>()?;
     if open.len() != names.len() {
         return Err(format!("cargo metadata does not list all of {names:?}"));
     }
@@ -166,21 +190,30 @@ mod tests {
     }
 
     #[test]
-    fn each_feature_is_enabled_alone() {
-        let package = |features: &[&str]| Package {
-            name: "one".into(),
-            features: features.iter().copied().map(String::from).collect(),
-            below: Vec::new(),
-        };
-        let words = |features: &[&str]| {
-            let selections = package(features).selections();
+    fn features_with_code_are_enabled_alone_and_others_together() {
+        let words = |own: &[&str], passed_on: &[&str]| {
+            let names = |list: &[&str]| list.iter().copied().map(String::from).collect();
+            let package = Package {
+                name: "one".into(),
+                own: names(own),
+                passed_on: names(passed_on),
+                below: Vec::new(),
+            };
+            let selections = package.selections();
             let joined = selections.iter().map(|words| words.join(" "));
             joined.collect::<Vec<_>>()
         };
-        assert_eq!(words(&[]), ["--no-default-features"]);
-        let alone = |name| format!("--no-default-features --features {name}");
-        assert_eq!(words(&["a"]), ["--no-default-features", &alone("a")]);
-        let both = ["--no-default-features", &alone("a"), &alone("b")];
-        assert_eq!(words(&["a", "b"]), both);
+        let none = "--no-default-features";
+        let with = |names| format!("{none} --features {names}");
+        assert_eq!(words(&[], &[]), [none]);
+        assert_eq!(words(&["a", "b"], &[]), [none, &with("a"), &with("b")]);
+        assert_eq!(words(&["a"], &["c", "d"]), [none, &with("a"), &with("c,d")]);
+    }
+
+    #[test]
+    fn the_sources_tell_which_features_have_code() {
+        let sorted = dependencies_first(&["perf-formats".into()]).expect("cargo lists it");
+        assert!(sorted[0].own.contains(&"otf2".into()));
+        assert_eq!(sorted[0].passed_on, ["parallel"]);
     }
 }

@@ -90,7 +90,7 @@ const STEPS: &[Step] = &[
     ),
     Step(
         "features",
-        "each crate alone, with none and with each of its features, warnings denied",
+        "each crate alone, without features and with each feature that has code, warnings denied",
         background::features,
     ),
     Step(
