@@ -1,4 +1,4 @@
-//! `Serialize` implementations for fields that cannot derive it or would produce invalid JSON keys.
+//! Functions for `#[serde(serialize_with)]`: shared values, and maps whose keys are not strings.
 
 use crate::Amount;
 use serde::{Serialize, Serializer};

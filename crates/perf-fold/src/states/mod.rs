@@ -1,5 +1,5 @@
-//! States of streams over time: classes, rules that assign them, columns of transitions, and their
-//! sampling.
+//! States of streams over time, from call stacks or recorded values: classes, rules that assign
+//! them, columns of transitions, and their sampling.
 
 mod call_stack;
 pub(crate) mod class;

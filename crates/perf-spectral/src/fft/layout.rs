@@ -1,5 +1,5 @@
-//! [`Layout`]: memory layout of the working space and of packed spectra: split of the axes, tiles,
-//! and pairs of opposite frequencies.
+//! [`Layout`]: memory layout of the working space and of packed spectra (split of the axes, tiles,
+//! pairs of opposite frequencies), with the frequency and distance of each place.
 //!
 //! The longest axis of even length is the real one: its samples 2 s and 2 s + 1 form the complex
 //! slot s of `L/2`. The other axes are split into outer and inner ones with about the same number

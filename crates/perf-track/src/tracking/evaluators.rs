@@ -1,5 +1,6 @@
-//! Evaluators: how likely two clusters of two experiments are the same phase, by nearest bursts,
-//! centroids, callers, durations, densities and sequences.
+//! Evaluators: similarity of each pair of clusters of two experiments, by nearest bursts,
+//! centroids, callers, durations, densities and sequences; also the displacement between the
+//! experiments.
 
 use super::matrix::Matrix;
 use super::prepared::Side;

@@ -1,4 +1,5 @@
-//! Races of clustering: perfkit, linfa, scikit-learn and hdbscan, with one thread each unless noted.
+//! Races of clustering between perfkit, linfa, scikit-learn and hdbscan, and of sequence alignment
+//! and tracking, with one thread each unless noted.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! [`Row`]: the event of one line, and parsers of times and numbers.
+//! [`Row`]: event parsed from one line of a table or JSON stream, and parsers of its times and
+//! numbers.
 
 use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey, Value};
 use std::borrow::Cow;

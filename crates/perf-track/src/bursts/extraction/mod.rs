@@ -1,5 +1,5 @@
 //! [`Extract::extract`]: extracts the bursts of all threads of a trace with their metrics and
-//! callers, and counts those that filters drop.
+//! callers. Bursts that a filter drops are kept with a mark and counted.
 
 mod caller_texts;
 mod counters;

@@ -1,4 +1,5 @@
-//! Confidence of links and tracked regions in the optimal mode, and births and deaths of regions.
+//! Completes the tracked regions of the optimal mode: computes the confidence of links and regions,
+//! adds links that skip an experiment, and births and deaths of regions.
 
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
