@@ -283,6 +283,8 @@ perfkit.view("timeline", (section, data) => {
       return line;
     });
     labels.replaceChildren(...made);
+    // On a narrow screen the labels lie above the rows, where lines of messages pass below them.
+    labels.classList.toggle("narrow", layout.narrow);
   };
 
   let pending = 0;
@@ -342,6 +344,7 @@ perfkit.view("timeline", (section, data) => {
     strips(context, scale);
     axis(context);
     const remark = messages.lines(context);
+    find(".links").hidden = !messages.exist();
     marks(context);
     names();
     counters.paint();
@@ -379,7 +382,7 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.computedMs = performance.now() - begin;
   };
   // Asks the server for the visible part, unless it is there or asked for. A request for an earlier part is cancelled.
-  let request = null;
+  let request = null, again = 0;
   const ask = () => {
     const asked = wanted(Math.min(3, window.devicePixelRatio || 1), data.served.mostColumns);
     const query = new URLSearchParams({ ...asked, rows: asked.rows.join("-") }).toString();
@@ -397,6 +400,9 @@ perfkit.view("timeline", (section, data) => {
         section.dataset.servedMs = performance.now() - begin;
         first = true;
         paint();
+        // The messages of a large recording follow the first picture.
+        clearTimeout(again);
+        if (found.awaitsLinks) again = setTimeout(() => { current = ""; ask(); }, 300);
       })
       .catch((error) => {
         if (error.name !== "AbortError") status.textContent = `The server did not answer (${error.message}). Start perfkit serve again if it has ended.`;
@@ -498,7 +504,6 @@ perfkit.view("timeline", (section, data) => {
   on(".order", "change", paint);
   on(".messages", "change", paint);
   on(".measure", "change", paint);
-  find(".links").hidden = !messages.exist;
   box.addEventListener("scroll", () => { first = true; paint(); });
   if (isServed) {
     // The server ends once this stream is closed.
