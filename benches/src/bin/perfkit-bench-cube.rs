@@ -4,6 +4,7 @@
 //! `cargo xtask compare cube` runs it together with pycubexr; `data/peers/README.md` describes the
 //! line.
 
+use perfkit::core::parallel::Threads;
 use perfkit::core::{CallPathId, Job, MetricId, Profile, Severities};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{Cube, WriteOptions, write};
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 const USAGE: &str =
     "usage: perfkit-bench-cube generate FILE [--locations N] [--paths M] [--packed 1]
        perfkit-bench-cube rewrite FILE --to FILE
-       perfkit-bench-cube read FILE
+       perfkit-bench-cube read FILE [--threads N]
        perfkit-bench-cube view FILE [--metric I] [--path J]
 
 generate  writes a profile of 4 metrics, M call paths and N locations
@@ -51,7 +52,7 @@ fn run(args: &[String]) -> Outcome<String> {
             let cube = Cube::open(path, &OpenOptions::new(), &Job::default())?;
             save(cube.profile(), Path::new(to), &WriteOptions::new())
         }
-        "read" => read(path),
+        "read" => read(path, Threads::new(number("--threads", 1)? as usize)),
         "view" => view(path, number("--metric", 1)?, number("--path", 77)?),
         _ => Err(format!("unknown mode {mode}").into()),
     }
@@ -96,20 +97,33 @@ fn answer(values: usize, sum: f64, meter: &Meter) -> String {
     format!("values={values} sum={:.0} {}", sum / 1e3, meter.costs())
 }
 
-fn read(path: &Path) -> Outcome<String> {
+fn read(path: &Path, threads: Threads) -> Outcome<String> {
     let meter = Meter::start();
     let cube = Cube::open(path, &OpenOptions::new(), &Job::default())?;
     let profile = cube.profile();
-    let (mut total, mut values) = (0.0, 0);
-    for metric in (0..profile.metrics().len() as u32).map(MetricId) {
-        for path in profile.paths(metric) {
-            if let Some(row) = profile.row(metric, path)? {
+    let metrics = (0..profile.metrics().len() as u32).map(MetricId);
+    let paths = |metric| {
+        profile
+            .paths(metric)
+            .into_iter()
+            .map(move |path| (metric, path))
+    };
+    let rows: Vec<_> = metrics.flat_map(paths).collect();
+    let pieces: Vec<_> = rows.chunks(64).collect();
+    let sum_of = |rows: &&[(MetricId, CallPathId)]| {
+        let (mut total, mut values) = (0.0, 0);
+        for (metric, path) in *rows {
+            if let Some(row) = profile.row(*metric, *path)? {
                 let (sum, count) = sum(&row);
                 total += sum;
                 values += count;
             }
         }
-    }
+        Ok::<_, perfkit::core::Error>((total, values))
+    };
+    let sums = threads.install(|| threads.try_map(&pieces, sum_of))?;
+    let total = sums.iter().map(|it| it.0).sum();
+    let values = sums.iter().map(|it| it.1).sum();
     Ok(answer(values, total, &meter))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::states::class::code;
 use crate::states::sampling;
-use crate::{Classes, Error, Folder, Result, State, Timelines};
+use crate::{Classes, Folder, Result, State, Timelines};
 use perf_core::{Cancelled, Job, LocationKind, TimeRange, parallel};
 
 /// Utilisation of streams over a window. A fold by `max` does not show it if many streams are
@@ -154,73 +154,86 @@ impl Usage {
     }
 
     /// Computes the usage, and the union of the busy intervals if `has_union`.
-    pub(crate) fn computed(
+    fn computed(
         timelines: &Timelines,
         streams: &[u32],
         (window, has_union): (TimeRange, bool),
         job: &Job,
     ) -> std::result::Result<Self, Cancelled> {
-        let span = window.len();
         let mut times = Times::new(timelines.classes().len());
         let mut changes: Vec<(u64, i64)> = Vec::new();
-        let mut own: Option<TimeRange> = None;
+        let mut own = None;
         let mut add = |busy: TimeRange| {
-            own = Some(own.map_or(busy, |own| TimeRange {
-                start: own.start.min(busy.start),
-                end: own.end.max(busy.end),
-            }));
+            join(&mut own, busy);
             if has_union && busy.start < busy.end {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
         };
-        let mut checks = job.checks();
         for stream in streams {
-            job.check()?;
-            let mut known = 0u64;
-            let mut open: Option<TimeRange> = None;
-            let columns = timelines.stream(*stream);
-            for (piece, code) in columns
-                .into_iter()
-                .flat_map(|c| sampling::pieces(c, window))
-            {
-                checks.next(1)?;
-                times.add(code, piece.len());
-                known = known.saturating_add(piece.len());
-                if code < code::FIRST {
-                    continue;
-                }
-                // Consecutive classes form one busy interval.
-                match &mut open {
-                    Some(open) if open.end == piece.start => open.end = piece.end,
-                    _ => open.replace(piece).into_iter().for_each(&mut add),
-                }
-            }
-            open.into_iter().for_each(&mut add);
-            // Zero-length work adds no time but may begin or end the span.
-            let instants = columns.map_or(&[][..], |columns| &columns.instants);
-            let from = instants.partition_point(|(at, _)| *at < window.start);
-            let until = instants.partition_point(|(at, _)| *at <= window.end);
-            // Empty if the window ends before it starts.
-            let inside = instants.get(from..until).unwrap_or_default();
-            for (at, _) in [inside.first(), inside.last()].into_iter().flatten() {
-                add(TimeRange {
-                    start: *at,
-                    end: *at,
-                });
-            }
-            times.add(code::ABSENT, span.saturating_sub(known));
+            walk((timelines, *stream), window, &mut times, &mut add, job)?;
         }
-        let mut times = times.list();
-        times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
-        let own = own.map_or(0, |own| own.len());
         let utilisation = Utilisation::swept(changes, window, job)?;
-        Ok(Usage {
+        Ok(Usage::from_times(times, own, utilisation))
+    }
+
+    /// Creates the usage of a row from its times in each state and the span of its work.
+    fn from_times(times: Times, own: Option<TimeRange>, utilisation: Utilisation) -> Self {
+        let time = |(code, time)| (code::state(code), time);
+        let mut times: Vec<(State, u64)> = times.entries().map(time).collect();
+        times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
+        let span = own.map_or(0, |own| own.len());
+        Usage {
             utilisation,
             own: Utilisation {
-                span: own,
+                span,
                 ..utilisation
             },
             times,
+        }
+    }
+
+    /// Computes the usage of several rows. The flag of a row selects the union of its busy intervals;
+    /// without it the row is the sum of its streams. Groups have the streams of their members, so the
+    /// times of a stream are computed once for all rows that are such sums.
+    ///
+    /// `done` is called after each row.
+    pub(crate) fn of_rows(
+        timelines: &Timelines,
+        rows: &[(&[u32], bool)],
+        window: TimeRange,
+        done: impl Fn() + Sync,
+        job: &Job,
+    ) -> std::result::Result<Vec<Self>, Cancelled> {
+        let sums = rows.iter().filter(|(_, has_union)| !has_union);
+        let mut needed: Vec<u32> = sums.flat_map(|(streams, _)| *streams).copied().collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let of_streams = parallel::try_map(needed.len(), |at| {
+            StreamTimes::of((timelines, needed[at]), window, job)
+        })?;
+        let classes = timelines.classes().len();
+        parallel::try_map(rows.len(), |at| {
+            job.check()?;
+            let (streams, has_union) = rows[at];
+            let usage = if has_union {
+                Usage::computed(timelines, streams, (window, true), job)?
+            } else {
+                let (mut times, mut own) = (Times::new(classes), None);
+                let found = |stream| of_streams.get(needed.binary_search(stream).ok()?);
+                for stream in streams.iter().filter_map(found) {
+                    for (code, length) in &stream.times {
+                        times.add(*code, *length);
+                    }
+                    stream.own.into_iter().for_each(|busy| join(&mut own, busy));
+                }
+                let utilisation = Utilisation {
+                    span: window.len(),
+                    ..Utilisation::default()
+                };
+                Usage::from_times(times, own, utilisation)
+            };
+            done();
+            Ok(usage)
         })
     }
 
@@ -356,10 +369,86 @@ impl Times {
         *time = time.saturating_add(length);
     }
 
-    fn list(self) -> Vec<(State, u64)> {
-        let time = |code: &u32| (code::state(*code), self.by_code[*code as usize]);
-        self.occur.iter().map(time).collect()
+    /// Returns the codes that occur with their times.
+    fn entries(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let codes = self.occur.iter();
+        codes.map(|code| (*code, self.by_code[*code as usize]))
     }
+}
+
+/// Times of one stream in each state, and the span of its work.
+struct StreamTimes {
+    /// Ticks in each code that occurs.
+    times: Vec<(u32, u64)>,
+    /// From the first begin of work to the last end; `None` without work.
+    own: Option<TimeRange>,
+}
+
+impl StreamTimes {
+    fn of(
+        stream: (&Timelines, u32),
+        window: TimeRange,
+        job: &Job,
+    ) -> std::result::Result<Self, Cancelled> {
+        let mut times = Times::new(stream.0.classes().len());
+        let mut own = None;
+        walk(stream, window, &mut times, |busy| join(&mut own, busy), job)?;
+        let times = times.entries().collect();
+        Ok(StreamTimes { times, own })
+    }
+}
+
+/// Extends a span by a busy interval.
+fn join(span: &mut Option<TimeRange>, busy: TimeRange) {
+    *span = Some(span.map_or(busy, |span| TimeRange {
+        start: span.start.min(busy.start),
+        end: span.end.max(busy.end),
+    }));
+}
+
+/// Adds the times of a stream in each state, and calls `add` with its busy intervals. A stream that
+/// does not exist is absent.
+fn walk(
+    (timelines, stream): (&Timelines, u32),
+    window: TimeRange,
+    times: &mut Times,
+    mut add: impl FnMut(TimeRange),
+    job: &Job,
+) -> std::result::Result<(), Cancelled> {
+    job.check()?;
+    let mut checks = job.checks();
+    let mut known = 0u64;
+    let mut open: Option<TimeRange> = None;
+    let columns = timelines.stream(stream);
+    let pieces = columns.into_iter();
+    for (piece, code) in pieces.flat_map(|columns| sampling::pieces(columns, window)) {
+        checks.next(1)?;
+        times.add(code, piece.len());
+        known = known.saturating_add(piece.len());
+        if code < code::FIRST {
+            continue;
+        }
+        // Consecutive classes form one busy interval.
+        match &mut open {
+            Some(open) if open.end == piece.start => open.end = piece.end,
+            _ => open.replace(piece).into_iter().for_each(&mut add),
+        }
+    }
+    open.into_iter().for_each(&mut add);
+    // Zero-length work adds no time but may begin or end the span.
+    let instants = columns.map_or(&[][..], |columns| &columns.instants);
+    let from = instants.partition_point(|(at, _)| *at < window.start);
+    let until = instants.partition_point(|(at, _)| *at <= window.end);
+    // Empty if the window ends before it starts.
+    let inside = instants.get(from..until).unwrap_or_default();
+    for (at, _) in [inside.first(), inside.last()].into_iter().flatten() {
+        add(TimeRange {
+            start: *at,
+            end: *at,
+        });
+    }
+    times.add(code::ABSENT, window.len().saturating_sub(known));
+    Ok(())
 }
 
 impl Folder {
@@ -370,7 +459,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn usage(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
         self.usage_with(window, |_| true, job)
     }
@@ -398,7 +487,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn busy_shares(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
         let has_union = |kind| kind == LocationKind::AcceleratorStream;
         self.usage_with(window, has_union, job)
@@ -407,19 +496,17 @@ impl Folder {
     fn usage_with(
         &self,
         window: TimeRange,
-        has_union: impl Fn(LocationKind) -> bool + Sync,
+        has_union: impl Fn(LocationKind) -> bool,
         job: &Job,
     ) -> Result<Vec<Usage>> {
         let plan = self.plan();
-        let rows = plan.groups.rows();
-        parallel::try_map(rows.len(), |at| {
-            job.check()?;
-            let group = plan.groups.get(rows[at]);
+        let rows = plan.groups.rows().iter().map(|id| {
+            let group = plan.groups.get(*id);
             let streams = group.map_or(&[][..], |group| &group.streams);
-            let has_union = group.is_some_and(|group| has_union(group.kind));
-            let usage = Usage::computed(&plan.timelines, streams, (window, has_union), job)?;
-            job.advance("usage", 1, rows.len() as u64);
-            Ok::<_, Error>(usage)
-        })
+            (streams, group.is_some_and(|group| has_union(group.kind)))
+        });
+        let rows: Vec<(&[u32], bool)> = rows.collect();
+        let done = || job.advance("usage", 1, rows.len() as u64);
+        Ok(Usage::of_rows(&plan.timelines, &rows, window, done, job)?)
     }
 }

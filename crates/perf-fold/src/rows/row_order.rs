@@ -1,8 +1,8 @@
 //! [`RowOrder`]: order of rows by name, behaviour or time; also devices first, and blocks of rows
 //! for recordings with many locations.
 
-use crate::{Error, Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
-use perf_core::{Job, LocationKind, TimeRange, parallel};
+use crate::{Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
+use perf_core::{Job, LocationKind, TimeRange};
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
@@ -52,7 +52,7 @@ impl Groups {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn ordered(
         mut self,
         order: RowOrder,
@@ -65,14 +65,16 @@ impl Groups {
         }
         let usage: Vec<Usage> = match order {
             RowOrder::Name => Vec::new(),
-            _ => parallel::try_map(self.groups.len(), |at| {
-                let group = self.groups.get(at);
-                let streams = group.map_or(&[][..], |it| &it.streams);
-                // Only the busy share of a device needs the union of its busy intervals.
-                let is_device = group.is_some_and(|it| it.kind == LocationKind::AcceleratorStream);
-                let has_union = order == RowOrder::Busy && is_device;
-                Usage::computed(timelines, streams, (window, has_union), job).map_err(Error::from)
-            })?,
+            _ => {
+                let rows = self.groups.iter().map(|group| {
+                    // Only the busy share of a device needs the union of its busy intervals.
+                    let is_device = group.kind == LocationKind::AcceleratorStream;
+                    let has_union = order == RowOrder::Busy && is_device;
+                    (group.streams.as_slice(), has_union)
+                });
+                let rows: Vec<(&[u32], bool)> = rows.collect();
+                Usage::of_rows(timelines, &rows, window, || {}, job)?
+            }
         };
         let sort = |groups: &Groups, ids: &mut Vec<GroupId>| match order {
             RowOrder::Behaviour => *ids = similar(&usage, ids),

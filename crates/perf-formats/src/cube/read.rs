@@ -15,6 +15,7 @@ use super::write::{WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
+use perf_core::parallel::Workspaces;
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -210,8 +211,8 @@ impl Cube {
         let rows = FileRows {
             bytes: bytes.clone(),
             metrics,
-            idle: Mutex::default(),
             held: Mutex::default(),
+            others: Workspaces::new(),
         };
         Cube::assemble(
             resolved,

@@ -67,7 +67,7 @@ perfkit.timelineMessages = (page) => {
     const { layout, part } = page;
     section.dataset.bundles = section.dataset.hidden = 0;
     const links = isServed ? part && part.links : data.links, span = isServed && part ? part.span : data.span;
-    if (!links) return "";
+    if (!links) return part && part.awaitsLinks ? " The messages are being matched." : "";
     if (!isShown.checked) return " Messages are hidden.";
     const cache = new Map(), merged = new Map(), pairs = new Map();
     const row = (group) => {
@@ -144,5 +144,6 @@ perfkit.timelineMessages = (page) => {
     return ` Messages: ${count(drawn)} in view, lines at their true times${more}.`;
   };
 
-  return { lines, exist: Boolean(isServed ? data.served.hasLinks : data.links) };
+  const exist = () => Boolean(isServed ? (page.part ? page.part.links || page.part.awaitsLinks : data.served.hasLinks) : data.links);
+  return { lines, exist };
 };

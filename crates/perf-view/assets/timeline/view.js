@@ -283,6 +283,8 @@ perfkit.view("timeline", (section, data) => {
       return line;
     });
     labels.replaceChildren(...made);
+    // On a narrow screen the labels lie above the rows, where lines of messages pass below them.
+    labels.classList.toggle("narrow", layout.narrow);
   };
 
   let pending = 0;
@@ -301,7 +303,8 @@ perfkit.view("timeline", (section, data) => {
     const limit = isLimit && !isExact ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
     const isWide = data.members && (state.span / data.span) * data.members.columns < layout.plot && layout.rows.some((group, row) => isSeen(row) && isMember(group));
     const wide = isWide ? ` Unfolded rows of this page have ${count(data.members.columns)} columns of ${time(data.span / data.members.columns)}${data.serve ? "; " + data.serve + " shows them exactly" : ""}.` : "";
-    view.textContent = window + limit + wide + remark + whole + uniform();
+    const waiting = isServed && !part ? " The picture is being computed." : "";
+    view.textContent = window + limit + wide + waiting + remark + whole + uniform();
     closer.hidden = !isLimit || isExact || !data.command;
     if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
       ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
@@ -342,6 +345,7 @@ perfkit.view("timeline", (section, data) => {
     strips(context, scale);
     axis(context);
     const remark = messages.lines(context);
+    find(".links").hidden = !messages.exist();
     marks(context);
     names();
     counters.paint();
@@ -379,7 +383,7 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.computedMs = performance.now() - begin;
   };
   // Asks the server for the visible part, unless it is there or asked for. A request for an earlier part is cancelled.
-  let request = null;
+  let request = null, again = 0;
   const ask = () => {
     const asked = wanted(Math.min(3, window.devicePixelRatio || 1), data.served.mostColumns);
     const query = new URLSearchParams({ ...asked, rows: asked.rows.join("-") }).toString();
@@ -397,6 +401,9 @@ perfkit.view("timeline", (section, data) => {
         section.dataset.servedMs = performance.now() - begin;
         first = true;
         paint();
+        // The messages of a large recording follow the first picture.
+        clearTimeout(again);
+        if (found.awaitsLinks) again = setTimeout(() => { current = ""; ask(); }, 300);
       })
       .catch((error) => {
         if (error.name !== "AbortError") status.textContent = `The server did not answer (${error.message}). Start perfkit serve again if it has ended.`;
@@ -498,7 +505,6 @@ perfkit.view("timeline", (section, data) => {
   on(".order", "change", paint);
   on(".messages", "change", paint);
   on(".measure", "change", paint);
-  find(".links").hidden = !messages.exist;
   box.addEventListener("scroll", () => { first = true; paint(); });
   if (isServed) {
     // The server ends once this stream is closed.

@@ -79,39 +79,56 @@ pub(super) struct Bundle {
 /// and so on that gives at most `most` bundles, but at least 16.
 pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: usize) -> Bundles {
     let rows = rows(folder);
-    let mut found = Bundles::default();
+    // There may be millions of messages, so the row of a location is looked up by its number.
+    let locations = rows.keys().map(|location| location.index() + 1);
+    let mut row_of = vec![None; locations.max().unwrap_or(0)];
+    for (location, row) in &rows {
+        row_of[location.index()] = Some(*row);
+    }
+    let row = |location: LocationId| row_of.get(location.index()).copied().flatten();
     let is_over = |line: &Line| {
         (line.sent < window.start && line.received < window.start)
             || (line.sent >= window.end && line.received >= window.end)
     };
-    let mut between = Vec::new();
-    for line in lines.iter().filter(|line| !is_over(line)) {
-        match (rows.get(&line.from), rows.get(&line.to)) {
-            (Some(from), Some(to)) if from == to => found.inside += 1,
-            (Some(from), Some(to)) => between.push(Bundle {
-                from: *from,
-                to: *to,
-                message: *line,
-                count: 1,
-                bytes: line.bytes,
-            }),
-            _ => found.elsewhere += 1,
+    let seen = || lines.iter().filter(|line| !is_over(line));
+    let between = |line: &Line| match (row(line.from), row(line.to)) {
+        (Some(from), Some(to)) if from != to => Some(Bundle {
+            from,
+            to,
+            message: *line,
+            count: 1,
+            bytes: line.bytes,
+        }),
+        _ => None,
+    };
+    let mut found = Bundles::default();
+    let mut is_many = false;
+    for line in seen() {
+        match between(line) {
+            Some(_) if is_many => {}
+            Some(one) => {
+                found.all.push(one);
+                is_many = found.all.len() > most;
+            }
+            None if row(line.from).is_some() && row(line.to).is_some() => found.inside += 1,
+            None => found.elsewhere += 1,
         }
     }
-    if between.len() <= most {
-        found.all = between;
+    if !is_many {
         return found;
     }
+    found.all.clear();
+    let bundles_of = |columns, most| bundles_of(seen().filter_map(between), window, columns, most);
     let mut columns = MOST_COLUMNS;
     while columns > FEWEST_COLUMNS {
-        if let Some(all) = bundles_of(&between, window, columns, most) {
+        if let Some(all) = bundles_of(columns, most) {
             found.all = all;
             break;
         }
         columns /= 2;
     }
     if found.all.is_empty() {
-        found.all = bundles_of(&between, window, columns, usize::MAX).unwrap_or_default();
+        found.all = bundles_of(columns, usize::MAX).unwrap_or_default();
     }
     found.columns = Some(columns);
     found
@@ -125,7 +142,7 @@ const FEWEST_COLUMNS: u32 = 16;
 /// Bundles messages that share a column at both ends. Returns `None` if there are more than `most`
 /// bundles.
 fn bundles_of(
-    between: &[Bundle],
+    between: impl Iterator<Item = Bundle>,
     window: TimeRange,
     columns: u32,
     most: usize,
@@ -134,8 +151,13 @@ fn bundles_of(
         at if at < window.start => -1,
         at if at >= window.end => i64::from(columns),
         at => {
-            let offset = u128::from(at.0 - window.start.0) * u128::from(columns);
-            i64::try_from(offset / u128::from(window.len().max(1))).unwrap_or(i64::MAX)
+            let (offset, length) = (at.0 - window.start.0, window.len().max(1));
+            // A division of 128 bits takes several times as long.
+            let column = match offset.checked_mul(u64::from(columns)) {
+                Some(scaled) => u128::from(scaled / length),
+                None => u128::from(offset) * u128::from(columns) / u128::from(length),
+            };
+            i64::try_from(column).unwrap_or(i64::MAX)
         }
     };
     let mut bundles: BTreeMap<_, Bundle> = BTreeMap::new();
@@ -148,7 +170,7 @@ fn bundles_of(
                 bundle.bytes = bundle.bytes.saturating_add(one.bytes);
                 bundle.message = std::cmp::min_by_key(bundle.message, one.message, order);
             })
-            .or_insert(*one);
+            .or_insert(one);
         if bundles.len() > most {
             return None;
         }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Computes a profile from one or several profiles: difference, mean, merge, extremes, and other call trees
 ///
 /// Metrics, call paths and locations are matched by name; machine nodes do not matter. Additive values that a profile
-/// does not have count as 0, but a profile without the metric takes no part in means and extremes. The result is
-/// printed, and written with -o as a .cubex that every other subcommand reads.
+/// does not have count as 0, but a profile without the metric takes no part in means and extremes, and has no
+/// difference. The result is printed, and written with -o as a .cubex that every other subcommand reads.
 #[derive(Args, Clone, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Options {
@@ -22,7 +22,7 @@ pub struct Options {
 /// Operation with its operands.
 #[derive(Subcommand, Clone, Debug)]
 pub(super) enum Operation {
-    /// Subtracts the second profile from the first one; metrics that are not additive are dropped
+    /// Subtracts the second profile from the first one; drops metrics that are not additive, or that one of them lacks
     Diff(Two),
     /// Computes the mean of all profiles, such as repeated runs; minimum and maximum metrics take the extreme
     Mean(Many),

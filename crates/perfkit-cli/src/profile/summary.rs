@@ -70,6 +70,8 @@ pub(super) struct Summary<'a> {
     profile: &'a Profile,
     /// Matched elements and dropped metrics of an operation on several profiles.
     combined: Option<&'a Combined>,
+    /// Descriptions of the dropped metrics.
+    dropped: Vec<String>,
     /// Totals of all metrics.
     metrics: Vec<MetricTotals>,
     /// Metric and scope that order the call paths; `None` without an additive metric.
@@ -121,7 +123,12 @@ impl<'a> Summary<'a> {
                 name
             }
         });
-        let names = names.collect();
+        let names: Vec<String> = names.collect();
+        let mut dropped = Vec::new();
+        if let Some(combined) = combined {
+            let of = (operation, combined);
+            dropped = dropped_metrics(of, &operands, &names, output.metric.as_deref())?;
+        }
         let all = (0..profile.metrics().len()).filter_map(MetricId::from_index);
         let mut metrics = Vec::new();
         for id in all {
@@ -148,6 +155,7 @@ impl<'a> Summary<'a> {
             names,
             profile,
             combined,
+            dropped,
             metrics,
             by,
             paths,
@@ -284,19 +292,8 @@ impl<'a> Summary<'a> {
         writeln!(out, "  metrics     {}", line(combined.metrics))?;
         writeln!(out, "  call paths  {}", line(combined.call_paths))?;
         writeln!(out, "  locations   {}", line(combined.locations))?;
-        if !combined.dropped.is_empty() {
-            let (count, names) = (combined.dropped.len(), combined.dropped.join(", "));
-            let metrics = counted(count, "metric");
-            let (is, has) = if count == 1 {
-                ("is", "has")
-            } else {
-                ("are", "have")
-            };
-            writeln!(
-                out,
-                "  dropped     {metrics} that {is} not additive and {has} no {}: {names}",
-                self.operation
-            )?;
+        for metrics in &self.dropped {
+            writeln!(out, "  dropped     {metrics}")?;
         }
         let Overlap { all, common } = combined.locations;
         if common < all && self.operation != "merge" {
@@ -314,6 +311,51 @@ impl<'a> Summary<'a> {
         }
         Ok(())
     }
+}
+
+/// Describes the metrics that an operation drops: those of one operand of a difference, and those
+/// that it is not defined for.
+///
+/// # Errors
+/// Returns [`Failure::Usage`] if one of them is the metric of an option.
+fn dropped_metrics(
+    (operation, combined): (&str, &Combined),
+    operands: &[Operand<'_>],
+    names: &[String],
+    wanted: Option<&str>,
+) -> Result<Vec<String>, Failure> {
+    let has = |operand: &Operand<'_>, metric: &str| operand.profile.metric(metric).is_some();
+    let is_everywhere = |metric: &str| operands.iter().all(|operand| has(operand, metric));
+    let (undefined, lacking): (Vec<&str>, Vec<&str>) = combined
+        .dropped
+        .iter()
+        .map(String::as_str)
+        .partition(|metric| operation != "diff" || is_everywhere(metric));
+    let mut parts: Vec<(Vec<&str>, String)> = Vec::new();
+    for (operand, name) in operands.iter().zip(names) {
+        let own = lacking
+            .iter()
+            .copied()
+            .filter(|metric| has(operand, metric));
+        parts.push((own.collect(), format!("that only {name} has")));
+    }
+    let why = match undefined.len() {
+        1 => format!("that is not additive and has no {operation}"),
+        _ => format!("that are not additive and have no {operation}"),
+    };
+    parts.push((undefined, why));
+    if let Some(wanted) = wanted {
+        let part = parts.iter().find(|(metrics, _)| metrics.contains(&wanted));
+        if let Some((_, why)) = part {
+            return Err(Failure::Usage(format!("--metric {wanted}: a metric {why}")));
+        }
+    }
+    parts.retain(|(metrics, _)| !metrics.is_empty());
+    let described = parts.into_iter().map(|(metrics, why)| {
+        let (count, names) = (counted(metrics.len(), "metric"), metrics.join(", "));
+        format!("{count} {why}: {names}")
+    });
+    Ok(described.collect())
 }
 
 /// Returns the total of a metric over all call paths and locations; `None` if its values cannot be

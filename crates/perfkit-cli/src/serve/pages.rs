@@ -12,9 +12,12 @@ use perfkit::core::{Clock, Job, Nanos, TimeRange, Trace, match_messages};
 use perfkit::fold::{Line, RegionMap};
 use perfkit::view::Page;
 use perfkit::view::timeline::{Part, Served, View};
+use std::sync::{Arc, Once};
 
 /// Largest number of rows into which a page unfolds.
 const MOST_ROWS: usize = 20_000;
+/// Largest number of events of a recording whose messages are matched before its first picture.
+const FEW_EVENTS: usize = 500_000;
 
 /// Page with a timeline for each recording, and the data from which requests are answered.
 #[derive(Debug)]
@@ -24,7 +27,15 @@ pub struct Pages {
     /// First part of the path of all addresses.
     token: String,
     /// Timelines of the recordings.
-    timelines: Vec<Timeline>,
+    timelines: Vec<Arc<Timeline>>,
+    /// Job of the matching of messages; cancelled with the pages.
+    job: Job,
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        self.job.cancel();
+    }
 }
 
 /// Timeline of a recording.
@@ -32,8 +43,31 @@ pub struct Pages {
 struct Timeline {
     /// Data of the rows.
     served: Served,
-    /// Trace and functions of the call stacks; `None` if there are none.
-    calls: Option<(Trace, RegionMap)>,
+    /// Trace of the messages and call stacks.
+    trace: Trace,
+    /// Functions of the call stacks; `None` if there are none.
+    map: Option<RegionMap>,
+    /// Completed once the matching of the messages has begun, or is done.
+    matching: Once,
+}
+
+impl Timeline {
+    /// Matches the messages of a large recording, unless that has begun. A thread outside of the pool does so, because
+    /// requests would wait behind the work in the pool.
+    fn find_messages(self: &Arc<Self>, job: &Job) {
+        self.matching.call_once(|| {
+            let (timeline, job) = (Arc::clone(self), job.clone());
+            let run = move || {
+                // The only error is that the job is cancelled. Then no page asks for messages.
+                let found = match_messages(timeline.trace.view(), &job).unwrap_or_default();
+                timeline.served.add_lines(Line::of(&found));
+            };
+            match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+                Ok(pool) => pool.spawn(run),
+                Err(_) => run(),
+            }
+        });
+    }
 }
 
 /// Request without its body, which is ignored.
@@ -87,12 +121,18 @@ impl Pages {
                 let file = file.display();
                 return Err(Failure::Input(format!("{file}: no region is entered")));
             }
-            let messages = match_messages(recording.trace.view(), &job).map_err(input)?;
             let view = View::new(&states, pictures::in_blocks(groups))
                 .named(name, format!("timeline-{number}"))
-                .lines(Line::of(&messages))
                 .counters(CountersBy::of_page(&counters, &chosen))
                 .most_rows(MOST_ROWS);
+            let matching = Once::new();
+            let view = if recording.trace.len() <= FEW_EVENTS {
+                matching.call_once(|| {});
+                let found = match_messages(recording.trace.view(), &job).map_err(input)?;
+                view.lines(Line::of(&found))
+            } else {
+                view.lines_later()
+            };
             let view = match options.rules.changed() {
                 Some(rules) => view.rules(rules),
                 None => view,
@@ -104,15 +144,18 @@ impl Pages {
             let served = view.served(&format!("cells/{number}"), &job);
             let (section, served) = served.map_err(pictures::failed)?;
             page = page.with(section);
-            timelines.push(Timeline {
+            timelines.push(Arc::new(Timeline {
                 served,
-                calls: map.map(|map| (recording.trace, map)),
-            });
+                trace: recording.trace,
+                map,
+                matching,
+            }));
         }
         Ok(Pages {
             page: page.html(&Bar::job()).map_err(pictures::failed)?,
             token,
             timelines,
+            job: Job::default(),
         })
     }
 
@@ -142,7 +185,12 @@ impl Pages {
                     Some((kind, self.timelines.get(number)?))
                 });
                 match found {
-                    Some(("cells", of)) => cells(&of.served, request.query, job),
+                    Some(("cells", of)) => {
+                        let answer = cells(&of.served, request.query, job);
+                        // The messages wait for the first picture.
+                        of.find_messages(&self.job);
+                        answer
+                    }
                     Some(("calls", of)) => calls(of, request.query, job),
                     _ => refused(404, "there is nothing at this address"),
                 }
@@ -170,7 +218,7 @@ fn cells(served: &Served, query: &str, job: &Job) -> Answer {
 /// Returns the call stack of a row: its query has `row` in place of `op` and `rows`.
 fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
     let timelines = of.served.timelines();
-    let Some((trace, map)) = &of.calls else {
+    let Some(map) = &of.map else {
         return Answer::Refused(404, "this timeline has no call stacks".into());
     };
     let part = || {
@@ -180,7 +228,7 @@ fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
         Ok::<_, String>((row, window, columns))
     };
     match part() {
-        Ok(part) => json(of.served.calls((trace.view(), map), part, job)),
+        Ok(part) => json(of.served.calls((of.trace.view(), map), part, job)),
         Err(error) => Answer::Refused(400, error),
     }
 }

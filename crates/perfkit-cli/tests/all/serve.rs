@@ -2,8 +2,10 @@
 
 use perf_testdata::bundled::{devices, recording as bundled};
 use perf_testdata::corpus::corpus;
+use perf_testdata::ring;
 use perf_testdata::xorshift::Xorshift;
 use perfkit::core::Job;
+use perfkit::formats::otf2::{self, NewArchive};
 use perfkit_cli::serve::{Answer, Options, Pages, Request, Server};
 use perfkit_cli::{command, failure};
 use serde_json::Value;
@@ -337,6 +339,40 @@ fn cells_of_other_formats_are_those_of_fold() {
         return;
     };
     assert!(!assert_offline(&large, "process"));
+}
+
+#[test]
+fn messages_of_a_large_recording_follow_the_first_picture() {
+    let trace = ring::trace(128, 400);
+    let (folder, job) = (temporary("folder"), Job::default());
+    let mut archive = NewArchive::new(&folder).expect("a folder");
+    otf2::write(trace.view(), &mut archive, &Default::default(), &job).expect("it is written");
+    let pages = pages(&folder, "process");
+    std::fs::remove_dir_all(&folder).expect("it is there");
+    let data = data(&pages);
+    assert_eq!(data["served"]["hasLinks"], true);
+    let end = data["span"].as_i64().expect("a length");
+    let query = format!("from=0&to={}&columns=90&op=0&rows=0-1-2", end / 400);
+    let path = format!("{}cells/0", pages.path());
+    let cells = || json(pages.answer(get(&path, &query), &job));
+    let first = cells();
+    assert_eq!(
+        (&first["links"], &first["awaitsLinks"]),
+        (&Value::Null, &Value::Bool(true))
+    );
+    let mut last = cells();
+    while last["awaitsLinks"] == true {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        last = cells();
+    }
+    // Rank 0 sends to rank 1 and rank 1 to rank 2, once in a step.
+    let bundles = last["links"]["bundles"].as_array().expect("messages");
+    let ends: Vec<_> = bundles
+        .iter()
+        .map(|it| (it[0].as_u64(), it[2].as_u64()))
+        .collect();
+    assert_eq!(ends, [(Some(0), Some(1)), (Some(1), Some(2))]);
+    assert_eq!(last["rows"], first["rows"]);
 }
 
 #[test]

@@ -55,6 +55,19 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             let words = bytes.map(|program| vec![text(program), text(&file)]);
             all.runners
                 .push(Runner::new("its bytes alone, in C", words));
+            let mut both = race(
+                format!("all of it, on two cores: {name}"),
+                "read",
+                &ours,
+                &file,
+            );
+            both.by = "wall_s";
+            let words = [text(&ours), "read".into(), text(&file)];
+            let words = words
+                .into_iter()
+                .chain(["--threads", "2"].map(String::from));
+            both.runners[0] = Runner::new("perfkit, 2 threads", Ok(words.collect()));
+            races.push(both);
         }
         races.push(all);
         races.push(race(format!("one view: {name}"), "view", &ours, &file));

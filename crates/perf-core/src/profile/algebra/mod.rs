@@ -11,7 +11,8 @@
 //!
 //! An additive value that a profile does not have counts as 0. A profile that does not have the metric
 //! takes no part in means and extremes, because it did not measure it: repeated runs may have
-//! different hardware counters. The result has the scope in which the first profile stores the
+//! different hardware counters. For the same reason a difference drops the metrics that one of the
+//! profiles does not have. The result has the scope in which the first profile stores the
 //! metric. Rows are computed on demand.
 //!
 //! | operator | additive numbers and tuples | minimum and maximum metrics | statistics, histograms | values that cannot be combined |
@@ -83,13 +84,15 @@ pub struct Combined {
     pub call_paths: Overlap,
     /// Locations by the names of their processes and their own names.
     pub locations: Overlap,
-    /// Names of the metrics that the operator is not defined for.
+    /// Names of the metrics that the operator is not defined for, and of those that a difference drops
+    /// because one of the profiles does not have them.
     pub dropped: Vec<String>,
     /// Call path in the result of each call path of each operand, by operand.
     pub moved: Vec<Vec<CallPathId>>,
 }
 
-/// Subtracts the second profile from the first one. Differences of unsigned metrics are signed; they
+/// Subtracts the second profile from the first one. Metrics that one of them does not have are
+/// [dropped](Combined::dropped). Differences of unsigned metrics are signed; they
 /// saturate at the limits of 64 bits, which wrapped hardware counters exceed.
 ///
 /// # Errors
@@ -295,9 +298,15 @@ fn planned(profiles: &[Profile], operator: Operator) -> Result<(Vec<Planned>, us
             let is_alike = sources
                 .iter()
                 .all(|source| source.2.combine == about.combine);
+            let is_everywhere = sources.len() == profiles.len();
+            let is_possible = match operator {
+                Operator::Merge => true,
+                Operator::Difference => is_alike && is_everywhere,
+                _ => is_alike,
+            };
             let types = sources.iter().map(|source| source.2.metric.value_type);
             let kept = result_type(operator, about.combine, types);
-            let (Some(value_type), true) = (kept, is_alike || operator == Operator::Merge) else {
+            let (Some(value_type), true) = (kept, is_possible) else {
                 dropped.push(name.to_owned());
                 continue;
             };

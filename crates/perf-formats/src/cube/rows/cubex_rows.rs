@@ -6,6 +6,7 @@ use super::index::{Span, Table};
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use flate2::{Decompress, FlushDecompress, Status};
+use perf_core::parallel::Workspaces;
 use perf_core::{CallPathId, MetricId, RowStore, Severities, ValueType};
 use std::sync::{Arc, Mutex};
 
@@ -16,10 +17,10 @@ pub(in crate::cube) struct FileRows {
     pub(in crate::cube) bytes: Bytes,
     /// Table and type by metric; `None` if nothing is stored.
     pub(in crate::cube) metrics: Vec<Option<(Table, DataType)>>,
-    /// Idle decompressors, about 40 KiB each.
-    pub(in crate::cube) idle: Mutex<Vec<Decompress>>,
     /// State that is kept between rows.
     pub(in crate::cube) held: Mutex<Held>,
+    /// States of further threads that read at the same time.
+    pub(in crate::cube) others: Workspaces<Held>,
 }
 
 /// State that is kept between rows.
@@ -30,6 +31,8 @@ pub(in crate::cube) struct Held {
     /// Last row. After the caller has released it, its memory is used for the next row, which saves
     /// clearing new memory. Rows are mostly read one after the other.
     last: Option<Arc<Severities>>,
+    /// Decompressor, about 40 KiB; `None` until it is needed.
+    inflater: Option<Decompress>,
 }
 
 /// Pieces of the file that were read ahead. A system call costs more than a small row, so
@@ -127,15 +130,7 @@ impl Ahead {
 const MOST_PACKED: u64 = 1032;
 
 impl FileRows {
-    fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Arc<Severities>> {
-        // A thread that would have to wait reads with its own state.
-        match self.held.try_lock() {
-            Ok(mut held) => self.read_with(&mut held, table, kind, span),
-            Err(_) => self.read_with(&mut Held::default(), table, kind, span),
-        }
-    }
-
-    fn read_with(
+    fn read(
         &self,
         held: &mut Held,
         table: &Table,
@@ -144,7 +139,8 @@ impl FileRows {
     ) -> Result<Arc<Severities>> {
         if table.is_packed || !kind.is_in_memory(table.is_big) {
             let bytes = held.ahead.row(&self.bytes, span)?;
-            return Ok(Arc::new(self.decode(table, kind, span, bytes)?));
+            let row = self.decode(table, kind, (span, bytes), &mut held.inflater)?;
+            return Ok(Arc::new(row));
         }
         let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
         let mut row = held.last.take().unwrap_or_else(empty);
@@ -172,8 +168,8 @@ impl FileRows {
         &self,
         table: &Table,
         kind: DataType,
-        span: Span,
-        bytes: &[u8],
+        (span, bytes): (Span, &[u8]),
+        inflater: &mut Option<Decompress>,
     ) -> Result<Severities> {
         if !table.is_packed {
             return Ok(kind.decode(bytes, table.is_big));
@@ -189,16 +185,13 @@ impl FileRows {
             return Err(malformed(format!("{} bytes", span.size)));
         };
         let mut row = vec![0; size];
-        let mut inflater = self.take();
+        let inflater = inflater.get_or_insert_with(|| Decompress::new(true));
+        inflater.reset(true);
         let status = inflater.decompress(bytes, &mut row, FlushDecompress::Finish);
         let (end, got) = match status {
             Ok(status) => (status == Status::StreamEnd, inflater.total_out()),
             Err(error) => return Err(malformed(error.to_string())),
         };
-        inflater.reset(true);
-        if let Ok(mut idle) = self.idle.lock() {
-            idle.push(inflater);
-        }
         if end && got == table.row {
             Ok(kind.decode(&row, table.is_big))
         } else if end {
@@ -206,11 +199,6 @@ impl FileRows {
         } else {
             Err(malformed("another size".into()))
         }
-    }
-
-    fn take(&self) -> Decompress {
-        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        idle.unwrap_or_else(|| Decompress::new(true))
     }
 }
 
@@ -226,7 +214,11 @@ impl RowStore for FileRows {
         let Some(span) = table.span(path) else {
             return Ok(None);
         };
-        let row = self.read(table, *kind, span);
+        let read = |held: &mut Held| self.read(held, table, *kind, span);
+        let row = match self.held.try_lock() {
+            Ok(mut held) => read(&mut held),
+            Err(_) => self.others.with(Held::default, read),
+        };
         row.map(Some).map_err(unreadable)
     }
 

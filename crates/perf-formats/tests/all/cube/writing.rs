@@ -46,11 +46,13 @@ fn results_go_back_as_metrics_dense_or_sparse() {
 /// change from metric to metric.
 #[test]
 fn rows_that_are_kept_stay_as_they_are() {
-    // Rows that are read ahead, and rows that are read directly.
-    [4, 1500].into_iter().for_each(keep_rows);
+    // Rows that are read ahead, rows that are read directly, and compressed rows.
+    for (locations, is_packed) in [(4, false), (1500, false), (1500, true)] {
+        keep_rows(locations, is_packed);
+    }
 }
 
-fn keep_rows(locations: u64) {
+fn keep_rows(locations: u64, is_packed: bool) {
     let about = |name: &str, kind| ProfileMetric {
         metric: Metric {
             name: name.into(),
@@ -86,7 +88,8 @@ fn keep_rows(locations: u64) {
     let regions = vec![Region::named("f")];
     let made = Profile::new(system, regions, calls, metrics, Arc::new(rows)).unwrap();
     let mut bytes = Vec::new();
-    write(&made, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
+    let options = WriteOptions::new().compress(is_packed);
+    write(&made, &mut bytes, &options, &Job::default()).unwrap();
     let cube = read(bytes).unwrap();
     let ids =
         || (0..3).flat_map(|metric| (0..20).map(move |path| (MetricId(metric), CallPathId(path))));

@@ -4,6 +4,7 @@
 use super::data::{Data, GroupData, Requests, hidden_messages, rounded};
 use super::overlays::Leaves;
 use super::pyramid::{Codes, FINE, NUMBER, Node, OTHERS, Plan, nodes};
+use super::served::Sent;
 use super::{Part, Served, View, markup};
 use crate::timeline::cell_colour::MEASURE;
 use crate::timeline::counters::Tracks;
@@ -11,8 +12,9 @@ use crate::timeline::picture::{busy_share, busy_words};
 use crate::timeline::{Picture, legend};
 use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind};
-use perf_fold::{Folder, GroupId, Line, RowOrder, Usage};
+use perf_fold::{Folder, GroupId, RowOrder, Usage};
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 const SCRIPT: &str = concat!(
     include_str!("../../../assets/timeline/local.js"),
@@ -171,21 +173,18 @@ impl View<'_> {
             STYLE,
         );
         section.is_served = served.is_some();
-        let mut lines = if served.is_some() {
-            self.lines.clone()
-        } else {
-            Vec::new()
-        };
-        lines.sort_by_key(|line| line.sent);
-        let length = |line: &Line| line.sent.0.abs_diff(line.received.0);
+        let messages = OnceLock::new();
+        if served.is_some() && !self.has_later_lines {
+            // The cell is new, so it takes the messages.
+            let _ = messages.set(Sent::of(self.lines.clone()));
+        }
         let data = Served {
             timelines: self.timelines.clone(),
             groups: self.groups.clone(),
             ops,
             codes,
             palette,
-            longest: lines.iter().map(length).max().unwrap_or(0),
-            lines,
+            messages,
             has_own_spans: self.has_own_spans,
             rules: self.rules.clone(),
             start,
@@ -219,7 +218,7 @@ impl View<'_> {
             shortest: SHORTEST * tick,
             most_rows: Part::MOST_ROWS,
             most_columns: Part::MOST_COLUMNS,
-            has_links: !self.lines.is_empty(),
+            has_links: self.has_later_lines || !self.lines.is_empty(),
             has_calls: self.calls.is_some(),
         }
     }

@@ -12,6 +12,7 @@ use perf_core::{Job, TimeRange};
 use perf_fold::{Counter, FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// Timeline of a page that asks a server for the cells of the visible part, so that it is exact at
 /// every zoom. [`View::served`](super::View::served) creates it together with the section.
@@ -34,10 +35,8 @@ pub struct Served {
     pub(super) codes: Codes,
     /// Colours of states.
     pub(super) palette: Palette,
-    /// Messages in the order of sending.
-    pub(super) lines: Vec<Line>,
-    /// Longest time between the ends of a message, in ticks.
-    pub(super) longest: u64,
+    /// Messages; empty until they are added.
+    pub(super) messages: OnceLock<Sent>,
     /// `true` if the reference of busy shares is the span of the row.
     pub(super) has_own_spans: bool,
     /// Rules of all folds.
@@ -46,6 +45,24 @@ pub struct Served {
     pub(super) start: i64,
     /// Counters below the rows.
     pub(super) counters: Vec<Counter>,
+}
+
+/// Messages of a served timeline.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Messages in the order of sending.
+    lines: Vec<Line>,
+    /// Longest time between the ends of a message, in ticks.
+    longest: u64,
+}
+
+impl Sent {
+    pub(super) fn of(mut lines: Vec<Line>) -> Self {
+        lines.sort_by_key(|line| line.sent);
+        let length = |line: &Line| line.sent.0.abs_diff(line.received.0);
+        let longest = lines.iter().map(length).max().unwrap_or(0);
+        Sent { lines, longest }
+    }
 }
 
 /// Part of a [served](Served) timeline.
@@ -79,6 +96,7 @@ type Entry = (String, Option<String>, Option<(f64, f64)>);
 
 /// Content of a part that the page shows. Times are in nanoseconds since the start of the page.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Cells {
     from: i64,
     span: i64,
@@ -88,7 +106,10 @@ struct Cells {
     /// Shares of the rows and of the roots in the window.
     shares: BTreeMap<usize, Shares>,
     legend: Vec<Entry>,
+    /// Messages; `None` if the timeline has none, or does not have them yet.
     links: Option<Links>,
+    /// `true` if messages are going to be added.
+    awaits_links: bool,
     /// Number of messages within a row, and of messages with an end in no row of the part.
     inside: u64,
     elsewhere: u64,
@@ -100,6 +121,31 @@ impl Served {
     /// Returns the timelines.
     pub fn timelines(&self) -> &Timelines {
         &self.timelines
+    }
+
+    /// Adds the messages of a timeline that was created with
+    /// [`View::lines_later`](super::View::lines_later). Has no effect if the timeline has its
+    /// messages.
+    ///
+    /// ```
+    /// use perf_core::{Job, LocationId, Ticks};
+    /// use perf_fold::{GroupBy, Groups, Line, RegionMap, Timelines};
+    /// use perf_view::timeline::{Part, View};
+    /// # let trace = perf_core::samples::cosmo::trace();
+    /// # let map = RegionMap::by_name(trace.definitions())?;
+    /// # let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let groups = Groups::by(&timelines, GroupBy::Process);
+    /// let (_, served) = View::new(&timelines, groups).lines_later().served("cells/0", &Job::default())?;
+    /// let part = Part { window: timelines.range(), columns: 9, op: 0, rows: vec![0, 1] };
+    /// assert!(served.cells(&part, &Job::default())?.contains("\"awaitsLinks\":true"));
+    /// let (from, to) = (LocationId(0), LocationId(1));
+    /// served.add_lines([Line { from, sent: Ticks(3), to, received: Ticks(5), bytes: 8 }]);
+    /// assert!(served.cells(&part, &Job::default())?.contains("\"awaitsLinks\":false"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_lines(&self, lines: impl IntoIterator<Item = Line>) {
+        // Only the first messages are kept.
+        let _ = self.messages.set(Sent::of(lines.into_iter().collect()));
     }
 
     /// Folds a part and returns the data for the script of the page as JSON: cells, messages, busy
@@ -170,6 +216,8 @@ impl Served {
         let totals = legend::totals(&usage);
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &self.palette, &Theme::light(), nanos);
+        // Messages that are added from here on are in the next answer.
+        let awaits_links = self.messages.get().is_none();
         let (links, [inside, elsewhere]) = self.links(window, &wanted, job)?;
         let from = clock.nanos(window.start).unwrap_or_default();
         let from = from.0.saturating_sub(self.start);
@@ -192,6 +240,7 @@ impl Served {
                 .map(|it| (it.name, it.colour.map(|colour| colour.to_string()), it.time))
                 .collect(),
             links,
+            awaits_links,
             inside,
             elsewhere,
             tracks,
@@ -252,17 +301,17 @@ impl Served {
         rows: &[usize],
         job: &Job,
     ) -> Result<(Option<Links>, [u64; 2])> {
-        if self.lines.is_empty() {
+        let Some(sent) = self.messages.get().filter(|it| !it.lines.is_empty()) else {
             return Ok((None, [0; 2]));
-        }
+        };
         job.check()?;
         // A message in the window was sent at most the longest duration before or after it.
-        let first = window.start.0.saturating_sub(self.longest);
-        let last = window.end.0.saturating_add(self.longest);
-        let from = self.lines.partition_point(|line| line.sent.0 < first);
-        let to = self.lines.partition_point(|line| line.sent.0 <= last);
+        let first = window.start.0.saturating_sub(sent.longest);
+        let last = window.end.0.saturating_add(sent.longest);
+        let from = sent.lines.partition_point(|line| line.sent.0 < first);
+        let to = sent.lines.partition_point(|line| line.sent.0 <= last);
         // Empty if the window ends before it starts.
-        let lines = self.lines.get(from..to).unwrap_or_default();
+        let lines = sent.lines.get(from..to).unwrap_or_default();
         // Lines connect the members of a row that is unfolded.
         let mut unfolded = BTreeSet::new();
         for row in rows {

@@ -38,6 +38,7 @@ pub struct View<'a> {
     pub(super) id: String,
     pub(super) ops: Vec<Op>,
     pub(super) lines: Vec<Line>,
+    pub(super) has_later_lines: bool,
     pub(super) markers: Vec<Marker>,
     pub(super) finest: usize,
     pub(super) most_rows: usize,
@@ -63,6 +64,7 @@ impl<'a> View<'a> {
             id: "timeline".into(),
             ops: vec![Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy],
             lines: Vec::new(),
+            has_later_lines: false,
             markers: Vec::new(),
             finest: 8192,
             most_rows: 12_000,
@@ -102,6 +104,18 @@ impl<'a> View<'a> {
     /// Sets the messages, which are drawn as lines between visible rows.
     pub fn lines(mut self, lines: impl IntoIterator<Item = Line>) -> Self {
         self.lines = lines.into_iter().collect();
+        self.has_later_lines = false;
+        self
+    }
+
+    /// Announces messages that are not known yet. A [served](Self::served) timeline is then shown
+    /// without messages until [`Served::add_lines`] adds them. Matching the messages of a large
+    /// recording takes longer than all else that the first picture needs.
+    ///
+    /// Other pages have no messages.
+    pub fn lines_later(mut self) -> Self {
+        self.lines = Vec::new();
+        self.has_later_lines = true;
         self
     }
 

@@ -83,6 +83,48 @@ fn differences_are_read_back() {
 }
 
 #[test]
+fn counters_of_one_run_have_no_difference() {
+    let folder = scratch("counters");
+    // A TAU profile of one function with a value for each counter.
+    let profile = |run: &str, counters: &[(&str, u32)]| {
+        for (counter, value) in counters {
+            let inside = folder.join(run).join(format!("MULTI__{counter}"));
+            std::fs::create_dir_all(&inside).expect("tests may write here");
+            let text = format!(
+                "1 templated_functions_MULTI_{counter}\n# Name Calls Subrs Excl Incl ProfileCalls #\n\
+                 \"main\" 1 0 {value} {value} 0 GROUP=\"TAU_DEFAULT\"\n0 aggregates\n"
+            );
+            std::fs::write(inside.join("profile.0.0.0"), text).expect("tests may write here");
+        }
+        folder.join(run).display().to_string()
+    };
+    let one = profile("one", &[("TIME", 70), ("PAPI_TOT_INS", 500)]);
+    let other = profile("other", &[("TIME", 40)]);
+    for (words, owner) in [([&one, &other], "one"), ([&other, &one], "one")] {
+        let [minuend, subtrahend] = words.map(String::as_str);
+        let found = json(&["profile", "diff", minuend, subtrahend]);
+        let metrics = found["metrics"].as_array().expect("metrics");
+        let is_counter = |it: &Value| it["name"].as_str().is_some_and(|it| it.contains("PAPI"));
+        assert!(!metrics.is_empty() && !metrics.iter().any(is_counter));
+        let text = output(["profile", "diff", minuend, subtrahend, "--quiet"]).expect("it works");
+        let line = text.lines().find(|line| line.contains("PAPI_TOT_INS"));
+        let expected = format!("that only {owner} has: ");
+        assert!(line.is_some_and(|line| line.contains(&expected)), "{text}");
+    }
+    let counter = "exclusive PAPI_TOT_INS";
+    let error = complaint(&["profile", "diff", &one, &other, "--metric", counter]);
+    assert_eq!(
+        error,
+        "--metric exclusive PAPI_TOT_INS: a metric that only one has"
+    );
+    // The mean is that of the runs with the counter.
+    assert_eq!(
+        total(&json(&["profile", "mean", &one, &other]), counter),
+        500.0
+    );
+}
+
+#[test]
 fn cut_and_remapped_profiles_keep_their_totals() {
     let folder = scratch("cut");
     let file = recording("jacobi-16").display().to_string();
