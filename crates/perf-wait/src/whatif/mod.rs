@@ -27,6 +27,7 @@
 
 mod build;
 mod change;
+mod teams;
 mod without;
 
 pub use change::{Change, ChangeError};
