@@ -201,12 +201,15 @@ impl Sources<'_> {
                 (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
                 _ => {
                     let (own, median, peers) = times.own_and_peers(location, path, by);
-                    if by.is_of_threads() && own == 0.0 {
+                    // Delays that no thread waits for directly are part of those that one does.
+                    if by.is_of_threads() && (own == 0.0 || finding.held_up == 0) {
                         continue;
                     }
-                    let is_serial = own > 0.0 && median == 0.0;
+                    // Threads that wait for the next parallel region do not share the work before it.
+                    let is_serial = own > 0.0 && (median == 0.0 || by == HeldUpBy::Fork);
                     finding.own = Some(clock.total(own as u128));
-                    finding.peers = Some(clock.total(median as u128));
+                    let median_of_peers = Some(clock.total(median as u128));
+                    finding.peers = median_of_peers.filter(|_| by != HeldUpBy::Fork);
                     if !is_serial && own < median * MIN_FACTOR {
                         continue;
                     }

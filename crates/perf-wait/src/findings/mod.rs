@@ -322,13 +322,20 @@ impl Finding {
                     .clock()
                     .total(u128::from(end.saturating_since(begin)));
                 let own_share = own.0 as f64 * 100.0 / runtime.0.max(1) as f64;
-                let place = name(path);
+                let place = match path {
+                    Some(path)
+                        if states::function(activities.paths(), definitions, path).is_none() =>
+                    {
+                        String::new()
+                    }
+                    path => format!(" in {}", name(path)),
+                };
                 let idle = match self.held_up {
                     1 => "1 other thread is".to_owned(),
                     more => format!("{more} other threads are"),
                 };
                 format!(
-                    "{label} runs alone outside of parallel regions for {own} ({own_share:.1} % of the run time) in {place}: {idle} idle for {cost} in total meanwhile; sharing it among all saves at most {saved} ({share:.1} %)"
+                    "{label} runs alone outside of parallel regions for {own} ({own_share:.1} % of the run time){place}: {idle} idle for {cost} in total meanwhile; sharing it among all saves at most {saved} ({share:.1} %)"
                 )
             }
             FindingKind::Serial { location, path } => {

@@ -148,8 +148,12 @@ impl<'a> Times<'a> {
         if let (false, false, Some(path)) = (is_thread, self.is_stream(location), path) {
             return self.own_and_ranks(location, path);
         }
-        let function = path.and_then(|path| self.function(path));
-        let inside = function.filter(|_| is_thread).map(|it| self.ends_in(it));
+        // A function outside of parallel regions has another call path than within them.
+        let is_team = by == HeldUpBy::Thread;
+        let function = path
+            .filter(|_| is_team)
+            .and_then(|path| self.function(path));
+        let inside = function.map(|it| self.ends_in(it));
         let time = |location: &LocationId| match (self.times.get(location), &inside) {
             (Some(times), Some(inside)) => {
                 let own = times.iter().zip(inside).filter(|it| *it.1);
@@ -278,8 +282,10 @@ pub(super) fn mean_and_most(times: &[(LocationId, f64)]) -> (f64, f64) {
 
 /// Returns the mean time of some locations, and the median of all others.
 pub(super) fn slow_and_others(times: &[(LocationId, f64)], slow: &[LocationId]) -> (f64, f64) {
-    let (inside, others): (Vec<_>, Vec<_>) =
-        times.iter().copied().partition(|it: &(LocationId, f64)| slow.contains(&it.0));
+    let (inside, others): (Vec<_>, Vec<_>) = times
+        .iter()
+        .copied()
+        .partition(|it: &(LocationId, f64)| slow.contains(&it.0));
     let sum: f64 = inside.iter().map(|it| it.1).sum();
     let mut others: Vec<f64> = others.into_iter().map(|it| it.1).collect();
     others.sort_by(f64::total_cmp);

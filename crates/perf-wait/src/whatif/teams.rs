@@ -6,6 +6,7 @@ use crate::activity::{CallId, CallKind};
 use crate::graph::ActivityId;
 use perf_core::{Job, LocationId, Nanos};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Bursts of a thread with their time in the call paths that are balanced.
 struct Thread {
@@ -28,13 +29,12 @@ impl WhatIf<'_> {
                 continue;
             }
             for call in members() {
-                if !threads.contains_key(&call.location) {
+                if let Entry::Vacant(thread) = threads.entry(call.location) {
                     let bursts = self.places.bursts_of(self.activities, call.location);
-                    let thread = Thread {
+                    thread.insert(Thread {
                         bursts: bursts.map(|it| it.0).collect(),
                         times: self.burst_times(call.location, inside, job)?,
-                    };
-                    threads.insert(call.location, thread);
+                    });
                 }
             }
             let mut parts = Vec::with_capacity(collective.members.len());

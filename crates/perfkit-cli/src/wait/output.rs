@@ -207,11 +207,8 @@ impl Document {
         match (self.processes, self.messages, self.collectives) {
             (Some(processes), Some(messages), Some(collectives)) => writeln!(
                 out,
-                "  {} with {} in {runtime}",
-                match processes {
-                    0 => counted(self.streams, "accelerator stream"),
-                    _ => counted(processes, self.noun),
-                },
+                "  {}{} in {runtime}",
+                self.locations_in_words(processes),
                 self.operations_in_words(messages, collectives),
             )?,
             _ => writeln!(
@@ -263,20 +260,31 @@ impl Document {
         Ok(())
     }
 
-    /// Counts messages, collectives and barriers of teams. Recordings of threads need not have messages.
+    /// Counts ranks or threads, and the accelerator streams next to them.
+    fn locations_in_words(&self, processes: usize) -> String {
+        let streams = counted(self.streams, "accelerator stream");
+        match (processes, self.streams) {
+            (0, _) => streams,
+            (_, 0) => counted(processes, self.noun),
+            _ => format!("{} and {streams}", counted(processes, self.noun)),
+        }
+    }
+
+    /// Counts messages, collectives and barriers of teams. Recordings without MPI need not have any.
     fn operations_in_words(&self, messages: usize, collectives: usize) -> String {
-        let others = collectives - self.team_barriers.min(collectives);
+        let others = collectives.saturating_sub(self.team_barriers);
         let is_mpi = self.noun == "rank";
         let counts = [
             (messages, "message", is_mpi),
-            (others, "collective", is_mpi || collectives == 0),
+            (others, "collective", is_mpi),
             (self.team_barriers, "team barrier", false),
         ];
         let counts = counts.into_iter().filter(|it| it.0 > 0 || it.2);
         let counts: Vec<String> = counts.map(|it| counted(it.0, it.1)).collect();
         match &counts[..] {
-            [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-            all => all.join(""),
+            [] => String::new(),
+            [one] => format!(" with {one}"),
+            [first @ .., last] => format!(" with {} and {last}", first.join(", ")),
         }
     }
 

@@ -319,3 +319,38 @@ fn recordings_have_the_wait_states_of_an_independent_program() {
         assert_eq!(total, contention, "{name}");
     }
 }
+
+#[test]
+fn findings_of_recordings_are_those_of_an_independent_program() {
+    let row = "paraver/par_labs/boada_lab3_for_row_mandel-omp_8_";
+    let recordings = [
+        format!("{row}STATIC.prv"),
+        format!("{row}DYNAMIC_10.prv"),
+        "paraver/imagemagick_omp/omp8.prv.gz".to_owned(),
+    ];
+    // What balancing the running time of the threads in a region saves, and the threads that take long.
+    let imbalance: [(i64, &[u32]); 3] = [
+        (963_005_275, &[3, 4]),
+        (0, &[]),
+        (259_490_910, &[2, 3, 6, 7]),
+    ];
+    for (name, (saved, slow)) in recordings.into_iter().zip(imbalance) {
+        let Some(trace) = corpus(&name) else { return };
+        let found = find(&trace);
+        let all = || found.findings.findings.iter();
+        let serial = |it: &&perf_wait::findings::Finding| matches!(it.kind, FindingKind::Serial { location, .. } if location.0 == 0);
+        assert_eq!(all().filter(serial).count(), 1, "{:?}", found.texts());
+        let unequal = all().find(|it| matches!(it.kind, FindingKind::Imbalance { .. }));
+        let Some(unequal) = unequal else {
+            assert_eq!(saved, 0, "{:?}", found.texts());
+            continue;
+        };
+        let locations: Vec<u32> = unequal.locations.iter().map(|it| it.0).collect();
+        assert_eq!(locations, slow, "{name}");
+        assert!(
+            (unequal.saved.0 - saved).abs() < 1_000,
+            "{:?}",
+            found.texts()
+        );
+    }
+}
