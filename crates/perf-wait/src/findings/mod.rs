@@ -317,6 +317,11 @@ impl Finding {
             {
                 let (label, cost) = (label(location), self.cost);
                 let own = self.own.unwrap_or_default();
+                let thread = if label.starts_with("rank ") {
+                    format!("a thread of {label}")
+                } else {
+                    label
+                };
                 let (begin, end) = activities.range().unwrap_or_default();
                 let runtime = activities
                     .clock()
@@ -335,7 +340,7 @@ impl Finding {
                     more => format!("{more} other threads are"),
                 };
                 format!(
-                    "{label} runs alone outside of parallel regions for {own} ({own_share:.1} % of the run time){place}: {idle} idle for {cost} in total meanwhile; sharing it among all saves at most {saved} ({share:.1} %)"
+                    "{thread} runs alone outside of parallel regions for {own} ({own_share:.1} % of the run time){place}: {idle} idle for {cost} in total meanwhile; sharing it among all saves at most {saved} ({share:.1} %)"
                 )
             }
             FindingKind::Serial { location, path } => {
@@ -450,10 +455,20 @@ fn names(locations: &[LocationId], labels: &[String]) -> String {
         .iter()
         .filter_map(|id| labels.get(id.index()).map(String::as_str))
         .collect();
-    let numbers: Option<Vec<&str>> = all.iter().map(|it| it.strip_prefix("rank ")).collect();
-    let (noun, all) = match numbers {
-        Some(numbers) => ("ranks ", numbers),
-        None => ("", all),
+    // One word before all numbers: `rank`, or `THREAD` of Paraver.
+    let noun = all.first().and_then(|it| it.split_once(' ')).map(|it| it.0);
+    let number = |label: &&'_ str| {
+        let rest = label.split_once(' ').filter(|it| Some(it.0) == noun)?.1;
+        let is_number = rest.chars().all(|it| it.is_ascii_digit() || it == '.');
+        is_number.then(|| label.len() - rest.len())
+    };
+    let starts: Option<Vec<usize>> = all.iter().map(number).collect();
+    let (noun, all) = match (starts, noun) {
+        (Some(starts), Some(noun)) => {
+            let numbers = all.iter().zip(starts).map(|(it, at)| &it[at..]);
+            (format!("{}s ", noun.to_lowercase()), numbers.collect())
+        }
+        _ => (String::new(), all),
     };
     match &all[..] {
         [first @ .., last] if all.len() <= MAX_NAMES && !first.is_empty() => {
