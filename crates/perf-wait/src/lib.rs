@@ -142,6 +142,7 @@ pub mod graph;
 pub mod imbalance;
 mod search;
 mod slots;
+mod states;
 pub mod stragglers;
 mod timeline;
 pub mod training;

@@ -47,7 +47,8 @@ pub(super) fn collective(part: &mut Part, raw: &Raw<'_>, extra: &mut Extra) {
         mut sent,
         mut received,
         mut data,
-    ] = [Token::Missing; 7];
+        mut root,
+    ] = [Token::Missing; 8];
     // The text has been read once without a fault.
     let _ = Cursor::new(raw.args.text).object(|key, cursor| {
         let value = cursor.value()?;
@@ -59,12 +60,12 @@ pub(super) fn collective(part: &mut Part, raw: &Raw<'_>, extra: &mut Extra) {
             b"In msg nelems" => sent = value,
             b"Out msg nelems" => received = value,
             b"dtype" => data = value,
+            b"Is root" => root = value,
             _ => {}
         }
         Ok(())
     });
-    let name = std::str::from_utf8(name.bytes());
-    let Some(op) = name.ok().and_then(CollectiveOp::of_name) else {
+    let Some(op) = operation(name.bytes()) else {
         return;
     };
     part.argument(extra, Argument::Collective, (u64::from(op.code()), false));
@@ -77,6 +78,9 @@ pub(super) fn collective(part: &mut Part, raw: &Raw<'_>, extra: &mut Extra) {
     if let Some(number) = integer(number.bytes()) {
         part.argument(extra, Argument::Number, number);
     }
+    if let Some(root) = integer(root.bytes()) {
+        part.argument(extra, Argument::Root, root);
+    }
     let size = element_size(data.bytes());
     for (argument, token) in [(Argument::Sent, sent), (Argument::Received, received)] {
         let count = integer(token.bytes()).filter(|it| !it.1);
@@ -87,6 +91,20 @@ pub(super) fn collective(part: &mut Part, raw: &Raw<'_>, extra: &mut Extra) {
             part.argument(extra, argument, (bytes, false));
         }
     }
+}
+
+/// Returns the operation of a name. Those with lists of sizes and prefix operations are those of MPI.
+fn operation(name: &[u8]) -> Option<CollectiveOp> {
+    Some(match name {
+        b"gatherv" => CollectiveOp::Gatherv,
+        b"scatterv" => CollectiveOp::Scatterv,
+        b"allgatherv" => CollectiveOp::Allgatherv,
+        b"alltoallv" => CollectiveOp::Alltoallv,
+        b"alltoallw" => CollectiveOp::Alltoallw,
+        b"scan" => CollectiveOp::Scan,
+        b"exscan" => CollectiveOp::Exscan,
+        name => return CollectiveOp::of_name(std::str::from_utf8(name).ok()?),
+    })
 }
 
 /// Returns the bytes of an element of a type of PyTorch.

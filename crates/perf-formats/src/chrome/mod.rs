@@ -41,8 +41,8 @@
 //!   `bytes` become attributes of the enter, and so do `step`, `seq_id`, `model_chunk` and `mb_id`
 //!   of a training job. The duration of such a call may be negative; it then becomes the attribute
 //!   `duration`, in nanoseconds. The members of a collective operation become the attributes
-//!   `collective` (its number in OTF2), `group` (a communicator), `sequence`, and `sent` and
-//!   `received` in bytes. Events with other members are counted as [`rules::ARGUMENTS`].
+//!   `collective` (its number in OTF2), `group` (a communicator), `sequence`, `sent` and `received` in
+//!   bytes, and `root` (1 on the root). Events with other members are counted as [`rules::ARGUMENTS`].
 //! * **Overlapping calls of a thread** that do not nest are moved to a further lane: a location
 //!   with the property `lane`.
 //!

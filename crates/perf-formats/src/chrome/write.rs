@@ -2,16 +2,18 @@
 //! separate lanes, and with messages and links as flows.
 
 mod calls;
+mod collectives;
 mod names;
 
 use crate::json::encode;
 use crate::lanes::Lanes;
 use crate::{Error, Result};
 use calls::Call;
+use collectives::Collectives;
 use names::{Places, Thread, category};
 use perf_core::{
-    Event, EventId, Job, LinkKind, LocationId, LocationView, Place, Ticks, TraceView, Value,
-    match_messages,
+    Event, EventId, Job, LinkKind, LocationId, LocationView, Messages, Place, Ticks, TraceView,
+    Value, match_messages,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -31,8 +33,7 @@ pub struct Written {
     pub samples: u64,
     /// Number of flows: messages and links.
     pub flows: u64,
-    /// Number of skipped events: unmatched ends of messages, collectives, one-sided communication,
-    /// requests, switches of the measurement, call path samples.
+    /// Number of skipped events: unmatched ends of messages and collectives, one-sided communication, requests, switches of the measurement, call path samples.
     pub left_out: u64,
 }
 
@@ -42,6 +43,7 @@ pub struct Written {
 /// |---|---|
 /// | a call on a thread, an activity on a stream | X; of category `kernel`, `gpu_memcpy` or `gpu_memset` on a stream, with `args.device` and `args.stream` |
 /// | messages | s and f of category `message` |
+/// | a collective operation in a call | arguments of the call, as PyTorch writes them for its own: `Collective name`, `Process Group Name`, `Group size`, `Seq`, `In msg nelems` and `Out msg nelems` with `dtype` `Byte`; and `Is root` |
 /// | links | s and f, of category `ac2g` for a launch, with one `args.correlation` at both ends |
 /// | metrics | C |
 /// | other events with a name | i |
@@ -72,8 +74,10 @@ pub struct Written {
 ///
 /// Returns [`Error::Io`] if `to` fails, and [`Error::Cancelled`] if the job was cancelled.
 pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Written> {
+    let matched = match_messages(view, job)?;
     let mut writer = Writer {
         view,
+        collectives: Collectives::new(&matched, view.definitions(), job)?,
         places: Places::new(view.definitions()),
         to,
         text: Vec::with_capacity(BUFFER + 4096),
@@ -90,7 +94,7 @@ pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Writt
         writer.location(location)?;
         job.advance("write", 1, total);
     }
-    writer.messages(job)?;
+    writer.messages(&matched)?;
     writer.links()?;
     writer.order();
     writer.text.extend(b"\n]}\n");
@@ -104,6 +108,8 @@ const TRAINING_KEYS: [&str; 4] = ["step", "seq_id", "model_chunk", "mb_id"];
 struct Writer<'a, 'w> {
     /// View to write.
     view: TraceView<'a>,
+    /// Collective operations by the events of their ends.
+    collectives: Collectives,
     /// Processes and threads of the locations.
     places: Places,
     /// Target of the bytes.
@@ -283,6 +289,12 @@ impl Writer<'_, '_> {
                 None => {}
             }
         }
+        if let Some(own) = call.collective
+            && let Some(end) = event_id(location, own)
+            && let Some(Event::CollectiveEnd(own)) = location.all().event(own)
+        {
+            args.extend(self.collectives.args(end, &own).into_iter().flatten());
+        }
         let length = format!(", \"dur\": {}", micros(length));
         self.text.extend(length.into_bytes());
         if !args.is_empty() {
@@ -366,14 +378,15 @@ impl Writer<'_, '_> {
                 self.at(thread, time);
                 self.text.push(b'}');
             }
-            // Messages are written later, as flows.
-            Event::Send(_) | Event::Recv(_) => {}
+            // Messages are written later, as flows. The begin of a collective operation is lost with its end.
+            Event::Send(_) | Event::Recv(_) | Event::CollectiveBegin => {}
+            Event::CollectiveEnd(_)
+                if event_id(location, index).is_some_and(|end| self.collectives.contains(end)) => {}
             _ => self.written.left_out += 1,
         }
     }
 
-    fn messages(&mut self, job: &Job) -> Result<()> {
-        let found = match_messages(self.view, job)?;
+    fn messages(&mut self, found: &Messages) -> Result<()> {
         let is_message = |end: &perf_core::Endpoint| {
             let events = self.view.trace().events().get(end.location.index());
             let event = events.and_then(|events| events.event(end.index));
@@ -436,6 +449,15 @@ impl Writer<'_, '_> {
         }
         self.spill()
     }
+}
+
+/// Returns the id of an event of a location.
+fn event_id(location: LocationView<'_>, index: usize) -> Option<EventId> {
+    let index = u32::try_from(index).ok()?;
+    Some(EventId {
+        location: location.id(),
+        index,
+    })
 }
 
 /// Formats nanoseconds as microseconds with three decimals.

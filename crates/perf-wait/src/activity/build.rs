@@ -1,5 +1,6 @@
 //! [`Activities::of`]: collects the calls of a trace with their messages, collectives and links.
 
+use super::annotated_collectives;
 use super::device_collectives;
 use super::devices::{Stream, Streams};
 use super::epochs;
@@ -149,7 +150,14 @@ impl Activities {
                 (*scanned, *range) = (own.scanned, own.range);
             }
         }
+        if regions.is_extrae {
+            threads::joins(definitions, &mut found.scanned);
+        }
         let mut links = threads::idle(definitions, &mut found.scanned);
+        if regions.is_extrae {
+            let scanned = &mut found.scanned;
+            links.extend(threads::idle_at_end(definitions, scanned, &mut ranges));
+        }
         links.extend(threads::locks(definitions, &found.scanned));
         links.extend(epochs::links(definitions, &found.scanned));
         links.extend(streams.links(view, &found.scanned, &paths));
@@ -172,6 +180,9 @@ impl Activities {
         for instance in &matched.collectives {
             checks.next(instance.members.len())?;
             collectives.push(found.collective(instance));
+        }
+        if collectives.is_empty() {
+            collectives = annotated_collectives::find(view, &found.scanned, job)?;
         }
         let mut teams = threads::barriers(definitions, &paths, &found.scanned);
         links.extend(threads::idle_in_barriers(

@@ -17,26 +17,29 @@ const MAX_SHIFTS: usize = 64;
 
 /// Attributes of collective operations.
 #[derive(Default)]
-struct Names {
+pub(super) struct Names {
     op: Option<AttributeId>,
     group: Option<AttributeId>,
     number: Option<AttributeId>,
     sent: Option<AttributeId>,
     received: Option<AttributeId>,
+    root: Option<AttributeId>,
 }
 
 /// Facts about an operation on one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Facts {
-    op: Option<CollectiveOp>,
-    group: Option<CommId>,
-    number: Option<u64>,
-    sent: Option<u64>,
-    received: Option<u64>,
+pub(super) struct Facts {
+    pub(super) op: Option<CollectiveOp>,
+    pub(super) group: Option<CommId>,
+    pub(super) number: Option<u64>,
+    pub(super) sent: Option<u64>,
+    pub(super) received: Option<u64>,
+    /// `true` if the rank is known to be the root.
+    pub(super) is_root: bool,
 }
 
 impl Names {
-    fn new(definitions: &Definitions) -> Self {
+    pub(super) fn new(definitions: &Definitions) -> Self {
         let find = |name: &str| {
             let mut attributes = definitions.attributes.iter();
             AttributeId::from_index(attributes.position(|it| it.name == name)?)
@@ -47,11 +50,17 @@ impl Names {
             number: find("sequence"),
             sent: find("sent"),
             received: find("received"),
+            root: find("root"),
         }
     }
 
+    /// Returns `true` if events may have an operation.
+    pub(super) fn has_operations(&self) -> bool {
+        self.op.is_some()
+    }
+
     /// Returns the facts in the attributes of an event.
-    fn facts(&self, events: &Events, index: usize) -> Facts {
+    pub(super) fn facts(&self, events: &Events, index: usize) -> Facts {
         let mut facts = Facts::default();
         for it in events.attributes(index) {
             let Value::U64(value) = it.value else {
@@ -65,6 +74,7 @@ impl Names {
                 id if id == self.number => facts.number = Some(value),
                 id if id == self.sent => facts.sent = Some(value),
                 id if id == self.received => facts.received = Some(value),
+                id if id == self.root => facts.is_root = value != 0,
                 _ => {}
             }
         }
@@ -81,19 +91,20 @@ impl Facts {
             number: self.number.or(other.number),
             sent: self.sent.or(other.sent),
             received: self.received.or(other.received),
+            is_root: self.is_root || other.is_root,
         }
     }
 }
 
 /// An operation on one rank.
 #[derive(Clone, Copy)]
-struct Operation {
-    facts: Facts,
-    member: CallMember,
+pub(super) struct Operation {
+    pub(super) facts: Facts,
+    pub(super) member: CallMember,
 }
 
 /// Operations of a group by rank, in order of time.
-type ByRank = BTreeMap<Option<LocationGroupId>, Vec<Operation>>;
+pub(super) type ByRank = BTreeMap<Option<LocationGroupId>, Vec<Operation>>;
 
 /// Returns the collective operations of the streams.
 pub(super) fn find(
@@ -172,7 +183,7 @@ pub(super) fn find(
 
 /// Returns the operations of a group with their members, matched by number if all operations have one, otherwise by
 /// order.
-fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
+pub(super) fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
     let has_numbers = ranks.iter().flatten().all(|it| it.facts.number.is_some());
     let longest = ranks.iter().max_by_key(|it| it.len());
     let mut found: BTreeMap<(u64, Option<CollectiveOp>), Vec<CallMember>> = BTreeMap::new();

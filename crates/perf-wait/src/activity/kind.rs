@@ -59,10 +59,13 @@ pub enum CallKind {
     WindowUnlock,
     /// Barrier of a team of threads.
     TeamBarrier,
-    /// Fork of a team of threads, of no length.
+    /// Fork of a team of threads. Of no length, or until the thread that forks begins to work in the team where the
+    /// recording has that time.
     Fork,
-    /// Time of a thread outside of parallel regions, until the next one begins.
+    /// Time of a thread outside of parallel regions, until the next one begins or the process ends.
     Idle,
+    /// End of the thread that forks teams, of no length.
+    ProcessEnd,
     /// Wait for a lock, from the enter of the construct until the lock is acquired.
     Acquire,
     /// Release of a lock, of no length.
@@ -141,6 +144,7 @@ impl CallKind {
             TeamBarrier
                 | Fork
                 | Idle
+                | ProcessEnd
                 | Acquire
                 | Release
                 | Launch

@@ -15,13 +15,16 @@
 //! | fence of a window | collective operation on the window that synchronises processes. The n-th of all processes belong together |
 //! | fork | record of a fork, or the enter of a parallel region in recordings without these |
 //! | idle thread | time outside of parallel regions and implicit tasks, up to the next one, if another thread forks within it |
+//! | team of Extrae | parallel regions are events of the thread that forks, and outlined functions are frames on all threads of the team. From the end of its outlined function to the end of the region a thread is in a barrier, and afterwards idle, also after the last region. Time before a thread is created is idle |
 //! | lock | from the enter of the frame to the record of the acquisition; waits for the release before it |
 //! | launch, synchronisation | outermost frame of the runtime of an accelerator: by the links of the recording, or by name |
 //! | work of an accelerator | time between two calls: each stream has a [gap](CallKind::DeviceGap) before each work and one at the end, which may have no length |
 //! | collective operation of accelerators | kernel of NCCL or RCCL. Group, number and bytes are attributes of the kernel or of a call around its launch; without a number, operations of a group are matched by their order |
+//! | collective operation of an annotated MPI call | where the recording has no events of collective operations, as in Chrome JSON: attributes of the call |
 //! | receive of a blocking call | posted and completed in the call that contains the post |
 //! | send without a recorded completion | completed in the next wait of the location, where there is one |
 
+mod annotated_collectives;
 mod build;
 mod device_collectives;
 mod devices;
@@ -333,6 +336,20 @@ impl Activities {
         })
     }
 
+    /// Returns the calls before and after the computation that begins at a time, on the first location with one.
+    pub(crate) fn around(&self, begin: Ticks) -> Option<(CallId, Option<CallId>)> {
+        let mut locations = (0..).map(LocationId).zip(&self.locations);
+        locations.find_map(|(location, own)| {
+            let after = own.calls.partition_point(|call| call.leave <= begin);
+            let before = after.checked_sub(1)?;
+            let id = |index: usize| {
+                let index = u32::try_from(index).ok()?;
+                Some(CallId { location, index }).filter(|id| self.call(*id).is_some())
+            };
+            (own.calls[before].leave == begin).then_some((id(before)?, id(after)))
+        })
+    }
+
     /// Returns the times of the first and last event of the trace; `None` without events.
     pub fn range(&self) -> Option<(Ticks, Ticks)> {
         let ranges = self.locations.iter().filter_map(|it| it.range);
@@ -346,13 +363,13 @@ impl Activities {
     }
 
     /// Returns a readable name of each location: `rank 3` if each process has one location with MPI calls, otherwise
-    /// the label of the system tree. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
+    /// the label of the system tree, without the process where the name of the location says it as well. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
     pub fn labels(&self) -> Vec<String> {
         let system = &self.definitions.system;
         let mut labels: Vec<String> = (0..)
             .map(LocationId)
             .zip(&self.locations)
-            .map(|(id, _)| system.label(id))
+            .map(|(id, _)| label(system, id))
             .collect();
         let ranks = crate::whatif::Change::ranks(self);
         let mut processes: Vec<_> = ranks.iter().map(|id| system.process(*id)).collect();
@@ -378,6 +395,25 @@ impl Activities {
             enter: call.enter,
             time: self.clock().nanos(call.enter),
         })
+    }
+}
+
+/// Returns the label of a location, without its process if both have the same name, or the number of the location
+/// begins with that of the process: `THREAD 1.1.4` of `TASK 1.1`.
+fn label(system: &SystemTree, id: LocationId) -> String {
+    let own = system.location(id);
+    let process = own.and_then(|own| system.group(own.group?));
+    let (Some(own), Some(process)) = (own, process) else {
+        return system.label(id);
+    };
+    let number = |name: &str| name.rsplit(' ').next().unwrap_or_default().to_owned();
+    let is_inside = number(&own.name)
+        .strip_prefix(&number(&process.name))
+        .is_some_and(|rest| rest.starts_with('.'));
+    if is_inside || own.name == process.name {
+        own.name.clone()
+    } else {
+        system.label(id)
     }
 }
 

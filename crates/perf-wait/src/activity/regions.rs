@@ -2,6 +2,7 @@
 //! kernels; [`LockEvent`]: lock records of OTF2 by name.
 
 use super::CallKind;
+use super::scan::ExtraeEvent;
 use perf_core::{
     CollectiveOp, Definitions, Event, LinkKind, Paradigm, Region, RegionId, RegionRole, TraceView,
     Unify,
@@ -18,6 +19,15 @@ pub(super) struct Regions {
     teams: Vec<bool>,
     /// `true` for each region whose frames are explicit tasks.
     tasks: Vec<bool>,
+    /// `true` for each region whose frames are no activity of the thread: it does not exist yet, is idle, or writes
+    /// the recording.
+    inactive: Vec<bool>,
+    /// `true` for each region that is a state of the thread in a recording of Extrae.
+    states: Vec<bool>,
+    /// Events of Extrae about OpenMP, by kind; empty without parallel regions of Extrae.
+    extrae: Vec<Option<ExtraeEvent>>,
+    /// `true` if the trace has parallel regions of Extrae.
+    pub(super) is_extrae: bool,
     /// `true` if the trace has records of forks. Otherwise a parallel region forks where it is
     /// entered.
     pub(super) has_forks: bool,
@@ -33,19 +43,35 @@ impl Regions {
             let local = || is_hybrid.then(|| local_kind(region)).flatten();
             CallKind::of_region(region).or_else(local)
         };
-        let is_team = |region: &Region| is_hybrid && team(region);
-        let is_task = |region: &Region| is_hybrid && is_task(region);
+        let events = definitions.kinds.iter().map(|it| ExtraeEvent::of(it));
+        let events: Vec<Option<ExtraeEvent>> = events.collect();
+        let is_extrae = is_hybrid && events.contains(&Some(ExtraeEvent::Parallel));
+        let is_team =
+            |region: &Region| is_hybrid && (team(region) || (is_extrae && is_outlined(region)));
+        let is_task = |region: &Region| {
+            let is_named = is_hybrid && is_task(region);
+            is_named || (is_extrae && region.role == RegionRole::Task)
+        };
         let mut regions = Regions {
             functions: Unify::default().representatives(&definitions.regions),
             kinds: definitions.regions.iter().map(kind).collect(),
             teams: definitions.regions.iter().map(is_team).collect(),
             tasks: definitions.regions.iter().map(is_task).collect(),
+            inactive: Vec::new(),
+            states: Vec::new(),
+            extrae: Vec::new(),
+            is_extrae,
             is_hybrid,
             has_forks: false,
         };
+        if is_extrae {
+            regions.inactive = definitions.regions.iter().map(is_inactive).collect();
+            regions.states = definitions.regions.iter().map(is_state).collect();
+            regions.extrae = events;
+        }
         if is_hybrid {
             regions.add_launches(view);
-            regions.has_forks = regions.teams.contains(&true) && has_forks(view);
+            regions.has_forks = is_extrae || (regions.teams.contains(&true) && has_forks(view));
         }
         regions
     }
@@ -81,10 +107,46 @@ impl Regions {
         self.tasks.get(region.index()).copied().unwrap_or_default()
     }
 
+    /// Returns `true` if frames of a region are no activity of the thread.
+    pub(super) fn is_inactive(&self, region: RegionId) -> bool {
+        self.inactive
+            .get(region.index())
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Returns `true` for a state of the thread in a recording of Extrae.
+    pub(super) fn is_state(&self, region: RegionId) -> bool {
+        self.states.get(region.index()).copied().unwrap_or_default()
+    }
+
+    /// Returns the event of Extrae about OpenMP of a kind.
+    pub(super) fn extrae(&self, kind: usize) -> Option<ExtraeEvent> {
+        self.extrae.get(kind).copied().flatten()
+    }
+
     pub(super) fn function(&self, region: RegionId) -> RegionId {
         let known = self.functions.get(region.index()).copied();
         known.unwrap_or(region)
     }
+}
+
+/// Returns `true` for the outlined functions of parallel regions in recordings of Extrae.
+fn is_outlined(region: &Region) -> bool {
+    region.paradigm == Paradigm::OpenMp && region.role == RegionRole::Function
+}
+
+/// Returns `true` for states in which a thread of Extrae does not run the program.
+fn is_inactive(region: &Region) -> bool {
+    let is_named = |name| region.name.eq_ignore_ascii_case(name);
+    region.paradigm == Paradigm::Measurement
+        || (is_state(region) && (is_named("Idle") || is_named("Not created")))
+}
+
+/// Returns `true` for the states of threads in recordings of Extrae. All other frames are functions and tasks.
+fn is_state(region: &Region) -> bool {
+    let is_code = matches!(region.role, RegionRole::Function | RegionRole::Task);
+    !is_code && region.paradigm != Paradigm::Mpi
 }
 
 /// Returns `true` if the trace has records of forks.

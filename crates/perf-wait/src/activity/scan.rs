@@ -1,6 +1,8 @@
 //! [`scan`]: converts the stack frames and records of one location to calls ([`Scanned`]), with
 //! their messages, tasks, locks and windows.
 
+mod extrae;
+
 use super::epochs::{EpochRecords, LockRecord};
 use super::regions::{LockEvent, Regions, is_fork, is_parallel};
 use super::requests::Requests;
@@ -8,6 +10,8 @@ use super::{Call, CallKind, NO_PATH};
 use crate::Result;
 use crate::call_path_finder::CallPathFinder;
 use crate::search::up_to;
+pub(super) use extrae::ExtraeEvent;
+use extrae::{Constructs, Teams};
 use perf_core::{
     CallPathId, CallTree, Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts,
     Ticks, Visitor, WindowId, replay,
@@ -32,18 +36,22 @@ pub(super) struct Scanned {
     pub(super) epochs: EpochRecords,
     /// Records that belong together by their request.
     pub(super) requests: Requests,
+    /// Parallel regions of Extrae.
+    pub(super) teams: Teams,
     /// Repairs of the frames.
     pub(super) repairs: ReplayCounts,
 }
 
 impl Scanned {
     /// Keeps the calls for which `is_kept` is `true`, which must include all calls with communication records or locks.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(&Call) -> bool) {
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&Call) -> bool) {
         let mut numbers = Vec::with_capacity(self.calls.len());
         let mut count = 0;
+        let mut kept = Vec::with_capacity(self.calls.len());
         for call in &self.calls {
             numbers.push(count);
-            count += u32::from(is_kept(call));
+            kept.push(is_kept(call));
+            count += u32::from(kept[kept.len() - 1]);
         }
         // The number of a call that was not stored stays.
         let number = |old: &mut u32| *old = numbers.get(*old as usize).copied().unwrap_or(*old);
@@ -53,7 +61,8 @@ impl Scanned {
         self.arrivals.iter_mut().for_each(|it| number(&mut it.0));
         self.fences.iter_mut().for_each(|it| number(&mut it.call));
         self.epochs.renumber(number);
-        self.calls.retain(is_kept);
+        let mut kept = kept.into_iter();
+        self.calls.retain(|_| kept.next() == Some(true));
     }
 
     /// Returns the time at which a thread arrives at a barrier: its enter, or the end of the last task within it.
@@ -117,6 +126,8 @@ struct Scan<'a> {
     idle_since: Ticks,
     /// `true` if a team was forked since then.
     has_forked: bool,
+    /// Open constructs of OpenMP in a recording of Extrae.
+    constructs: Constructs,
     failed: Option<perf_core::Error>,
 }
 
@@ -124,9 +135,15 @@ impl Scan<'_> {
     /// Adds a call that has no frame of its own, and returns its number.
     fn push(&mut self, kind: CallKind, enter: Ticks, leave: Ticks) -> u32 {
         let frame = self.stack.last();
+        let path = frame.map_or(NO_PATH, |frame| frame.path);
+        self.push_at(kind, path, enter, leave)
+    }
+
+    /// Adds a call in a call path, and returns its number.
+    fn push_at(&mut self, kind: CallKind, path: CallPathId, enter: Ticks, leave: Ticks) -> u32 {
         let last = self.found.calls.last().map_or(Ticks(0), |call| call.leave);
         self.found.calls.push(Call {
-            path: frame.map_or(NO_PATH, |frame| frame.path),
+            path,
             kind,
             enter: enter.max(last).min(leave),
             leave,
@@ -146,6 +163,9 @@ impl Scan<'_> {
             return;
         }
         self.team = Some(depth);
+        if self.regions.is_extrae {
+            self.end_fork(at);
+        }
         if !self.has_forked && at > self.idle_since {
             self.push(CallKind::Idle, self.idle_since, at);
         }
@@ -153,6 +173,9 @@ impl Scan<'_> {
 
     /// Processes the end of a task within a call. A thread that executes tasks in a barrier does not wait for others.
     fn leave_task(&mut self, at: Ticks) {
+        if self.regions.is_extrae {
+            return self.note_arrival(at);
+        }
         let is_barrier = |call: &Call| call.kind == CallKind::TeamBarrier;
         if !self.found.calls.last().is_some_and(is_barrier) {
             return;
@@ -223,7 +246,10 @@ impl Scan<'_> {
         if !self.regions.is_hybrid {
             return;
         }
-        if name.is_some_and(|name| is_fork(name)) {
+        if let Some(event) = self.regions.extrae(kind) {
+            let value = args.first().copied().unwrap_or_default();
+            self.extrae(at, event, value);
+        } else if name.is_some_and(|name| is_fork(name)) {
             self.has_forked |= self.team.is_none();
             self.push(CallKind::Fork, at, at);
         } else if let Some((event, lock)) = LockEvent::of(self.definitions, kind, args) {
@@ -271,8 +297,9 @@ impl Visitor for Scan<'_> {
     }
 
     fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, _: Close) {
-        self.stack.pop();
-        if self.open.is_some_and(|open| open < depth) && self.regions.is_task(region) {
+        let frame = self.stack.pop();
+        let is_inside = self.regions.is_extrae || self.open.is_some_and(|open| open < depth);
+        if is_inside && self.regions.is_task(region) {
             self.leave_task(at);
         }
         if self.open == Some(depth) {
@@ -281,7 +308,13 @@ impl Visitor for Scan<'_> {
                 call.leave = at;
             }
         }
-        if self.team.is_none_or(|team| team == depth) {
+        if self.team == Some(depth)
+            && self.regions.is_extrae
+            && let Some(frame) = frame
+        {
+            self.leave_outlined(at, frame.path);
+        }
+        if self.team.is_none_or(|team| team == depth) && !self.regions.is_inactive(region) {
             self.team = None;
             self.idle_since = at;
             self.has_forked = false;
@@ -361,9 +394,11 @@ pub(super) fn scan(
         accessing: Vec::new(),
         idle_since: begin,
         has_forked: false,
+        constructs: Constructs::default(),
         failed: None,
     };
     scan.found.repairs = replay(location, &mut scan, job)?;
+    scan.finish_teams();
     scan.found.requests.finish();
     match scan.failed {
         Some(error) => Err(error.into()),

@@ -3,7 +3,7 @@
 
 use super::regions::LockEvent;
 use super::scan::Scanned;
-use super::{CallCollective, CallId, CallKind, CallLink, CallMember};
+use super::{Call, CallCollective, CallId, CallKind, CallLink, CallMember, NO_PATH};
 use perf_core::{
     CallTree, CollectiveOp, CommId, Definitions, LocationGroupId, LocationId, RegionId, Ticks,
 };
@@ -42,6 +42,77 @@ fn calls(scanned: &[Scanned], kind: CallKind, of: &[LocationId]) -> Vec<(Ticks, 
     }
     found.sort_unstable();
     found
+}
+
+/// Sets the ends of parallel regions of Extrae on all threads of their teams.
+pub(super) fn joins(definitions: &Definitions, scanned: &mut [Scanned]) {
+    for locations in processes(definitions, scanned, CallKind::Fork).values() {
+        let mut regions: Vec<(Ticks, Ticks)> = Vec::new();
+        for own in locations.iter().filter_map(|it| scanned.get(it.index())) {
+            regions.extend_from_slice(&own.teams.regions);
+        }
+        regions.sort_unstable();
+        for location in locations {
+            if let Some(own) = scanned.get_mut(location.index()) {
+                own.set_joins(&regions);
+            }
+        }
+    }
+}
+
+/// Adds the time after the last parallel region of Extrae as idle: threads wait for the end of the thread that forks.
+/// Locations last until then. Returns what they wait for.
+pub(super) fn idle_at_end(
+    definitions: &Definitions,
+    scanned: &mut [Scanned],
+    ranges: &mut [Option<(Ticks, Ticks)>],
+) -> Vec<CallLink> {
+    let mut links = Vec::new();
+    for locations in processes(definitions, scanned, CallKind::Fork).values() {
+        let forks = |it: &&LocationId| {
+            let own = scanned.get(it.index());
+            own.is_some_and(|own| !own.teams.regions.is_empty())
+        };
+        let Some(on) = locations.iter().find(forks).copied() else {
+            continue;
+        };
+        let Some((_, end)) = ranges.get(on.index()).copied().flatten() else {
+            continue;
+        };
+        let Some(own) = scanned.get_mut(on.index()) else {
+            continue;
+        };
+        let Ok(index) = u32::try_from(own.calls.len()) else {
+            continue;
+        };
+        own.calls.push(Call {
+            path: NO_PATH,
+            kind: CallKind::ProcessEnd,
+            enter: end,
+            leave: end,
+        });
+        let last = CallId {
+            location: on,
+            index,
+        };
+        for location in locations {
+            let own = scanned.get_mut(location.index());
+            let index = own.and_then(|own| own.end_idle(end));
+            let Some(index) = index else { continue };
+            if let Some(Some(range)) = ranges.get_mut(location.index()) {
+                range.1 = range.1.max(end);
+            }
+            links.push(CallLink {
+                call: CallId {
+                    location: *location,
+                    index,
+                },
+                on: last,
+                since: Ticks(0),
+            });
+        }
+    }
+    links
 }
 
 /// Drops idle times that no fork of another thread ends, and returns the forks that end the remaining idle times.

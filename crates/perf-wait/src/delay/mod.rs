@@ -23,6 +23,7 @@
 //! | barrier or N-to-N operation with both as members | latest begin |
 //! | 1-to-N operation, one of them is the root and the other one waited for it | begin of the root |
 //! | N-to-1 operation, one of them is the root and waited for the other one | begin of that one |
+//! | threads of a team in a barrier or at a lock | fork of the team |
 //! | none of these | latest enter of `MPI_Init`; without one, the begin of the recording |
 
 mod costs;

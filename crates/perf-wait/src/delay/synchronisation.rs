@@ -3,7 +3,7 @@
 use crate::activity::{Activities, CallKind};
 use crate::waits::{Flow, Pattern, WaitState};
 use crate::{Error, Result};
-use perf_core::{Job, LocationId, Ticks, parallel};
+use perf_core::{Job, LocationGroupId, LocationId, Ticks, parallel};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -14,6 +14,8 @@ pub(super) struct Synchronisations<'a> {
     collectives: Vec<Vec<(Ticks, u32)>>,
     /// Other synchronisations of each pair, ascending.
     pairs: HashMap<(LocationId, LocationId), Vec<Ticks>>,
+    /// Forks of each process, at which the threads of the team begin together, ascending.
+    forks: HashMap<LocationGroupId, Vec<Ticks>>,
     start: Ticks,
 }
 
@@ -81,6 +83,15 @@ impl<'a> Synchronisations<'a> {
         for list in &mut collectives {
             list.sort_unstable();
         }
+        let mut forks: HashMap<_, Vec<Ticks>> = HashMap::new();
+        for (id, call) in activities.calls().filter(|it| it.1.kind == CallKind::Fork) {
+            if let Some(process) = activities.definitions().system.process(id.location) {
+                forks.entry(process).or_default().push(call.enter);
+            }
+        }
+        for times in forks.values_mut() {
+            times.sort_unstable();
+        }
         let inits = activities
             .calls()
             .filter(|(_, call)| call.kind == CallKind::Init);
@@ -90,6 +101,7 @@ impl<'a> Synchronisations<'a> {
             activities,
             collectives,
             pairs,
+            forks,
             start: start.unwrap_or_default(),
         })
     }
@@ -112,6 +124,7 @@ impl<'a> Synchronisations<'a> {
             let after = times.partition_point(is_before);
             times.get(after.checked_sub(1)?).copied()
         });
+        let direct = direct.max(self.fork_before(wait, cause, is_before));
         let all = self.collectives.get(wait.call.location.index());
         let all = all.map_or(&[][..], Vec::as_slice);
         let after = all.partition_point(|(time, _)| is_before(time));
@@ -139,6 +152,27 @@ impl<'a> Synchronisations<'a> {
         let found = new.next().map(|(time, _)| *time).or(found);
         searched.insert(cause, (after, found));
         direct.max(found).unwrap_or(self.start)
+    }
+}
+
+impl Synchronisations<'_> {
+    /// Returns the last fork before a thread waits for another one of its team.
+    fn fork_before(
+        &self,
+        wait: &WaitState,
+        cause: LocationId,
+        is_before: impl Fn(&Ticks) -> bool,
+    ) -> Option<Ticks> {
+        let is_of_team = matches!(
+            wait.pattern,
+            Pattern::TeamBarrierWait | Pattern::LockContention
+        );
+        let system = &self.activities.definitions().system;
+        let process = system.process(cause).filter(|_| is_of_team)?;
+        let is_same = system.process(wait.call.location) == Some(process);
+        let forks = self.forks.get(&process).filter(|_| is_same)?;
+        let after = forks.partition_point(is_before);
+        forks.get(after.checked_sub(1)?).copied()
     }
 }
 

@@ -1,7 +1,9 @@
 //! [`HybridEfficiencies`]: efficiencies of processes, their threads, and accelerators.
 
+use super::UsefulTime;
 use crate::activity::{Activities, CallKind, LocationCalls, work};
 use crate::device_collectives::union;
+use crate::states::has_states;
 use crate::{Error, Result};
 use perf_core::{
     Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table, Ticks, TraceView,
@@ -17,7 +19,7 @@ pub struct ProcessTimes {
     /// Time of its first thread outside of MPI calls.
     pub outside_mpi: Nanos,
     /// Useful time of each thread: outside of MPI, of barriers, locks and idle time, and of calls that launch work on
-    /// accelerators or wait for it.
+    /// accelerators or wait for it. In recordings with states of threads, the time in the state `Running`.
     pub useful: Vec<(LocationId, Nanos)>,
     /// Time of all threads in calls that launch work on accelerators or wait for it.
     pub offload: Nanos,
@@ -120,6 +122,14 @@ impl HybridEfficiencies {
             .ok_or(Error::Nothing { what: "calls" })?;
         let (clock, system) = (activities.clock(), &activities.definitions().system);
         let nanos = |ticks: u64| clock.total(u128::from(ticks));
+        let running = if has_states(activities.definitions()) {
+            let all = (0..).map(LocationId).zip(activities.locations());
+            let with_calls = all.filter(|(_, own)| !own.calls.is_empty());
+            let threads: Vec<LocationId> = with_calls.map(|it| it.0).collect();
+            UsefulTime::of(view, &threads, job)?
+        } else {
+            Vec::new()
+        };
         let mut processes: BTreeMap<_, ProcessTimes> = BTreeMap::new();
         let mut work_of: BTreeMap<_, [Vec<(Ticks, Ticks)>; 2]> = BTreeMap::new();
         for (id, own) in (0..).map(LocationId).zip(activities.locations()) {
@@ -152,8 +162,12 @@ impl HybridEfficiencies {
                 times.process = process;
                 times.outside_mpi = nanos(length.saturating_sub(in_mpi));
             }
-            let useful = length.saturating_sub(ticks_in(own, |_| true));
-            times.useful.push((id, nanos(useful)));
+            let outside = nanos(length.saturating_sub(ticks_in(own, |_| true)));
+            let useful = running.binary_search_by_key(&id, |it| it.location);
+            let useful = useful.ok().and_then(|at| running.get(at));
+            times
+                .useful
+                .push((id, useful.map_or(outside, |it| it.time)));
             let is_offload = |kind| matches!(kind, CallKind::Launch | CallKind::Synchronise);
             let offload = nanos(ticks_in(own, is_offload));
             times.offload = times.offload.saturating_add(offload);

@@ -1,5 +1,6 @@
 //! [`UsefulTime`]: time and counters of a process in computation.
 
+use crate::states::{has_states, is_running};
 use crate::{Error, Result};
 use perf_core::{
     Close, Definitions, Event, Job, LocationId, MetricMode, Nanos, Paradigm, RegionId, Ticks,
@@ -19,9 +20,6 @@ pub struct UsefulTime {
     /// Cycles in useful time; `None` if they were not counted.
     pub cycles: Option<f64>,
 }
-
-/// State of Paraver in which a thread computes.
-const RUNNING: &str = "Running";
 
 /// Sums of instructions and cycles in useful time.
 struct Counters<'a> {
@@ -116,21 +114,13 @@ impl Visitor for Summing<'_> {
     }
 }
 
-/// Returns `true` if the recording has states of threads.
-fn has_states(definitions: &Definitions) -> bool {
-    definitions
-        .regions
-        .iter()
-        .any(|region| region.name == RUNNING)
-}
-
 /// Returns `true` for each region in which time is useful.
 fn useful_regions(definitions: &Definitions) -> Vec<bool> {
     let regions = &definitions.regions;
     let has_states = has_states(definitions);
     let is_useful = |region: &perf_core::Region| {
         if has_states {
-            region.name == RUNNING
+            is_running(region)
         } else {
             !region.is_mpi() && region.paradigm != Paradigm::Measurement
         }

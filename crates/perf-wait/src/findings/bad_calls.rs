@@ -3,6 +3,7 @@
 use super::collect::Sources;
 use super::{Finding, FindingKind};
 use crate::Result;
+use crate::states::is_running;
 use crate::stragglers::{FunctionKey, Straggler, StragglerKind};
 use perf_core::{
     CallPathId, Close, Job, LocationId, Nanos, RegionId, Ticks, TimeRange, Unify, Visitor, replay,
@@ -24,7 +25,7 @@ pub(super) fn of<'a>(
     path: CallPathId,
     excess: f64,
 ) -> Option<BadCalls<'a>> {
-    let function = sources.activities.paths().get(path)?.region;
+    let function = sources.function_of_calls(path)?;
     let own = sources.stragglers.stragglers.iter().filter(|it| {
         (it.kind, it.function, it.rank) == (StragglerKind::Call, function.0, Some(location.0))
     });
@@ -84,9 +85,11 @@ pub(super) fn window(
     let Some(location) = sources.view.location(location) else {
         return Ok(None);
     };
+    let regions = &sources.view.definitions().regions;
     let mut search = Search {
-        functions: &Unify::default().representatives(&sources.view.definitions().regions),
+        functions: &Unify::default().representatives(regions),
         function: RegionId(function),
+        is_state: regions.get(function as usize).is_some_and(is_running),
         before: step,
         stack: Vec::new(),
         found: None,
@@ -100,6 +103,8 @@ pub(super) fn window(
 struct Search<'a> {
     functions: &'a [RegionId],
     function: RegionId,
+    /// `true` if the function is a state, whose frames inside of functions are no calls.
+    is_state: bool,
     /// Calls before the one that is searched.
     before: u64,
     /// Enter of each open frame.
@@ -115,7 +120,8 @@ impl Visitor for Search<'_> {
     fn leave(&mut self, at: Ticks, region: RegionId, _: usize, _: Close) {
         let enter = self.stack.pop();
         let function = self.functions.get(region.index()).copied();
-        if function.unwrap_or(region) != self.function || self.found.is_some() {
+        let is_inside = self.is_state && !self.stack.is_empty();
+        if function.unwrap_or(region) != self.function || is_inside || self.found.is_some() {
             return;
         }
         match self.before.checked_sub(1) {

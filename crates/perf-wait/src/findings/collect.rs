@@ -1,12 +1,14 @@
 //! [`Sources::findings`]: collects the candidates for findings from the results of all analyses,
 //! each with the run time that a fix would save.
 
-use super::times::{HeldUpBy, Times};
-use super::{Finding, FindingKind, MIN_STEADY, bad_calls};
+use super::balance::PathDelays;
+use super::times::{HeldUpBy, Peers, Times};
+use super::{Finding, FindingKind, bad_calls};
 use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
 use crate::device_collectives::{DeviceCollective, DeviceCollectives};
+use crate::states::{self, is_running};
 use crate::stragglers::{Straggler, StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
@@ -24,13 +26,6 @@ const MAX_STEP_WINDOWS: usize = 16;
 /// Factor from which a location is slower than its peers.
 const MIN_FACTOR: f64 = 1.01;
 
-/// Factor between the time that balancing each call saves and the excess of the slowest rank, above which delays move
-/// from rank to rank.
-const MIN_MOVING: f64 = 2.0;
-
-/// Standard deviation of the times of single calls up to which unequal times that move from rank to rank may be noise.
-const MAX_NOISE: f64 = 0.08;
-
 /// Results of the analyses.
 pub(super) struct Sources<'a> {
     pub(super) view: TraceView<'a>,
@@ -45,36 +40,17 @@ pub(super) struct Sources<'a> {
 }
 
 /// Waiting that the delays of a location in a call path cause, in ticks.
-type Cost = ((LocationId, Option<CallPathId>, HeldUpBy), f64);
-
-/// Delays of ranks in a call path.
-struct PathDelays {
-    /// Ranks that take long.
-    slow: Vec<LocationId>,
-    /// `true` if few calls explain the time of each of them.
-    is_of_calls: bool,
-    /// Waiting that all ranks cause, in ticks.
-    cost: f64,
-    /// Waiting that the slow ranks cause, in ticks.
-    of_slow: f64,
-    /// `true` if the delays move from rank to rank.
-    moves: bool,
-}
-
-impl PathDelays {
-    /// Returns `true` if the delays are neither those of one rank nor of few calls.
-    fn may_move(&self) -> bool {
-        let is_of_slow = 2.0 * self.of_slow >= self.cost;
-        !is_of_slow || (self.slow.len() > 1 && !self.is_of_calls)
-    }
-}
+pub(super) type Cost = ((LocationId, Option<CallPathId>, HeldUpBy), f64);
 
 /// A location that is waited for, and the wait states that it causes.
 #[derive(Default)]
-struct HeldUp {
-    locations: BTreeSet<LocationId>,
-    longest: Option<WaitState>,
+pub(super) struct HeldUp {
+    pub(super) locations: BTreeSet<LocationId>,
+    pub(super) longest: Option<WaitState>,
 }
+
+/// Wait states by the location that causes them.
+pub(super) type HeldUps = BTreeMap<(LocationId, HeldUpBy), HeldUp>;
 
 impl Sources<'_> {
     /// Returns the run time and all candidates, of each kind the `most` that cost most.
@@ -84,11 +60,14 @@ impl Sources<'_> {
         found.extend(self.steps(recorded, most, job)?);
         found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
+        for finding in &mut found {
+            self.add_caller(finding);
+        }
         Ok((recorded, found))
     }
 
     /// Returns the time that a fix saves, at most a bound. The replay is omitted if the bound is too small for a finding.
-    fn saved(
+    pub(super) fn saved(
         &self,
         bound: Nanos,
         recorded: Nanos,
@@ -117,14 +96,15 @@ impl Sources<'_> {
         let clock = self.activities.clock();
         let held_up = self.held_up();
         let times = Times::of(self.activities, self.whatif, job)?;
-        // Delays of ranks in each call path.
-        let mut of_paths: BTreeMap<CallPathId, PathDelays> = BTreeMap::new();
+        // Delays of peers in each call path or function.
+        let mut of_paths: BTreeMap<Peers, PathDelays> = BTreeMap::new();
         // The replay of the largest delay of a location changes the location as a whole, that of others one call path.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         // Threads of all processes mostly wait for the same functions: the largest cost stands for them.
         let mut serial = BTreeSet::new();
         let mut hosts = BTreeSet::new();
         let (mut balanced, mut imbalanced) = (BTreeSet::new(), BTreeSet::new());
+        let mut moving = BTreeSet::new();
         for ((location, path, by), ticks) in costs.iter().copied() {
             job.check()?;
             // Bounds take no place of findings that a fix reaches.
@@ -139,31 +119,37 @@ impl Sources<'_> {
             // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
             // Ranks and threads that wait for work of an accelerator wait for the device, not for a thread.
             let by = match by {
-                HeldUpBy::Rank | HeldUpBy::Thread if times.is_stream(location) => HeldUpBy::Device,
-                other => other,
+                HeldUpBy::Host | HeldUpBy::Device => by,
+                _ if times.is_stream(location) => HeldUpBy::Device,
+                _ => by,
             };
-            let is_of_cpu = matches!(by, HeldUpBy::Rank | HeldUpBy::Thread);
+            let is_of_cpu = by == HeldUpBy::Rank || by.is_of_threads();
             if is_of_cpu && path.is_some_and(|path| self.is_mpi(path)) {
                 continue;
             }
-            if let (HeldUpBy::Rank, Some(path)) = (by, path) {
+            if let (Some(peers), Some(path)) = (times.peers_in(location, path, by), path) {
                 let of_path = of_paths
-                    .entry(path)
-                    .or_insert_with(|| self.path_delays(path, &costs, &times));
-                if of_path.may_move() && balanced.len() < MAX_BALANCED && balanced.insert(path) {
-                    let finding = self.moving(path, of_path, &times, recorded, job)?;
+                    .entry(peers)
+                    .or_insert_with(|| self.path_delays(peers, path, &costs, &times));
+                let key = peers.key();
+                let at = (peers, path);
+                if of_path.may_move() && balanced.len() < MAX_BALANCED && balanced.insert(key) {
+                    let finding = self.moving(at, of_path, (&times, &held_up), recorded, job)?;
                     of_path.moves = finding.is_some();
-                    found.extend(finding.filter(|it| !self.is_noise(it, path, &times)));
+                    if of_path.moves {
+                        moving.insert(key);
+                    }
+                    found.extend(finding.filter(|it| !self.is_noise(it, at, &times)));
                 }
-                if of_path.moves {
+                if moving.contains(&key) {
                     continue;
                 }
                 let is_slow = of_path.slow.len() > 1 && of_path.slow.contains(&location);
                 if is_slow && !of_path.is_of_calls {
-                    if imbalanced.insert(path) {
+                    if imbalanced.insert(key) {
                         let finding =
-                            self.imbalance(path, of_path, (&times, &held_up), recorded, job)?;
-                        if !self.is_noise(&finding, path, &times) {
+                            self.imbalance(at, of_path, (&times, &held_up), recorded, job)?;
+                        if !self.is_noise(&finding, at, &times) {
                             seen.extend(finding.locations.iter().map(|slow| (*slow, by)));
                             found.push(finding);
                         }
@@ -184,6 +170,7 @@ impl Sources<'_> {
                 own: None,
                 peers: None,
                 longest: held.and_then(|it| it.longest),
+                caller: None,
                 window: held
                     .and_then(|it| it.longest)
                     .and_then(|it| self.window(&it)),
@@ -215,13 +202,19 @@ impl Sources<'_> {
                 (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
                 _ => {
                     let (own, median, peers) = times.own_and_peers(location, path, by);
-                    let is_serial = own > 0.0 && median == 0.0;
+                    // Delays that no thread waits for directly are part of those that one does.
+                    if by.is_of_threads() && (own == 0.0 || finding.held_up == 0) {
+                        continue;
+                    }
+                    // Threads that wait for the next parallel region do not share the work before it.
+                    let is_serial = own > 0.0 && (median == 0.0 || by == HeldUpBy::Fork);
                     finding.own = Some(clock.total(own as u128));
-                    finding.peers = Some(clock.total(median as u128));
+                    let median_of_peers = Some(clock.total(median as u128));
+                    finding.peers = median_of_peers.filter(|_| by != HeldUpBy::Fork);
                     if !is_serial && own < median * MIN_FACTOR {
                         continue;
                     }
-                    if is_serial && by == HeldUpBy::Thread && !serial.insert(path) {
+                    if is_serial && by.is_of_threads() && !serial.insert(path) {
                         continue;
                     }
                     let of = (by == HeldUpBy::Rank).then_some(location);
@@ -250,8 +243,8 @@ impl Sources<'_> {
                             Ok(self.whatif.ask(&[change], job)?.saved())
                         })?;
                         finding.factor = Some(own / median);
-                        let bad =
-                            path.and_then(|path| bad_calls::of(self, location, path, own - median));
+                        let bad = path
+                            .and_then(|path| self.bad_calls((location, path), by, own - median));
                         if let (Some(bad), Some(path)) = (bad, path) {
                             bad.describe(&mut finding, path, self, job)?;
                         }
@@ -264,28 +257,6 @@ impl Sources<'_> {
         Ok(found)
     }
 
-    /// Returns `true` if delays that move from rank to rank cost no more than the noise of single calls explains.
-    ///
-    /// The largest of n times with noise is on average less than `sqrt(2 ln n)` standard deviations above their mean.
-    fn is_noise(&self, finding: &Finding, path: CallPathId, times: &Times<'_>) -> bool {
-        let moves = matches!(finding.kind, FindingKind::MovingImbalance { .. });
-        let is_steady = !moves && finding.factor.is_none_or(|it| it >= MIN_STEADY);
-        let function = self.activities.paths().get(path).map(|it| it.region.0);
-        let functions = &self.stragglers.functions;
-        let noise = functions.iter().find(|it| Some(it.function) == function);
-        let Some(noise) = noise.map(|it| it.noise).filter(|it| *it <= MAX_NOISE) else {
-            return false;
-        };
-        let (sum, count) = times
-            .of_ranks(path)
-            .filter(|it| it.1 > 0.0)
-            .fold((0.0, 0_usize), |(sum, count), it| (sum + it.1, count + 1));
-        let count = count.max(2) as f64;
-        let chance = noise * (2.0 * count.ln()).sqrt() * sum / count;
-        let chance = self.activities.clock().total(chance as u128);
-        !is_steady && finding.saved <= chance
-    }
-
     /// Returns `true` if a call path ends in a call of MPI.
     fn is_mpi(&self, path: CallPathId) -> bool {
         let path = self.activities.paths().paths().get(path.index());
@@ -294,98 +265,29 @@ impl Sources<'_> {
         region.is_some_and(perf_core::Region::is_mpi)
     }
 
-    /// Returns the delays of ranks in a call path.
-    fn path_delays(&self, path: CallPathId, costs: &[Cost], times: &Times<'_>) -> PathDelays {
-        let slow = times.slow(path);
-        let (_, others) = times.slow_and_others(path, &slow);
-        let is_of_calls = slow.iter().all(|it| {
-            let excess = times.ticks(*it, path) as f64 - others;
-            bad_calls::of(self, *it, path, excess).is_some()
-        });
-        let own = costs
-            .iter()
-            .filter(|((_, at, by), _)| (*at, *by) == (Some(path), HeldUpBy::Rank));
-        let (mut cost, mut of_slow) = (0.0, 0.0);
-        for ((location, ..), ticks) in own {
-            cost += ticks;
-            of_slow += if slow.contains(location) { *ticks } else { 0.0 };
-        }
-        PathDelays {
-            slow,
-            is_of_calls,
-            cost,
-            of_slow,
-            moves: false,
-        }
+    /// Returns the function whose calls the time in a call path belongs to, as [`PeerSums`](crate::stragglers::PeerSums)
+    /// counts them.
+    pub(super) fn function_of_calls(&self, path: CallPathId) -> Option<RegionId> {
+        let (paths, definitions) = (self.activities.paths(), self.activities.definitions());
+        let around = states::function(paths, definitions, path);
+        Some(paths.get(around.unwrap_or(path))?.region)
     }
 
-    /// Returns the finding of delays that move from rank to rank, if balancing each call saves much more than equal times
-    /// of all ranks would.
-    fn moving(
+    /// Returns the few calls of a location in a call path that make up its excess over its peers. The numbers of states
+    /// that threads of a team pass through have nothing in common.
+    pub(super) fn bad_calls(
         &self,
-        path: CallPathId,
-        delays: &PathDelays,
-        times: &Times<'_>,
-        recorded: Nanos,
-        job: &Job,
-    ) -> Result<Option<Finding>> {
-        let clock = self.activities.clock();
-        let cost = clock.total(delays.cost as u128);
-        let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
-        let (mean, most) = times.mean_and_most(path);
-        let steady = clock.total((most - mean) as u128);
-        Ok(
-            (saved.0 as f64 > MIN_MOVING * steady.0 as f64).then(|| Finding {
-                kind: FindingKind::MovingImbalance { path },
-                locations: Vec::new(),
-                saved,
-                share: share(saved, recorded),
-                cost,
-                held_up: 0,
-                factor: (mean > 0.0).then(|| most / mean),
-                own: Some(clock.total(most as u128)),
-                peers: Some(clock.total(mean as u128)),
-                longest: None,
-                window: None,
-            }),
-        )
-    }
-
-    /// Several ranks that take long in a call path.
-    fn imbalance(
-        &self,
-        path: CallPathId,
-        delays: &PathDelays,
-        (times, held_up): (&Times<'_>, &BTreeMap<(LocationId, HeldUpBy), HeldUp>),
-        recorded: Nanos,
-        job: &Job,
-    ) -> Result<Finding> {
-        let clock = self.activities.clock();
-        let slow = delays.slow.clone();
-        let cost = clock.total(delays.of_slow as u128);
-        let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
-        let held = slow.iter();
-        let held: Vec<&HeldUp> = held
-            .filter_map(|it| held_up.get(&(*it, HeldUpBy::Rank)))
-            .collect();
-        let waiting = held.iter().flat_map(|it| &it.locations);
-        let waiting: BTreeSet<&LocationId> = waiting.filter(|it| !slow.contains(it)).collect();
-        let longest = held.iter().filter_map(|it| it.longest);
-        let longest = longest.max_by_key(|it| it.ticks);
-        let (own, peers) = times.slow_and_others(path, &slow);
-        Ok(Finding {
-            kind: FindingKind::Imbalance { path },
-            saved,
-            share: share(saved, recorded),
-            cost,
-            held_up: waiting.len(),
-            factor: (peers > 0.0).then(|| own / peers),
-            own: Some(clock.total(own as u128)),
-            peers: Some(clock.total(peers as u128)),
-            longest,
-            window: longest.and_then(|it| self.window(&it)),
-            locations: slow,
-        })
+        (location, path): (LocationId, CallPathId),
+        by: HeldUpBy,
+        excess: f64,
+    ) -> Option<bad_calls::BadCalls<'_>> {
+        let function = self.function_of_calls(path)?;
+        let regions = &self.activities.definitions().regions;
+        let is_state = regions.get(function.index()).is_some_and(is_running);
+        if by.is_of_threads() && is_state {
+            return None;
+        }
+        bad_calls::of(self, location, path, excess)
     }
 
     /// Returns the time that streams wait for their first work from a process. Every run has such a start-up.
@@ -400,8 +302,8 @@ impl Sources<'_> {
     }
 
     /// Returns the locations that each location holds up.
-    fn held_up(&self) -> BTreeMap<(LocationId, HeldUpBy), HeldUp> {
-        let mut found: BTreeMap<(LocationId, HeldUpBy), HeldUp> = BTreeMap::new();
+    fn held_up(&self) -> HeldUps {
+        let mut found = HeldUps::new();
         for state in self
             .waits
             .states()
@@ -426,7 +328,7 @@ impl Sources<'_> {
     }
 
     /// Returns the window of a wait state with as much time before it.
-    fn window(&self, state: &WaitState) -> Option<TimeRange> {
+    pub(super) fn window(&self, state: &WaitState) -> Option<TimeRange> {
         let begin = self.activities.range()?.0;
         let start = Ticks(state.start.0.saturating_sub(state.ticks)).max(begin);
         let end = state.start.0.saturating_add(state.ticks).saturating_add(1);
@@ -457,6 +359,7 @@ impl Sources<'_> {
                 own: None,
                 peers: None,
                 longest: None,
+                caller: None,
                 saved,
                 share: share(saved, recorded),
                 cost: sum(|it| it.lost),
@@ -475,7 +378,15 @@ impl Sources<'_> {
     /// Steps that are slow on most locations.
     fn steps(&self, recorded: Nanos, most: usize, job: &Job) -> Result<Vec<Finding>> {
         let slow = self.stragglers.stragglers.iter();
-        let slow = slow.filter(|it| it.kind == StragglerKind::Step);
+        let regions = &self.activities.definitions().regions;
+        let has_teams = self
+            .activities
+            .calls()
+            .any(|(_, call)| call.kind == CallKind::Fork);
+        // The n-th states of threads of a team have nothing in common.
+        let is_comparable =
+            |function: u32| !has_teams || !regions.get(function as usize).is_some_and(is_running);
+        let slow = slow.filter(|it| it.kind == StragglerKind::Step && is_comparable(it.function));
         let ranks = self.ranks();
         let count = i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1);
         let shown = ranks.len().div_ceil(MAX_STEP_WINDOWS).max(1);
@@ -503,6 +414,7 @@ impl Sources<'_> {
                 own: None,
                 peers: None,
                 longest: None,
+                caller: None,
                 saved,
                 share: share(saved, recorded),
                 cost: it.lost,
@@ -539,6 +451,7 @@ impl Sources<'_> {
             own: None,
             peers: None,
             longest: None,
+            caller: None,
             saved,
             share: share(saved, recorded),
             cost: self.activities.clock().total(all.saturating_sub(waiting)),
@@ -549,7 +462,8 @@ impl Sources<'_> {
     }
 }
 
-fn share(saved: Nanos, recorded: Nanos) -> f64 {
+/// Returns a time as a share of the recorded run time.
+pub(super) fn share(saved: Nanos, recorded: Nanos) -> f64 {
     match recorded.0 {
         0 => 0.0,
         recorded => saved.0 as f64 / recorded as f64,

@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes; for further call paths of the location a replay of the call path alone |
 //! | bad calls | as a delay, and up to three calls make up most of the excess | as a delay |
-//! | imbalance | as a delay, and several ranks take long in the call path | replay with the call path balanced over all ranks, at most the waiting that they cause |
-//! | moving imbalance | as a delay, and balancing each call saves more than twice the excess of the slowest rank over the mean | replay with the call path balanced over all ranks, at most the waiting in total |
+//! | imbalance | as a delay, and several ranks take long in the call path | replay with the call path balanced over all ranks, or before each barrier over the threads of each team, at most the waiting that they cause |
+//! | moving imbalance | as a delay, and balancing each call saves more than twice the excess of the slowest rank or thread over the mean | the same replay, at most the waiting in total |
 //! | serial section | as a delay, and most peers are not in the call path at all | replay with the call path shared by the location and its peers |
 //! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
 //! | late rank | an accelerator arrives last at collective operations | time between its arrivals and those before them |
@@ -17,7 +17,8 @@
 //! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
 //!
-//! Peers of a rank are the other ranks. Where threads of its process wait for it, they are these threads.
+//! Peers of a rank are the other ranks. Where threads of its process wait for it, they are these threads. The state in
+//! which a thread of Paraver computes belongs to the function around it.
 //!
 //! Unequal times that move from rank to rank are no finding if the noise of single calls explains what they cost: a
 //! standard deviation of up to 8 % is that of healthy machines.
@@ -25,6 +26,8 @@
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
 mod bad_calls;
+mod balance;
+mod callers;
 mod collect;
 mod times;
 mod training;
@@ -32,9 +35,10 @@ mod training;
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
 use crate::device_collectives::{DeviceCollectives, LateReason};
+use crate::states;
 use crate::stragglers::{PeerSums, Stragglers};
 use crate::training::{Group, OperationKind, TrainingJob};
-use crate::waits::{WaitState, WaitStates};
+use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Dependency, WhatIf};
 use crate::{Error, Result};
 use perf_core::{
@@ -211,6 +215,10 @@ pub struct Finding {
     pub peers: Option<Nanos>,
     /// Longest wait state that it causes, where there is one.
     pub longest: Option<WaitState>,
+    /// Function that makes the call after the computation that the finding is about, where the recording has callers of
+    /// calls and no frames of functions: of a slow step the call after it, otherwise that which the longest wait state
+    /// waits for.
+    pub caller: Option<RegionId>,
     /// Window with the longest of the bad calls, or with the longest wait state that it causes, where there is one.
     pub window: Option<TimeRange>,
 }
@@ -219,11 +227,18 @@ impl Finding {
     /// Returns a sentence about the finding.
     pub fn text(&self, definitions: &Definitions, activities: &Activities) -> String {
         let name = |path: Option<CallPathId>| {
-            path.map_or_else(
-                || "(outside regions)".to_owned(),
-                |path| activities.paths().name(path, &definitions.regions),
-            )
+            let (paths, regions) = (activities.paths(), &definitions.regions);
+            let Some(path) = path else {
+                return "time outside of functions".to_owned();
+            };
+            // The state in which a thread computes says less than the function around it.
+            match states::function(paths, definitions, path) {
+                Some(function) => format!("`{}`", paths.name(function, regions)),
+                None => format!("computation (state `{}`)", paths.name(path, regions)),
+            }
         };
+        let is_of_threads = self.longest.is_some_and(|it| it.pattern.is_local());
+        let noun = if is_of_threads { "thread" } else { "rank" };
         let labels = activities.labels();
         // A location outside of the machine has no label.
         let label =
@@ -244,7 +259,7 @@ impl Finding {
                 });
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{label} holds up {others} directly, for {cost} of waiting in total, in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
+                    "{label} holds up {others} directly, for {cost} of waiting in total, in {path}{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
                 )
             }
             FindingKind::BadCalls {
@@ -261,10 +276,10 @@ impl Finding {
                 let peers = self.peers.unwrap_or_default();
                 let calls = match count {
                     1 => format!(
-                        "one call of `{path}` on {label}{at} takes {own} where its peers take {peers}"
+                        "one call of {path} on {label}{at} takes {own} where its peers take {peers}"
                     ),
                     _ => format!(
-                        "{count} calls of `{path}` on {label} are far longer than those of its peers: the longest{at} takes {own} instead of {peers}"
+                        "{count} calls of {path} on {label} are far longer than those of its peers: the longest{at} takes {own} instead of {peers}"
                     ),
                 };
                 format!(
@@ -275,12 +290,12 @@ impl Finding {
                 let (path, cost) = (name(Some(path)), self.cost);
                 let times = self.factor.map_or_else(String::new, |factor| {
                     format!(
-                        ", while the slowest rank in it takes {} times the mean in total",
+                        ", while the slowest {noun} in it takes {} times the mean in total",
                         rounded(factor)
                     )
                 });
                 format!(
-                    "delays in `{path}` that move from rank to rank cost the others {cost} of waiting in total{times}; balancing each call saves {saved} ({share:.1} % of the run time)"
+                    "delays in {path} that move from {noun} to {noun} cost the others {cost} of waiting in total{times}; balancing each call saves {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Imbalance { path } => {
@@ -293,17 +308,50 @@ impl Finding {
                 let (ranks, path, cost) =
                     (names(&self.locations, &labels), name(Some(path)), self.cost);
                 format!(
-                    "{ranks} hold up {others} directly, for {cost} of waiting in total, in `{path}`{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
+                    "{ranks} hold up {others} directly, for {cost} of waiting in total, in {path}{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::Serial { location, path }
+                if self
+                    .longest
+                    .is_some_and(|it| it.pattern == Pattern::IdleThread) =>
+            {
+                let (label, cost) = (label(location), self.cost);
+                let own = self.own.unwrap_or_default();
+                let thread = if label.starts_with("rank ") {
+                    format!("a thread of {label}")
+                } else {
+                    label
+                };
+                let (begin, end) = activities.range().unwrap_or_default();
+                let runtime = activities
+                    .clock()
+                    .total(u128::from(end.saturating_since(begin)));
+                let own_share = own.0 as f64 * 100.0 / runtime.0.max(1) as f64;
+                let place = match path {
+                    Some(path)
+                        if states::function(activities.paths(), definitions, path).is_none() =>
+                    {
+                        String::new()
+                    }
+                    path => format!(" in {}", name(path)),
+                };
+                let idle = match self.held_up {
+                    1 => "1 other thread is".to_owned(),
+                    more => format!("{more} other threads are"),
+                };
+                format!(
+                    "{thread} runs alone outside of parallel regions for {own} ({own_share:.1} % of the run time){place}: {idle} idle for {cost} in total meanwhile; sharing it among all saves at most {saved} ({share:.1} %)"
                 )
             }
             FindingKind::Serial { location, path } => {
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{waiters} {cost} in total for `{path}`, which runs on one thread of {label}; sharing it saves at most {saved} ({share:.1} % of the run time)"
+                    "{waiters} {cost} in total for {path}, which runs on one thread of {label}; sharing it saves at most {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::DeviceWork { location, path } => format!(
-                "`{}` on {} keeps the host waiting for {}; without it the run is at most {saved} ({share:.1} % of the run time) shorter",
+                "{} on {} keeps the host waiting for {}; without it the run is at most {saved} ({share:.1} % of the run time) shorter",
                 name(Some(path)),
                 label(location),
                 self.cost
@@ -323,20 +371,20 @@ impl Finding {
                 )
             }
             FindingKind::HostWork { location, path } => format!(
-                "accelerators are without work for {} because the host launches late, the largest part of it after `{}` of {}; launches in time after the first one save at most {saved} ({share:.1} % of the run time)",
+                "accelerators are without work for {} because the host launches late, the largest part of it after {} of {}; launches in time after the first one save at most {saved} ({share:.1} % of the run time)",
                 self.cost,
                 name(Some(path)),
                 label(location)
             ),
             FindingKind::SlowStep { function, step } => {
-                let function = definitions.region_name(function);
+                let call = self.step_name(function, step, activities);
                 let times = self.factor.unwrap_or(1.0);
                 let at = self
                     .window
                     .and_then(|it| activities.clock().nanos(it.start));
                 let at = at.map_or_else(String::new, |at| format!(" at {at}"));
                 format!(
-                    "call {step} of `{function}`{at} takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
+                    "{call}{at} takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Training {
@@ -366,6 +414,27 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// Returns the name of a step. That of a state is named after the calls around it.
+    fn step_name(&self, function: RegionId, step: u64, activities: &Activities) -> String {
+        let definitions = activities.definitions();
+        let region = definitions.regions.get(function.index());
+        let start = self.window.map(|it| it.start);
+        let start = start.filter(|_| region.is_some_and(states::is_running));
+        let Some((before, after)) = start.and_then(|at| activities.around(at)) else {
+            return format!("call {step} of `{}`", definitions.region_name(function));
+        };
+        let name = |id| activities.call(id).map(|call| activities.call_name(call));
+        let before = name(before).unwrap_or_default();
+        let after = after.and_then(name);
+        let after = after.map_or_else(String::new, |after| format!(" and before `{after}`"));
+        let caller = self.caller.map_or_else(String::new, |caller| {
+            format!(" in `{}`", definitions.region_name(caller))
+        });
+        format!("computation {step} of each rank, after `{before}`{after}{caller},")
+    }
+}
+
 /// Returns a factor with three significant digits.
 fn rounded(factor: f64) -> String {
     match factor {
@@ -387,10 +456,20 @@ fn names(locations: &[LocationId], labels: &[String]) -> String {
         .iter()
         .filter_map(|id| labels.get(id.index()).map(String::as_str))
         .collect();
-    let numbers: Option<Vec<&str>> = all.iter().map(|it| it.strip_prefix("rank ")).collect();
-    let (noun, all) = match numbers {
-        Some(numbers) => ("ranks ", numbers),
-        None => ("", all),
+    // One word before all numbers: `rank`, or `THREAD` of Paraver.
+    let noun = all.first().and_then(|it| it.split_once(' ')).map(|it| it.0);
+    let number = |label: &&'_ str| {
+        let rest = label.split_once(' ').filter(|it| Some(it.0) == noun)?.1;
+        let is_number = rest.chars().all(|it| it.is_ascii_digit() || it == '.');
+        is_number.then(|| label.len() - rest.len())
+    };
+    let starts: Option<Vec<usize>> = all.iter().map(number).collect();
+    let (noun, all) = match (starts, noun) {
+        (Some(starts), Some(noun)) => {
+            let numbers = all.iter().zip(starts).map(|(it, at)| &it[at..]);
+            (format!("{}s ", noun.to_lowercase()), numbers.collect())
+        }
+        _ => (String::new(), all),
     };
     match &all[..] {
         [first @ .., last] if all.len() <= MAX_NAMES && !first.is_empty() => {
@@ -509,7 +588,8 @@ impl FindingsPlan {
             min_share: self.0.min_share,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
-        findings.retain(|it| it.share >= self.0.min_share);
+        // A gain without waiting or lost time comes from rounding alone.
+        findings.retain(|it| it.share >= self.0.min_share && it.cost.0 > 0);
         findings.sort_by_key(|it| (it.kind.is_bound(), std::cmp::Reverse(it.saved)));
         findings.truncate(self.0.max_findings);
         Ok(Findings { runtime, findings })

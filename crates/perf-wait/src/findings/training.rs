@@ -72,6 +72,7 @@ pub(super) fn findings(
             own: None,
             peers: None,
             longest: None,
+            caller: None,
             window: gains()
                 .max_by_key(|it| it.1)
                 .and_then(|(step, _)| window(training, step, definitions)),

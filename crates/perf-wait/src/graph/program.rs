@@ -5,7 +5,7 @@ use super::{ActivityId, ChainGraph, Durations};
 use crate::activity::{Activities, Call, CallId, CallMessage};
 use crate::search::up_to;
 use crate::{Error, Result};
-use perf_core::{Job, LocationId, Ticks, parallel};
+use perf_core::{Job, LocationId, LocationKind, Ticks, parallel};
 use std::collections::HashMap;
 
 /// Messages of a task.
@@ -18,6 +18,9 @@ pub(crate) struct ProgramGraph<'a> {
     places: Places,
     /// Locations with calls.
     pub(crate) locations: Vec<LocationId>,
+    /// `true` for each stream of an accelerator without dependencies, whose durations are 0: it would last as long as
+    /// recorded although the host that starts its work is faster.
+    unlinked: Vec<bool>,
     /// Number of activities of all locations. Those at which calls meet come after them.
     own: u32,
     /// Number of activities.
@@ -43,6 +46,7 @@ impl<'a> ProgramGraph<'a> {
             activities,
             places: Places(Vec::with_capacity(activities.locations().len())),
             locations: Vec::new(),
+            unlinked: unlinked_streams(activities),
             own: 0,
             count: 0,
             edges: Vec::new(),
@@ -178,6 +182,9 @@ impl<'a> ProgramGraph<'a> {
         let nanos = self.activities.since_begin();
         let mut durations = Durations::zero(self.count as usize);
         durations.fill_parts(&self.places.0, job, |number, part| {
+            if self.unlinked.get(number) == Some(&true) {
+                return;
+            }
             let location = LocationId::from_index(number);
             let bursts = location.map(|it| self.places.bursts_of(self.activities, it));
             for ((_, burst), number) in bursts.into_iter().flatten().zip(0..) {
@@ -253,6 +260,34 @@ impl<'a> ProgramGraph<'a> {
                 .and_then(|(call, _)| self.activities.place(call)),
         })?;
         Ok((graph, self.places))
+    }
+}
+
+/// Returns `true` for each stream of an accelerator that waits for nothing and that nothing waits for, and `false` for
+/// all locations if the run would end earlier without them.
+fn unlinked_streams(activities: &Activities) -> Vec<bool> {
+    let system = &activities.definitions().system;
+    let locations = (0..).map(LocationId).zip(activities.locations());
+    let is_stream = |id| {
+        let kind = system.location(id).map(|it| it.kind);
+        kind == Some(LocationKind::AcceleratorStream)
+    };
+    let mut unlinked: Vec<bool> = locations.map(|(id, _)| is_stream(id)).collect();
+    let links = activities.links().iter();
+    let links = links.flat_map(|it| [it.call.location, it.on.location]);
+    let members = activities.collectives().iter().flat_map(|it| &it.members);
+    for id in links.chain(members.map(|it| it.call.location)) {
+        if let Some(is_unlinked) = unlinked.get_mut(id.index()) {
+            *is_unlinked = false;
+        }
+    }
+    let end = activities.range().map(|range| range.1);
+    let others = unlinked.iter().zip(activities.locations());
+    let mut others = others.filter(|(is_unlinked, own)| !**is_unlinked && !own.calls.is_empty());
+    if others.any(|(_, own)| own.range.map(|range| range.1) == end) {
+        unlinked
+    } else {
+        vec![false; unlinked.len()]
     }
 }
 

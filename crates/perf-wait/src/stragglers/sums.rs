@@ -3,6 +3,7 @@
 
 use super::FunctionKey;
 use super::row::{Cell, Row};
+use crate::states::is_running;
 use crate::{Error, Result};
 use perf_core::{
     Close, Job, LocationId, Merge, Nanos, RegionId, Ticks, TraceView, Unify, Visitor, parallel,
@@ -132,7 +133,8 @@ impl PeerSums {
 
     /// Adds the calls of a trace: functions are regions, ranks are locations, and the step of a call is its number
     /// among the calls of the function on the location. Times are exclusive. MPI and the measurement system do not take
-    /// part, since their times follow from those of others.
+    /// part, since their times follow from those of others. The state `Running` of Paraver belongs to the function around
+    /// it, and is a function of its own outside of all.
     ///
     /// # Errors
     ///
@@ -144,6 +146,7 @@ impl PeerSums {
             !region.is_mpi() && region.paradigm != perf_core::Paradigm::Measurement
         };
         let code: Vec<bool> = definitions.regions.iter().map(is_code).collect();
+        let running: Vec<bool> = definitions.regions.iter().map(is_running).collect();
         let ids: Vec<LocationId> = view.ids().collect();
         let found = parallel::try_map(ids.len(), |number| {
             job.check()?;
@@ -151,6 +154,7 @@ impl PeerSums {
                 view,
                 functions: &functions,
                 code: &code,
+                running: &running,
                 stack: Vec::new(),
                 rows: BTreeMap::new(),
             };
@@ -202,6 +206,8 @@ struct Calls<'a> {
     view: TraceView<'a>,
     functions: &'a [RegionId],
     code: &'a [bool],
+    /// `true` for each region that is the state in which a thread computes.
+    running: &'a [bool],
     /// Enter of each open frame, and the ticks below it.
     stack: Vec<(Ticks, u64)>,
     /// Exclusive times of the calls of each function, in nanoseconds.
@@ -218,6 +224,10 @@ impl Visitor for Calls<'_> {
             return;
         };
         let time = at.saturating_since(enter);
+        let is_running = self.running.get(region.index()) == Some(&true);
+        if is_running && !self.stack.is_empty() {
+            return;
+        }
         if let Some(parent) = self.stack.last_mut() {
             parent.1 = parent.1.saturating_add(time);
         }

@@ -14,7 +14,7 @@
 //! | prefix operation | enter of all members of lower rank |
 //! | barrier of a team | enter of all its threads |
 //! | idle thread | fork of the next parallel region |
-//! | acquisition of a lock | release by the thread before |
+//! | acquisition of a lock | nothing: it takes its recorded time, because other times change the order of the threads |
 //! | work of an accelerator | enter of the call that launches it, and the work before it on the stream |
 //! | call that synchronises with an accelerator | work that it waited for |
 //! | any, by [`Dependencies`] | end of another call |
@@ -28,6 +28,7 @@
 
 mod build;
 mod change;
+mod teams;
 mod without;
 
 pub use change::{Change, ChangeError};

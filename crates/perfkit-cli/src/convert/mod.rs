@@ -138,7 +138,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Description of the events that Chrome JSON and Perfetto traces cannot represent.
+/// Description of the events that Chrome JSON cannot represent.
+const NOT_IN_CHROME: &str = "ends of messages and collectives without the other ends, remote access, requests, switches \
+    of recording, samples of call paths";
+
+/// Description of the events that Perfetto traces cannot represent.
+#[cfg(feature = "perfetto")]
 const NO_CALLS: &str = "ends of messages without the other end, collectives, remote access, requests, switches of \
     recording, samples of call paths";
 
@@ -165,7 +170,7 @@ fn trace(recording: &Recording, format: Format, to: &Path) -> Result<Written, Fa
                 Ok(())
             })?;
             let written = written.unwrap_or_default();
-            let lost = (written.left_out, NO_CALLS);
+            let lost = (written.left_out, NOT_IN_CHROME);
             Written {
                 lost,
                 ..Written::new(written.calls, "calls", Diagnostics::default())

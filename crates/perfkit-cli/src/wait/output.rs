@@ -9,6 +9,7 @@ use crate::findings::Findings;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped};
 use perfkit::core::{ClockViolations, Nanos, ReplayCounts, Table};
+use perfkit::wait::activity::{CallCollective, CallKind};
 use serde::Serialize;
 use std::io::Write;
 
@@ -60,6 +61,9 @@ pub(crate) struct Document {
     /// Number of accelerator streams with calls.
     #[serde(skip)]
     streams: usize,
+    /// Number of barriers of teams of threads among the collectives.
+    #[serde(skip)]
+    team_barriers: usize,
     /// Longest time before the first work of an accelerator, as a sentence; `None` if it is short.
     #[serde(skip)]
     start_up: Option<String>,
@@ -111,6 +115,7 @@ impl Document {
             exchanges: none(),
             noun: "rank",
             streams: 0,
+            team_barriers: 0,
             start_up: None,
             what_if: none(),
             operations: 0,
@@ -148,6 +153,11 @@ impl Document {
         self.start_up = analysis.start_up();
         self.messages = Some(activities.messages().len());
         self.collectives = Some(activities.collectives().len());
+        let is_of_team = |it: &&CallCollective| {
+            let first = it.members.first().and_then(|it| activities.call(it.call));
+            first.is_some_and(|call| call.kind == CallKind::TeamBarrier)
+        };
+        self.team_barriers = activities.collectives().iter().filter(is_of_team).count();
         self.findings = analysis.statements(command);
         self.wait_states = tables::kinds(analysis);
         self.ranks = tables::ranks(analysis);
@@ -197,13 +207,9 @@ impl Document {
         match (self.processes, self.messages, self.collectives) {
             (Some(processes), Some(messages), Some(collectives)) => writeln!(
                 out,
-                "  {} with {} and {} in {runtime}",
-                match processes {
-                    0 => counted(self.streams, "accelerator stream"),
-                    _ => counted(processes, self.noun),
-                },
-                counted(messages, "message"),
-                counted(collectives, "collective"),
+                "  {}{} in {runtime}",
+                self.locations_in_words(processes),
+                self.operations_in_words(messages, collectives),
             )?,
             _ => writeln!(
                 out,
@@ -252,6 +258,34 @@ impl Document {
             }
         }
         Ok(())
+    }
+
+    /// Counts ranks or threads, and the accelerator streams next to them.
+    fn locations_in_words(&self, processes: usize) -> String {
+        let streams = counted(self.streams, "accelerator stream");
+        match (processes, self.streams) {
+            (0, _) => streams,
+            (_, 0) => counted(processes, self.noun),
+            _ => format!("{} and {streams}", counted(processes, self.noun)),
+        }
+    }
+
+    /// Counts messages, collectives and barriers of teams. Recordings without MPI need not have any.
+    fn operations_in_words(&self, messages: usize, collectives: usize) -> String {
+        let others = collectives.saturating_sub(self.team_barriers);
+        let is_mpi = self.noun == "rank";
+        let counts = [
+            (messages, "message", is_mpi),
+            (others, "collective", is_mpi),
+            (self.team_barriers, "team barrier", false),
+        ];
+        let counts = counts.into_iter().filter(|it| it.0 > 0 || it.2);
+        let counts: Vec<String> = counts.map(|it| counted(it.0, it.1)).collect();
+        match &counts[..] {
+            [] => String::new(),
+            [one] => format!(" with {one}"),
+            [first @ .., last] => format!(" with {} and {last}", first.join(", ")),
+        }
     }
 
     fn statements(&self, out: &mut dyn Write) -> Outcome {

@@ -4,7 +4,7 @@ use super::{Analysis, Training};
 use crate::options::{Window, time_option};
 use crate::pictures::shell;
 use crate::table::shortened;
-use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
+use perfkit::core::{CallPathId, Clock, LocationId, Nanos, RegionId};
 use perfkit::wait::findings::{Finding, FindingKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -239,7 +239,9 @@ impl Analysis {
             let moves = matches!(finding.kind, FindingKind::MovingImbalance { .. });
             parts.push(match peers.0 {
                 _ if moves => {
-                    format!("{own} in it on the slowest rank, against a mean of {peers}")
+                    let is_of_threads = finding.longest.is_some_and(|it| it.pattern.is_local());
+                    let noun = if is_of_threads { "thread" } else { "rank" };
+                    format!("{own} in it on the slowest {noun}, against a mean of {peers}")
                 }
                 0 => format!("{own} in it, and most of its peers spend none"),
                 _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
@@ -253,16 +255,32 @@ impl Analysis {
     fn longest_wait(&self, finding: &Finding) -> Option<String> {
         let state = finding.longest?;
         let name = self.call_name(state.call.location, state.call.index);
-        let name = shortened(&name, MAX_NAME);
+        let place = match shortened(&name, MAX_NAME) {
+            name if name.is_empty() => String::new(),
+            name => format!(" in {name}"),
+        };
         let error = self.clock_error(&state).map_or_else(String::new, |error| {
             format!("; the clocks leave +-{error} in each wait")
         });
+        let caller = finding.caller.map_or_else(String::new, |caller| {
+            format!(", before a call by {}", self.code(caller))
+        });
         Some(format!(
-            "the longest wait is that of {} in {name}, {} ({}){error}",
+            "the longest wait is that of {}{place}, {} ({}){caller}{error}",
             self.label(state.call.location),
             self.time(state.ticks),
             state.pattern.name()
         ))
+    }
+
+    /// Returns the name of a function with its file and line.
+    fn code(&self, region: RegionId) -> String {
+        let definitions = self.activities.definitions();
+        let name = definitions.region_name(region);
+        let region = definitions.regions.get(region.index());
+        let place = region.and_then(|it| Some((it.file.as_ref()?, it.lines?.0)));
+        let place = place.map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"));
+        format!("{}{place}", shortened(&name, MAX_NAME))
     }
 
     /// Returns the name of the function of a call.

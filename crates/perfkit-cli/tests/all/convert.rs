@@ -46,13 +46,12 @@ fn traces_come_back() {
             (length(&after) - length(&before)).abs() <= allowed,
             "{name}"
         );
-        assert_eq!(written["events_lossy"] == 0, is_whole, "{name}: {written}");
+        assert_eq!(written["events_lossy"], 0, "{name}: {written}");
         if is_whole {
             assert_eq!(after["messages"]["matched"], 800, "{name}");
             assert_eq!(after["messages"]["collectives"], 51, "{name}");
         } else {
-            // Two events for each collective.
-            assert_eq!(written["events_lossy"], 2 * 204);
+            // Messages are arrows, and collectives are arguments of their calls.
             assert_eq!(
                 after["event_kinds"]["Enter"],
                 before["event_kinds"]["Enter"]

@@ -18,6 +18,8 @@ pub(super) struct Call {
     pub(super) end: Ticks,
     /// Index of its enter; [`usize::MAX`] for a call that was open before the window.
     pub(super) enter: usize,
+    /// Index of the end of the last collective operation in it, outside of calls below.
+    pub(super) collective: Option<usize>,
 }
 
 /// Returns the calls of a location with overlapping activities, in the order of their enters, and
@@ -32,6 +34,7 @@ pub(super) fn overlapping(location: LocationView<'_>, job: &Job) -> Calls {
                 start: call.start,
                 end: call.end,
                 enter: call.enter,
+                collective: None,
             });
         },
         job,
@@ -76,6 +79,7 @@ impl Visitor for Frames {
             start: at,
             end: at,
             enter: usize::MAX,
+            collective: None,
         });
     }
 
@@ -86,7 +90,11 @@ impl Visitor for Frames {
         }
     }
 
-    fn event(&mut self, _at: Ticks, _event: Event<'_>, index: usize) {
+    fn event(&mut self, _at: Ticks, event: Event<'_>, index: usize) {
+        let call = self.open.last().and_then(|call| self.calls.get_mut(*call));
+        if let (Event::CollectiveEnd(_), Some(call)) = (event, call) {
+            call.collective = Some(index);
+        }
         self.others.push(index);
     }
 }

@@ -26,11 +26,13 @@ pub(crate) enum Argument {
     Sent,
     /// Bytes received in a collective operation.
     Received,
+    /// 1 for the root of a collective operation.
+    Root,
 }
 
 impl Argument {
     /// Number of names.
-    pub(in crate::timeline) const COUNT: usize = 10;
+    pub(in crate::timeline) const COUNT: usize = 11;
 
     /// Returns the definition of the attribute that stores the number.
     pub(in crate::timeline) fn attribute(self) -> Attribute {
@@ -48,6 +50,7 @@ impl Argument {
             ),
             Argument::Sent => ("sent", "bytes sent in a collective operation"),
             Argument::Received => ("received", "bytes received in a collective operation"),
+            Argument::Root => ("root", "1 for the root of a collective operation"),
         };
         Attribute {
             name: name.into(),

@@ -430,3 +430,26 @@ fn groups_and_bytes_of_collectives_are_kept() {
         Members::Ranks(vec![Some(LocationId(0)), None])
     );
 }
+
+#[test]
+fn devices_without_launches_do_not_keep_the_run_as_long() {
+    let Some(trace) = corpus("otf2/casita-1_xeonphi_jacobi_01/traces.otf2") else {
+        return;
+    };
+    let job = Job::default();
+    let (activities, waits) = read(&trace);
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).expect("there are delays");
+    let plan = FindingsPlan::default();
+    let found = plan.find(trace.view(), &activities, &waits, &delays, &job);
+    let found = found.expect("it can be replayed");
+    // Two threads share 9.976 s of overhead of one of them.
+    let first = &found.findings[0];
+    assert!(
+        matches!(first.kind, FindingKind::Serial { .. }),
+        "{first:?}"
+    );
+    assert!(
+        (first.saved.0 - 4_988_000_000).abs() < 5_000_000,
+        "{first:?}"
+    );
+}

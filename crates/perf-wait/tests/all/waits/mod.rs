@@ -1,6 +1,8 @@
 //! Wait states against those that Scalasca found.
 
 mod causes;
+mod chrome;
+mod extrae;
 mod hybrid;
 
 use crate::common::{corpus, facts, shifted, trace};
