@@ -225,6 +225,17 @@ pub(crate) fn callers(from: &[Histogram], to: &[Histogram]) -> Matrix {
     Matrix::from_fn(from.len(), to.len(), |i, j| overlap(&from[i], &to[j]))
 }
 
+/// Computes the similarity of the calls around the bursts, if both experiments have the names of calls alone.
+pub(crate) fn contexts(from: &Side, to: &Side) -> Matrix {
+    Matrix::from_fn(from.clusters, to.clusters, |i, j| {
+        let first = |side: &'_ Side, class: usize| Some(side.contexts.get(class)?.first()?.clone());
+        match (first(from, i), first(to, j)) {
+            (Some(one), Some(other)) => one.similarity(&other),
+            _ => f64::NAN,
+        }
+    })
+}
+
 /// Returns the smaller fraction divided by the larger one; NaN if both are 0.
 fn ratio(a: f64, b: f64) -> f64 {
     let largest = a.max(b);

@@ -18,15 +18,16 @@ const CONTRADICTION: f64 = 0.1;
 const BETTER: f64 = 0.5;
 /// Overlap of callers above which two clusters have the same program position.
 const SAME: f64 = 0.9;
-/// Power of the proximity of two clusters of which one of two calls differs. Their metrics must agree within
-/// about a fifth of the usual distance between clusters.
-const CLOSELY: i32 = 6;
+/// Proximity at the usual distance between clusters, which is twice the reach: at this distance two clusters of
+/// which one of two calls differs are as likely different phases.
+const APART: f64 = 0.135_335_283;
 /// Factor on the evidence of two clusters whose known calls before and after all differ.
 const ELSEWHERE: f64 = 0.3;
 /// Factor on the weight of calls whose callers are unknown.
 const COARSE: f64 = 0.5;
-/// Share of the neighbours of a cluster above which they identify its neighbours.
-const NEIGHBOURS: f64 = 0.1;
+/// Smallest number of bursts of a whole with a neighbour, relative to those of the part with it, at which the part may
+/// be among them.
+const NEIGHBOURS: f64 = 0.5;
 /// Evidence of an anchor: a pair of clusters that are each other's best match.
 const SURE: f64 = 0.6;
 /// Weight of simultaneity as evidence for a part that is not near the whole. Such a part is the same
@@ -40,7 +41,7 @@ fn weight(evaluator: Evaluator) -> f64 {
         Evaluator::Forward | Evaluator::Backward => 0.75,
         Evaluator::Centroid | Evaluator::Duration => 0.5,
         Evaluator::CallersBefore => 3.0,
-        Evaluator::CallersAfter | Evaluator::Within => 2.0,
+        Evaluator::CallersAfter | Evaluator::Within | Evaluator::Context => 2.0,
         Evaluator::Sequence => 1.5,
         Evaluator::Density => 0.25,
         // Used by the published mode only.
@@ -113,6 +114,7 @@ pub(crate) fn compare(
         vote(Evaluator::CallersBefore, before);
         vote(Evaluator::CallersAfter, after);
         vote(Evaluator::Within, evaluators::callers(&a.within, &b.within));
+        vote(Evaluator::Context, evaluators::contexts(a, b));
     }
     vote(Evaluator::Duration, evaluators::durations(a, b));
     vote(Evaluator::Density, evaluators::densities(a, b));
@@ -192,6 +194,34 @@ fn best(matrix: &Matrix) -> Vec<f64> {
     (0..matrix.rows()).map(largest).collect()
 }
 
+/// The two clusters that are nearest to a cluster of the other experiment, among those with a call in common.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nearest {
+    /// Nearest cluster and its proximity.
+    first: (usize, f64),
+    /// Proximity of the second one.
+    second: f64,
+}
+
+impl Nearest {
+    fn add(&mut self, cluster: usize, near: f64) {
+        if near > self.first.1 {
+            (self.first, self.second) = ((cluster, near), self.first.1);
+        } else {
+            self.second = self.second.max(near);
+        }
+    }
+
+    /// Returns the proximity of the nearest cluster other than this one.
+    fn besides(&self, cluster: usize) -> f64 {
+        if self.first.0 == cluster {
+            self.second
+        } else {
+            self.first.1
+        }
+    }
+}
+
 /// Computes the weighted mean of all votes on each pair. Informative callers that contradict a pair
 /// reduce the mean: the callers before by up to half, and the callers after by up to half again. They
 /// contradict a pair only if both clusters have a partner with these callers, and one of them a better
@@ -252,6 +282,23 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         if weights > 0.0 { sum / weights } else { 0.0 }
     });
     let (best_there, best_back) = (best(&plain), best(&plain.transposed()));
+    // Bursts of another program position at the same place take over nearest neighbours, but move no centroid.
+    let proximity = |i: usize, j: usize| {
+        let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
+        let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+        near.max(value(Evaluator::Centroid, i, j))
+    };
+    let (mut rivals_there, mut rivals_back) = (
+        vec![Nearest::default(); a.clusters],
+        vec![Nearest::default(); b.clusters],
+    );
+    for (i, j) in (0..a.clusters).flat_map(|i| (0..b.clusters).map(move |j| (i, j))) {
+        let calls = [Evaluator::CallersBefore, Evaluator::CallersAfter].map(|of| value(of, i, j));
+        if is_present(i, j) && calls.iter().any(|value| *value > BETTER) {
+            rivals_there[i].add(j, proximity(i, j));
+            rivals_back[j].add(i, proximity(i, j));
+        }
+    }
     Matrix::from_fn(a.clusters, b.clusters, |i, j| {
         if !is_present(i, j) {
             return f64::NAN;
@@ -274,12 +321,11 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         let is_changed = calls.iter().any(|value| *value < CONTRADICTION)
             && calls.iter().any(|value| *value > BETTER);
         if is_changed && !is_coarse {
-            // A call appeared or vanished next to the phase, so that only its metrics identify it.
-            // Bursts of another program position at the same place take over nearest neighbours, but
-            // move no centroid.
-            let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
-            let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
-            doubt *= near.max(value(Evaluator::Centroid, i, j)).powi(CLOSELY);
+            // A call appeared or vanished next to the phase. Other clusters around the call may be the phase too,
+            // and the one with the most similar metrics is.
+            let near = proximity(i, j);
+            let rival = rivals_there[i].besides(j).max(rivals_back[j].besides(i));
+            doubt *= near * (1.0 + APART) / (near.max(rival) + APART);
         }
         if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
             doubt *= ELSEWHERE;
@@ -312,15 +358,19 @@ pub(crate) fn neighbourhood(
     partner: &[Option<usize>],
 ) -> f64 {
     let sides = [(&part.previous, &whole.previous), (&part.next, &whole.next)];
+    let per_task =
+        |side: &Side, class: usize| side.sizes[class] as f64 / f64::from(side.tasks.max(1));
+    let sizes = [per_task(part, part_class), per_task(whole, whole_class)];
     let shares = sides.map(|(parts, wholes)| {
         let (own, other) = (&parts[part_class], &wholes[whole_class]);
-        let is_shared = |class: &u32| {
-            let to = partner.get(*class as usize).copied().flatten();
+        let is_shared = |(class, part_share): &(&u32, &f64)| {
+            let to = partner.get(**class as usize).copied().flatten();
             let share = to.and_then(|to| other.get(&(to as u32)));
-            share.is_some_and(|share| *share >= NEIGHBOURS)
+            // The whole has a burst there for at least every other burst of the part.
+            share.is_some_and(|share| share * sizes[1] >= NEIGHBOURS * *part_share * sizes[0])
         };
         own.iter()
-            .filter(|(class, _)| is_shared(class))
+            .filter(is_shared)
             .map(|(_, share)| share)
             .sum::<f64>()
     });
@@ -365,6 +415,12 @@ pub(crate) fn parthood(
             let share = contained(&parts[part_class], &wholes[whole_class]);
             callers = callers.min(if share.is_nan() { 1.0 } else { share });
         }
+    }
+    // The whole has a context for each of its parts.
+    let own = part.contexts.get(part_class).and_then(|all| all.first());
+    if let (Some(own), Some(others)) = (own, whole.contexts.get(whole_class)) {
+        let all = others.iter().map(|other| own.similarity(other));
+        callers = callers.min(all.fold(f64::NAN, f64::max));
     }
     let near = if near.is_nan() { 0.0 } else { near };
     let support = if use_callers && is_same_position((part, part_class), (whole, whole_class)) {

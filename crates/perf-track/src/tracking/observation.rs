@@ -238,9 +238,7 @@ impl<'a> Observation<'a> {
             new.is_exact = names.any(|name| call_sites::has_lines(name));
         }
         if let Some(within) = &self.position[2] {
-            let names = within.names().iter();
-            let names = names.map(|name| (name.clone(), call_sites::without_lines(name)));
-            new.position[2] = Some(within.renamed(&names.collect()));
+            new.position[2] = Some(within.without_lines());
             // Beside calls without lines, a function is no exact position.
             new.is_exact |= new.before.is_none() && new.after.is_none();
         }

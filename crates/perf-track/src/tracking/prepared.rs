@@ -4,7 +4,8 @@ use super::observation::Observation;
 use crate::tracking::program_position::aligned::sets;
 use crate::tracking::program_position::call_sites::program_order;
 use crate::tracking::program_position::callers::{CallerWeight, Callers, Histogram, Names};
-use crate::{Alignment, ClusterId, Result};
+use crate::tracking::program_position::context::{Context, Row};
+use crate::{Alignment, Result};
 use perf_core::{Job, Nanos};
 
 /// Number of the caller that stands for unknown callers.
@@ -44,6 +45,9 @@ pub(crate) struct Side {
     pub(crate) previous: Vec<Histogram>,
     /// Clusters of the next bursts on the same thread.
     pub(crate) next: Vec<Histogram>,
+    /// Calls around the bursts of each cluster, the most frequent ones first; empty unless the calls are known
+    /// without their callers.
+    pub(crate) contexts: Vec<Vec<Context>>,
     /// `true` if the calls before and after are known, but not their callers.
     pub(crate) is_coarse: bool,
     /// `true` if program positions are known exactly: calls with the lines of their callers, or functions.
@@ -118,6 +122,7 @@ impl Side {
             within: vec![Histogram::new(); clusters],
             previous: vec![Histogram::new(); clusters],
             next: vec![Histogram::new(); clusters],
+            contexts: Vec::new(),
             is_coarse: seen.is_coarse,
             is_exact: seen.is_exact,
             order: Vec::new(),
@@ -173,7 +178,16 @@ impl Side {
             let cluster = |point: usize| seen.labels.get(point).and_then(|id| id.index());
             let clusters = |point| cluster(point).into_iter().collect();
             side.order = program_order(places.iter().copied(), clusters);
-            side.neighbours(places, &seen.labels);
+            let row = |(at, place): (usize, &(u32, Nanos))| {
+                let calls = [&before, &after].map(|of| caller(of, at as u32));
+                (*place, seen.labels[at].index(), calls)
+            };
+            let mut rows: Vec<Row> = places.iter().enumerate().map(row).collect();
+            rows.sort_unstable();
+            side.neighbours(&rows);
+            if seen.is_coarse {
+                side.contexts = Context::of(&rows, side.clusters);
+            }
         }
         if let Some(aligned) = &seen.alignment {
             let steps = aligned.labelled(&seen.labels)?;
@@ -195,16 +209,11 @@ impl Side {
         Ok(side)
     }
 
-    /// Counts the clusters of the bursts before and after those of each cluster.
-    fn neighbours(&mut self, places: &[(u32, Nanos)], labels: &[ClusterId]) {
-        let mut rows: Vec<((u32, Nanos), Option<usize>)> = places
-            .iter()
-            .zip(labels)
-            .map(|(place, id)| (*place, id.index()))
-            .collect();
-        rows.sort_unstable();
+    /// Counts the clusters of the bursts before and after those of each cluster. `rows` are in the order of threads
+    /// and time.
+    fn neighbours(&mut self, rows: &[Row]) {
         for pair in rows.windows(2) {
-            let [(a, left), (b, right)] = pair else {
+            let [(a, left, _), (b, right, _)] = pair else {
                 continue;
             };
             if a.0 != b.0 {

@@ -38,6 +38,9 @@ pub enum Evaluator {
     CallersAfter,
     /// Optimal mode: overlap of the functions that contain the bursts.
     Within,
+    /// Optimal mode: similarity of several calls before and after the bursts, where only the names of calls are
+    /// known.
+    Context,
     /// Alignment of the program orders: 1 for clusters at the same position, 0 for clusters at positions
     /// of others. In the published mode, frequency of equal positions between anchors of the sequences.
     Sequence,
@@ -62,6 +65,7 @@ impl Evaluator {
             Evaluator::CallersBefore => "callers before",
             Evaluator::CallersAfter => "callers after",
             Evaluator::Within => "within",
+            Evaluator::Context => "context",
             Evaluator::Sequence => "sequence",
             Evaluator::Simultaneity => "simultaneity",
             Evaluator::Duration => "duration",
@@ -201,14 +205,14 @@ pub enum Event {
         /// as in noise.
         hidden_in: Option<ClusterId>,
     },
-    /// A neighbouring experiment has bursts of the region, but in no cluster: bursts of its call
-    /// sites are noise there or were dropped by a filter. Replaces a birth, death or gap.
+    /// A neighbouring experiment has bursts of the region, but in no cluster: bursts of its program
+    /// positions are noise there or were dropped by a filter. Replaces a birth, death or gap.
     Unclustered {
         /// Experiment in which the bursts are in no cluster.
         experiment: usize,
-        /// Number of bursts of its call sites that are noise.
+        /// Number of bursts of its positions that are noise.
         noise: usize,
-        /// Number of bursts of its call sites that a filter dropped or that lack a metric.
+        /// Number of bursts of its positions that a filter dropped or that lack a metric.
         dropped: usize,
     },
 }
@@ -225,7 +229,8 @@ pub struct TrackedRegion {
     /// Confidence of the region, in `0.0..=1.0`: the confidence of the weakest link of the maximum
     /// spanning tree by confidence over its clusters, in the optimal mode including bridges. For a
     /// region of one cluster in the optimal mode, `1 - evidence` of its best possible link, where
-    /// bridges count half.
+    /// bridges count half, times the share of clusters in the time of the adjacent experiment, because
+    /// the region may be in the noise there.
     pub confidence: f64,
     /// Share of the region in the CPU time of each experiment, in `0.0..=1.0`. For an
     /// [`Observation`](super::Observation) created from points alone, share in the time of all

@@ -46,19 +46,25 @@ impl Tracking {
             known.map_or("", |experiment| experiment.name.as_str())
         };
         let before = |experiment: usize| name(experiment.wrapping_sub(1));
+        let no_match = |experiment: usize| match self.experiments.get(experiment) {
+            Some(of) if of.clusters == 0 => {
+                format!("{} has no cluster to compare it with", of.name)
+            }
+            _ => format!("no cluster of {} matches it", name(experiment)),
+        };
         if let Some(sentence) = self.shared(region, event) {
             return sentence;
         }
         match event {
             Event::Birth { experiment } => format!(
-                "begins in {}: no cluster of {} matches it",
+                "begins in {}: {}",
                 name(*experiment),
-                before(*experiment)
+                no_match(experiment.wrapping_sub(1))
             ),
             Event::Death { experiment } => format!(
-                "ends after {}: no cluster of {} matches it",
+                "ends after {}: {}",
                 name(*experiment),
-                name(experiment + 1)
+                no_match(experiment + 1)
             ),
             Event::Split {
                 experiment,
@@ -90,7 +96,8 @@ impl Tracking {
                 noise,
                 dropped,
             } => format!(
-                "is in no cluster of {}: of the bursts of its call sites {noise} in noise and {dropped} dropped",
+                "is in no cluster of {}: the bursts of its program position are there, {noise} in noise and {dropped} \
+                 dropped",
                 name(*experiment)
             ),
         }

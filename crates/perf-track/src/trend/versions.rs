@@ -70,8 +70,12 @@ pub struct VersionChange {
     pub bursts: f64,
     /// Larger share of the time in clusters of the two versions, in `0.0..=1.0`.
     pub share: f64,
-    /// `true` if the region became slower.
+    /// `true` if a burst of the region became slower.
     pub is_slower: bool,
+    /// `true` if the new version executes the region more often and it takes more time in total. All runs of a
+    /// version must have equal numbers of bursts, and each version must have several runs: otherwise the
+    /// numbers may depend on which bursts a run has in a cluster.
+    pub is_more_often: bool,
 }
 
 impl Trends {
@@ -201,7 +205,8 @@ impl Trends {
     /// | `samples` | text | `runs` or `threads` |
     /// | `old samples`, `new samples` | unsigned | number of samples of each version |
     /// | `factor of bursts` | float | new number of bursts of a run divided by the old number |
-    /// | `slower` | flag | true if the region became slower |
+    /// | `slower` | flag | true if a burst of the region became slower |
+    /// | `more often` | flag | true if the region is executed more often |
     pub fn version_table(changes: &[VersionChange]) -> Table {
         let floats = |name: &'static str, of: &dyn Fn(&VersionChange) -> Option<f64>| {
             Column::floats(name, "", changes.iter().map(of))
@@ -233,6 +238,7 @@ impl Trends {
         .with(counts("new samples", 1))
         .with(floats("factor of bursts", &|it| Some(it.bursts)))
         .flags("slower", changes.iter().map(|it| it.is_slower))
+        .flags("more often", changes.iter().map(|it| it.is_more_often))
     }
 }
 
@@ -337,6 +343,8 @@ impl Comparison {
         let bursts = |runs: &[&Run]| {
             runs.iter().map(|run| run.bursts as f64).sum::<f64>() / runs.len() as f64
         };
+        let is_constant =
+            |runs: &[&Run]| runs.len() > 1 && runs.iter().all(|run| run.bursts == runs[0].bursts);
         Some(Comparison {
             change: VersionChange {
                 region: TrackedRegionId(0),
@@ -349,6 +357,7 @@ impl Comparison {
                 bursts: bursts(new) / bursts(old),
                 share: 0.0,
                 is_slower: false,
+                is_more_often: is_constant(old) && is_constant(new) && bursts(new) > bursts(old),
             },
             student: StudentsT::new(0.0, 1.0, free as f64).ok(),
             error,
@@ -359,6 +368,7 @@ impl Comparison {
     /// slowdown above `tolerance` is an alarm.
     fn judged(self, limit: f64, tolerance: f64) -> VersionChange {
         let mut change = self.change;
+        change.is_more_often &= change.factor * change.bursts > 1.0 + tolerance;
         let Some(student) = self.student else {
             return change;
         };

@@ -12,3 +12,4 @@ mod spmd;
 mod tables;
 mod tracking;
 mod trend;
+mod versions;

@@ -17,6 +17,9 @@ use modes::Modes;
 use noise::{Tried, noise_weight};
 use perf_core::Job;
 
+/// Fraction of the points that a radius below the end of a stable run may leave in noise in addition.
+const MORE_NOISE: f64 = 0.01;
+
 /// Chooses eps from the points, and reports the sensitivity of the clusters to eps.
 ///
 /// 1. *Knee*: the distances to the neighbour that makes a point core, in descending order, have a
@@ -41,9 +44,11 @@ use perf_core::Job;
 /// 3. *Sweep*: DBSCAN runs with eps from a few octaves below the knee to a few above, in two steps per
 ///    octave. Neighbouring steps that agree (adjusted Rand index of at least 0.9) and separate two
 ///    modes or more form a stable run. The run with the largest (length in octaves) - (distance
-///    from the knee in octaves) wins, and eps is its upper end: all radii of the run yield nearly
-///    the same clusters, and the largest leaves the fewest points in noise. Without such a run eps
-///    is the largest radius of the sweep that separates the most modes.
+///    from the knee in octaves) wins. All radii of the run yield nearly the same clusters, and the
+///    upper end leaves the fewest points in noise. Eps is the largest radius that separates the most
+///    modes among those that leave at most 1 % more of the points in noise, because modes of few
+///    points may be joined within the run. Without such a run eps is the largest radius of the sweep
+///    that separates the most modes.
 /// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases with few long bursts may take
 ///    much of the time, but are sparse compared with phases of many short bursts, which dominate the
 ///    previous steps. If noise has more than a tenth of the weight, eps is increased to the smallest
@@ -75,11 +80,11 @@ pub struct EpsSearch(EpsChecked);
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum EpsWhy {
-    /// The upper end of a run of eps with nearly the same clusters.
+    /// The upper end of a run of eps with nearly the same clusters that separate the most modes.
     Stable {
         /// Smallest eps of the run.
         low: f64,
-        /// Largest eps of the run.
+        /// Chosen eps, the largest of the run that separates the most modes.
         high: f64,
     },
     /// Smallest radius that yields a single cluster, because the density of the points has one mode.
@@ -388,7 +393,16 @@ impl EpsSearch {
             start = at + 1;
         }
         match best {
-            Some((_, low, high)) => (high, EpsWhy::Stable { low, high }),
+            Some((_, low, high)) => {
+                // Modes of few points may be joined within the run, because that hardly changes its agreement.
+                let run = || sweep.iter().filter(|step| (low..=high).contains(&step.eps));
+                let noise = run().next_back().map_or(0.0, |step| step.noise);
+                let enough = run().filter(|step| step.noise <= noise + MORE_NOISE);
+                // The last of equal ones.
+                let high = enough.max_by_key(|step| modes.at(step.eps));
+                let high = high.map_or(low, |step| step.eps);
+                (high, EpsWhy::Stable { low, high })
+            }
             None => {
                 let steps = sweep.iter().map(|step| (modes.at(step.eps), step.eps));
                 let most = steps.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));

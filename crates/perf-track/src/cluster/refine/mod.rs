@@ -69,7 +69,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 ///
 /// The default list of eps is independent of the scale of the coordinates: equal ratios from the
 /// [`knee`] of the k-distance graph to the start of its highest 0.5 %. [`RefineMode::Published`]
-/// uses the published list, whose constants assume coordinates scaled to 0..1.
+/// uses ten distances between the same marks, at equal steps of rank.
 ///
 /// ```
 /// use perf_core::Job;
@@ -269,13 +269,33 @@ impl Refinement {
     }
 }
 
-/// Returns all k-distances that are 0.0005 to 0.0015 above the next one, ascending.
+/// Number of radii of [`RefineMode::Published`].
+const PUBLISHED_STEPS: usize = 10;
+
+/// Returns the k-distances at ten equal steps of rank from the highest 0.5 % to the knee, ascending. The knee is
+/// where the graph is farthest below the line from the highest 0.5 % to 0 at half of the ranks.
 fn published(falling: &[f64]) -> Vec<f64> {
-    let pairs = falling.iter().zip(falling.iter().skip(1));
-    let apart = |(high, low): &(&f64, &f64)| *high - *low > 0.0005 && *high - *low < 0.0015;
-    let steps = pairs.filter(apart);
-    let mut list: Vec<f64> = steps.map(|(high, _)| *high).collect();
-    list.reverse();
+    let (first, half) = (falling.len() / 200, falling.len() * 199 / 200 / 2);
+    let Some(top) = falling.get(first) else {
+        return Vec::new();
+    };
+    let below = |rank: usize| top * (1.0 - rank as f64 / half.max(1) as f64) - falling[rank];
+    let ranks = first..=half.min(falling.len() - 1);
+    // The first of equal ones.
+    let knee = ranks.rev().max_by(|&a, &b| below(a).total_cmp(&below(b)));
+    let range = knee.map_or(0, |knee| knee.saturating_sub(first));
+    let ranks: Vec<usize> = if range < PUBLISHED_STEPS {
+        (0..=range).rev().collect()
+    } else {
+        let steps = (1..=PUBLISHED_STEPS).rev();
+        steps.map(|step| step * range / PUBLISHED_STEPS).collect()
+    };
+    let mut list: Vec<f64> = ranks
+        .into_iter()
+        .map(|rank| falling[first + rank])
+        .collect();
+    list.retain(|eps| *eps > 0.0);
+    list.dedup();
     list
 }
 

@@ -11,14 +11,9 @@ pub enum RefineMode {
     /// Equal ratios between two marks of the k-distance graph of the points.
     #[default]
     ScaleFree,
-    /// As published: every value of the k-distance graph (k = `min_points`, not counting the point
-    /// itself) that is 0.0005 to 0.0015 above the next lower value. Coordinates must be scaled to
-    /// 0..1. The refinement fails with [`Error::NoScale`] if there are so many points that no such
-    /// differences exist.
-    ///
-    /// The whole list is used. The established tool uses a part of the list, by an unpublished rule:
-    /// for EPOCH with 16 tasks ten of 23 values, the last of which is the 21st here (0.0570). The
-    /// treatment of clusters in each step and the final merge are as published.
+    /// As the established tool chooses them: ten values of the k-distance graph (k = `min_points`, not
+    /// counting the point itself) at equal steps of rank, from the highest 0.5 % to the knee; all values
+    /// in between if there are fewer than ten.
     Published,
 }
 

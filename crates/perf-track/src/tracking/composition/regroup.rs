@@ -46,6 +46,14 @@ impl Group {
         self.times.iter().sum()
     }
 
+    fn add(&mut self, other: &Group) {
+        self.bursts += other.bursts;
+        self.times.extend(&other.times);
+        self.sums.resize(other.sums.len(), 0.0);
+        let pairs = self.sums.iter_mut().zip(&other.sums);
+        pairs.for_each(|(sum, value)| *sum += value);
+    }
+
     fn distance(&self, place: &[f64]) -> f64 {
         let mean = self.sums.iter().map(|sum| sum / self.bursts.max(1) as f64);
         mean.zip(place)
@@ -54,13 +62,39 @@ impl Group {
     }
 }
 
-/// Groups of one experiment by key and cluster.
-type Groups = BTreeMap<u32, BTreeMap<ClusterId, Group>>;
+/// Groups by cluster.
+type Clusters = BTreeMap<ClusterId, Group>;
+
+/// Position of a burst: number of its key, and number of its path, which is the call after it.
+type Place = (u32, u32);
+
+/// Groups of one experiment by key and path.
+type Groups = BTreeMap<u32, BTreeMap<u32, Clusters>>;
+
+/// Clusters of an experiment that are modes of a position.
+#[derive(Clone, Debug, Default)]
+struct Modes {
+    /// All of them.
+    all: Clusters,
+    /// Those of each path.
+    of_path: BTreeMap<u32, Clusters>,
+}
+
+impl Modes {
+    /// Returns the modes of a path, or all modes if the path has none.
+    fn of(&self, path: u32) -> &Clusters {
+        let own = self.of_path.get(&path).filter(|own| !own.is_empty());
+        own.unwrap_or(&self.all)
+    }
+}
+
+/// Modes of an experiment by key.
+type AllModes = BTreeMap<u32, Modes>;
 
 /// Program positions of all points.
 struct Keys {
-    /// Key of each point by experiment; `None` if the program position is unknown.
-    of: Vec<Vec<Option<u32>>>,
+    /// Position of each point by experiment; `None` if it is unknown.
+    of: Vec<Vec<Option<Place>>>,
     /// `true` for keys with lines, by key.
     is_exact: Vec<bool>,
 }
@@ -68,10 +102,11 @@ struct Keys {
 impl Keys {
     fn new(experiments: &[Observation<'_>]) -> Self {
         let mut numbers: BTreeMap<Key, Option<u32>> = BTreeMap::new();
+        let mut paths: BTreeMap<Option<String>, u32> = BTreeMap::new();
         let mut is_exact = Vec::new();
         let mut of = Vec::with_capacity(experiments.len());
         for experiment in experiments {
-            let mut known: BTreeMap<[Option<u32>; 3], Option<u32>> = BTreeMap::new();
+            let mut known: BTreeMap<[Option<u32>; 3], Option<Place>> = BTreeMap::new();
             let parts = [
                 &experiment.position[2],
                 &experiment.before,
@@ -80,17 +115,17 @@ impl Keys {
             let is_named = experiment.position[..2].iter().all(Option::is_none);
             let key = |point: usize| {
                 let ids = parts.map(|part| part.as_ref()?.of().get(point).copied().flatten());
-                let ids = if ids[1].is_some() {
-                    [ids[0], ids[1], None]
-                } else {
-                    ids
-                };
                 *known.entry(ids).or_insert_with(|| {
                     let text = |at: usize| {
                         let name = parts[at].as_ref()?.names().get(ids[at]? as usize);
                         name.cloned()
                     };
-                    let key: Key = (text(0), text(1), text(2));
+                    let after = text(2);
+                    let next = paths.len() as u32;
+                    let path = *paths.entry(after.clone()).or_insert(next);
+                    let before = text(1);
+                    let after = after.filter(|_| before.is_none());
+                    let key: Key = (text(0), before, after);
                     let has = |test: fn(&str) -> bool| {
                         [&key.1, &key.2]
                             .into_iter()
@@ -104,11 +139,12 @@ impl Keys {
                     let is_begin = key.1.is_none() && key.2.is_some() && !is_named;
                     let is_known = key.0.is_some() || callers || is_begin;
                     let lines = has(has_lines) || is_begin;
-                    *numbers.entry(key).or_insert_with(|| {
+                    let number = *numbers.entry(key).or_insert_with(|| {
                         let number = is_exact.len() as u32;
                         is_known.then(|| is_exact.push(lines));
                         is_known.then_some(number)
-                    })
+                    });
+                    Some((number?, path))
                 })
             };
             of.push((0..experiment.len()).map(key).collect());
@@ -122,8 +158,10 @@ impl Keys {
 /// recognised although its lines shifted.
 ///
 /// * A cluster with bursts of several positions is divided.
-/// * A cluster with at least 10 % of the bursts or the time of a position is a mode of this position.
-///   Bursts of the position in other clusters join the nearest mode.
+/// * A cluster with at least 10 % of the bursts or the time of a position is a mode of this position. So is a
+///   cluster with 10 % of the bursts or the time of those that lead to one of the calls after the position, such
+///   as the code behind a loop, if at least one burst for each thread leads there. Bursts of the position in
+///   other clusters join the nearest mode, if possible one that leads to the same call.
 /// * Noise of a position joins the nearest mode. If the experiment has no mode of the position, the noise
 ///   becomes one cluster for each mode of the position in the nearest other experiment that has one.
 ///
@@ -165,7 +203,9 @@ pub fn regroup_by_position(experiments: &[Observation<'_>]) -> Result<Vec<Parts>
         .zip(&keys.of)
         .map(|(experiment, keys)| groups(experiment, keys))
         .collect();
-    let mut modes: Vec<Groups> = all.iter().map(|of| modes(of, &keys.is_exact)).collect();
+    let threads = experiments.iter().map(|of| of.tasks as usize);
+    let modes_of = |(of, threads)| modes(of, &keys.is_exact, threads);
+    let mut modes: Vec<AllModes> = all.iter().zip(threads).map(modes_of).collect();
     only_noise(&all, &keys.is_exact, &mut modes);
     let each = experiments.iter().zip(&keys.of).enumerate();
     Ok(each
@@ -173,7 +213,7 @@ pub fn regroup_by_position(experiments: &[Observation<'_>]) -> Result<Vec<Parts>
         .collect())
 }
 
-fn groups(experiment: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
+fn groups(experiment: &Observation<'_>, places: &[Option<Place>]) -> Groups {
     let mut groups = Groups::new();
     // In ascending order of time, so that sums do not depend on the order of points.
     let mut rows: Vec<usize> = (0..experiment.len()).collect();
@@ -188,10 +228,12 @@ fn groups(experiment: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
         })
     });
     for point in rows {
-        let (Some(Some(key)), Some(place)) = (keys.get(point), experiment.points.get(point)) else {
+        let (Some(Some((key, path))), Some(place)) =
+            (places.get(point), experiment.points.get(point))
+        else {
             continue;
         };
-        let group = groups.entry(*key).or_default();
+        let group = groups.entry(*key).or_default().entry(*path).or_default();
         let group = group.entry(experiment.labels[point]).or_default();
         group.bursts += 1;
         group.times.push(experiment.time[point]);
@@ -205,44 +247,88 @@ fn groups(experiment: &Observation<'_>, keys: &[Option<u32>]) -> Groups {
     groups
 }
 
-/// Keeps the clusters that are modes of a position: all of them if none is large enough or if the
-/// position has no line.
-fn modes(all: &Groups, is_exact: &[bool]) -> Groups {
-    let of = |(key, clusters): (&u32, &BTreeMap<ClusterId, Group>)| {
-        let own = || clusters.iter().filter(|(id, _)| !id.is_noise());
-        let bursts: usize = own().map(|(_, group)| group.bursts).sum();
-        let time: f64 = own().map(|(_, group)| group.time()).sum();
-        let is_mode = |group: &Group| {
-            group.bursts as f64 >= MODE * bursts as f64 || group.time() >= MODE * time
-        };
-        let is_exact = is_exact[*key as usize];
-        let has_mode = is_exact && own().any(|(_, group)| is_mode(group));
-        let kept = own().filter(|(_, group)| !has_mode || is_mode(group));
-        (*key, kept.map(|(id, group)| (*id, group.clone())).collect())
+/// Returns the clusters, without noise, that have at least the share [`MODE`] of the bursts or the time.
+fn large(clusters: &Clusters) -> Clusters {
+    let own = || clusters.iter().filter(|(id, _)| !id.is_noise());
+    let bursts: usize = own().map(|(_, group)| group.bursts).sum();
+    let time: f64 = own().map(|(_, group)| group.time()).sum();
+    let is_mode =
+        |group: &Group| group.bursts as f64 >= MODE * bursts as f64 || group.time() >= MODE * time;
+    let large = own().filter(|(_, group)| is_mode(group));
+    large.map(|(id, group)| (*id, group.clone())).collect()
+}
+
+/// Adds groups of clusters to others.
+fn add(sum: &mut Clusters, of: &Clusters) {
+    for (id, group) in of {
+        sum.entry(*id).or_default().add(group);
+    }
+}
+
+/// Returns the clusters that are modes of each position: all of them if none is large enough or if the position has no
+/// line.
+fn modes(all: &Groups, is_exact: &[bool], threads: usize) -> AllModes {
+    let of = |(key, paths): (&u32, &BTreeMap<u32, Clusters>)| {
+        let mut whole = Clusters::new();
+        paths
+            .values()
+            .for_each(|clusters| add(&mut whole, clusters));
+        whole.remove(&ClusterId::NOISE);
+        if !is_exact[*key as usize] {
+            let of_path = BTreeMap::new();
+            return (
+                *key,
+                Modes {
+                    all: whole,
+                    of_path,
+                },
+            );
+        }
+        let large_of_whole = large(&whole);
+        let mut modes = Modes::default();
+        for (path, clusters) in paths {
+            let bursts: usize = clusters.values().map(|group| group.bursts).sum();
+            let mut own = clusters.clone();
+            own.retain(|id, _| large_of_whole.contains_key(id));
+            if bursts >= threads {
+                own.extend(large(clusters));
+            }
+            modes.of_path.insert(*path, own);
+        }
+        let kept = |id: &ClusterId| modes.of_path.values().any(|own| own.contains_key(id));
+        // All clusters of a position that scatters over many.
+        if whole.keys().any(kept) {
+            whole.retain(|id, _| kept(id));
+        }
+        modes.all = whole;
+        (*key, modes)
     };
     all.iter().map(of).collect()
 }
 
 /// Makes the noise of positions that are nowhere clustered a mode, in the experiment with most of it. A
 /// few tasks have too few bursts of a phase that each of them executes once.
-fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [Groups]) {
-    let noise = |experiment: usize, key: u32| all[experiment].get(&key)?.get(&ClusterId::NOISE);
+fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [AllModes]) {
+    let noise = |experiment: usize, key: u32| -> Option<Group> {
+        let mut sum = Clusters::new();
+        let paths = all[experiment].get(&key)?.values();
+        paths.for_each(|clusters| add(&mut sum, clusters));
+        sum.remove(&ClusterId::NOISE)
+    };
     for key in (0..is_exact.len() as u32).filter(|&key| is_exact[key as usize]) {
         if modes
             .iter()
-            .any(|of| of.get(&key).is_some_and(|of| !of.is_empty()))
+            .any(|of| of.get(&key).is_some_and(|of| !of.all.is_empty()))
         {
             continue;
         }
-        let bursts = |experiment: usize| noise(experiment, key).map_or(0, |group| group.bursts);
-        let most = (0..all.len())
+        let found = (0..all.len())
             .rev()
-            .max_by_key(|&experiment| bursts(experiment));
-        if let Some((experiment, group)) =
-            most.and_then(|experiment| Some((experiment, noise(experiment, key)?)))
-        {
+            .filter_map(|at| Some((at, noise(at, key)?)));
+        let most = found.max_by_key(|(_, group)| group.bursts);
+        if let Some((experiment, group)) = most {
             let own = modes[experiment].entry(key).or_default();
-            own.insert(ClusterId::NOISE, group.clone());
+            own.all.insert(ClusterId::NOISE, group);
         }
     }
 }
@@ -251,27 +337,26 @@ fn only_noise(all: &[Groups], is_exact: &[bool], modes: &mut [Groups]) {
 type Unit = (u32, ClusterId, usize);
 
 fn regroup(
-    (experiment, keys): (&Observation<'_>, &[Option<u32>]),
+    (experiment, places): (&Observation<'_>, &[Option<Place>]),
     at: usize,
-    (modes, is_exact): (&[Groups], &[bool]),
+    (modes, is_exact): (&[AllModes], &[bool]),
 ) -> Parts {
     // Experiments in order of their distance.
     let mut order: Vec<usize> = (0..modes.len()).collect();
     order.sort_by_key(|&other| other.abs_diff(at));
     let unit = |point: usize| -> Option<Unit> {
-        let (key, place) = (
-            keys.get(point).copied().flatten()?,
-            experiment.points.get(point)?,
-        );
+        let (key, path) = places.get(point).copied().flatten()?;
+        let place = experiment.points.get(point)?;
         let label = experiment.labels[point];
         if label.is_noise() && !is_exact[key as usize] {
             return None;
         }
         let found = order.iter().find_map(|&other| {
-            let modes = modes[other].get(&key).filter(|modes| !modes.is_empty())?;
-            Some((other, modes))
+            let modes = modes[other].get(&key)?;
+            (!modes.all.is_empty()).then_some((other, modes))
         });
         let (other, modes) = found?;
+        let modes = modes.of(path);
         if other == at && modes.contains_key(&label) {
             return Some((key, label, at));
         }

@@ -6,7 +6,8 @@ use crate::tracking::observation::Observation;
 use crate::tracking::result::{Event, TrackedRegion};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Smallest share of the time of a cluster at which a region is one of the regions in the cluster.
+/// Smallest share of the time of a cluster at which a region is one of the regions in the cluster, if the threads do
+/// not repeat it.
 const SHARE: f64 = 0.1;
 
 /// Adds a merge to regions that were in different clusters before regrouping in one experiment and are in
@@ -61,7 +62,7 @@ pub(in crate::tracking) fn name(experiments: &[Observation<'_>], regions: &mut [
 }
 
 /// Returns the cluster before regrouping with most of the time of each region in an experiment, if the
-/// region has a share of at least [`SHARE`] of the time of that cluster.
+/// region has a share of at least [`SHARE`] of the time of that cluster, or two bursts there for each thread.
 fn main_clusters(
     experiment: &Observation<'_>,
     at: usize,
@@ -74,28 +75,31 @@ fn main_clusters(
         }
     }
     // Region and cluster before regrouping depend on the cluster alone, so there is one look-up for each cluster.
-    let mut sums = vec![0.0; experiment.clusters() + 1];
+    let mut sums = vec![(0.0, 0_usize); experiment.clusters() + 1];
     for (id, time) in experiment.labels.iter().zip(&experiment.time) {
-        sums[id.0 as usize] += time;
+        let sum = &mut sums[id.0 as usize];
+        *sum = (sum.0 + time, sum.1 + 1);
     }
     let original = experiment.originals();
-    let mut times: BTreeMap<(usize, ClusterId), f64> = BTreeMap::new();
+    let mut times: BTreeMap<(usize, ClusterId), (f64, usize)> = BTreeMap::new();
     let mut all: BTreeMap<ClusterId, f64> = BTreeMap::new();
-    for (id, time) in (0..).map(ClusterId).zip(sums) {
+    for (id, (time, bursts)) in (0..).map(ClusterId).zip(sums) {
         if let (Some(&region), Some(original)) = (region_of.get(&id), original(id)) {
-            *times.entry((region, original)).or_default() += time;
+            let own = times.entry((region, original)).or_default();
+            *own = (own.0 + time, own.1 + bursts);
             *all.entry(original).or_default() += time;
         }
     }
-    let mut main: BTreeMap<usize, (ClusterId, f64)> = BTreeMap::new();
-    for (&(region, id), &time) in &times {
-        let known = main.entry(region).or_insert((id, time));
-        if time > known.1 {
-            *known = (id, time);
+    let mut main: BTreeMap<usize, (ClusterId, (f64, usize))> = BTreeMap::new();
+    for (&(region, id), &own) in &times {
+        let known = main.entry(region).or_insert((id, own));
+        if own.0 > known.1.0 {
+            *known = (id, own);
         }
     }
-    let is_large = |(_, (id, time)): &(usize, (ClusterId, f64))| {
-        all.get(id).is_some_and(|all| *time >= SHARE * all)
+    let repeated = 2 * experiment.tasks as usize;
+    let is_large = |(_, (id, (time, bursts))): &(usize, (ClusterId, (f64, usize)))| {
+        *bursts >= repeated || all.get(id).is_some_and(|all| *time >= SHARE * all)
     };
     let large = main.into_iter().filter(is_large);
     large.map(|(region, (id, _))| (region, id)).collect()

@@ -3,6 +3,7 @@
 
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
+use crate::tracking::prepared::Side;
 use crate::tracking::published::grouped::{surest_first, tree};
 use crate::tracking::result::{Event, Link, LinkKind};
 
@@ -21,7 +22,8 @@ impl Graph<'_> {
             self.hold(draft)
         } else {
             let best = nodes(draft).map(|node| self.best_link(node));
-            1.0 - best.fold(0.0, f64::max)
+            let known = nodes(draft).map(|(experiment, _)| 1.0 - self.unclustered(experiment));
+            (1.0 - best.fold(0.0, f64::max)) * known.fold(1.0, f64::min)
         };
         let seen = |members: &Vec<usize>| !members.is_empty();
         let first = draft.members.iter().position(seen).unwrap_or(0);
@@ -109,6 +111,21 @@ impl Graph<'_> {
             }
         }
         found
+    }
+
+    /// Returns the largest share of noise in the time of an adjacent experiment. A region without a link may be
+    /// in this noise.
+    fn unclustered(&self, experiment: usize) -> f64 {
+        let next = [experiment.checked_sub(1), Some(experiment + 1)];
+        let sides = next
+            .into_iter()
+            .flatten()
+            .filter_map(|at| Some(&self.experiments.get(at)?.side));
+        let share = |side: &Side| {
+            let all = side.noise_time + side.time.iter().sum::<f64>();
+            side.noise_time / all.max(f64::MIN_POSITIVE)
+        };
+        sides.map(share).fold(0.0, f64::max)
     }
 
     /// Returns the best evidence that links a cluster to a cluster of an adjacent experiment. Links

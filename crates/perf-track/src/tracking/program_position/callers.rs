@@ -1,6 +1,7 @@
 //! [`Callers`]: chain of callers of each burst of an experiment; [`Histogram`]: shares of callers
 //! in a cluster, and the overlap of two of them.
 
+use crate::tracking::program_position::call_sites::without_lines;
 use crate::{Bursts, ChainId, Error, Result};
 use std::collections::BTreeMap;
 
@@ -118,6 +119,15 @@ impl Callers {
     pub(crate) fn within(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
         let chain = |row: usize| bursts.rows().get(row).map(|burst| burst.position.within);
         Callers::chains(bursts, rows, chain, None)
+    }
+
+    /// Removes files and lines, which change between versions, from all names.
+    pub(crate) fn without_lines(&self) -> Self {
+        let names = self
+            .names
+            .iter()
+            .map(|name| (name.clone(), without_lines(name)));
+        self.renamed(&names.collect())
     }
 
     /// Replaces names; names without an entry are kept.

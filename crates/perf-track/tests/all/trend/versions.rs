@@ -206,3 +206,28 @@ fn one_run_of_each_version_is_compared_by_threads() {
         );
     }
 }
+
+#[test]
+fn a_region_that_runs_more_often_is_found() {
+    let measured = |bursts: usize, time: f64| {
+        let measured = Measured::new(&vec![ClusterId(1); bursts]);
+        measured
+            .column("duration", "s", vec![time; bursts])
+            .expect("one each")
+    };
+    let is_found = |bursts: [usize; 4], time: f64| {
+        let runs = bursts.into_iter().enumerate();
+        let runs = runs.map(|(run, bursts)| measured(bursts, if run < 2 { 1.0 } else { time }));
+        let trends = Trends::of(&tracking(1, 4), runs.collect()).expect("four runs");
+        let changes = trends.versions(2, "duration", &VersionParams::default());
+        let change = changes.expect("two versions")[0];
+        assert!(!change.is_slower, "{change:?}");
+        change.is_more_often
+    };
+    assert!(is_found([8, 8, 16, 16], 0.9));
+    // Half as long and twice as often is as long in total.
+    assert!(!is_found([8, 8, 16, 16], 0.5));
+    assert!(!is_found([16, 16, 8, 8], 1.0));
+    // Numbers that differ between runs of a version depend on the clusters of the runs.
+    assert!(!is_found([8, 8, 15, 16], 0.9));
+}
