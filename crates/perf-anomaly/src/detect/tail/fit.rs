@@ -57,6 +57,8 @@ pub(super) struct Wanted {
     pub(super) mode_share: f64,
     /// Smallest share of a function's calls that is a mode if it is narrow.
     pub(super) rare_share: f64,
+    /// Number of abnormal calls that may be anomalies.
+    pub(super) repeats: u64,
     /// Tick of the clock in nanoseconds; at least the resolution.
     pub(super) tick: f64,
 }
@@ -235,11 +237,13 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Extrapolates the slow tail of the calls of a mode with values above `from` and up to `until`.
+/// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`: the slow one,
+/// or the fast one if the median of the mode is given.
 pub(super) fn extrapolate(
     sketch: &Sketch,
     wanted: &Wanted,
     (from, until): (u64, u64),
+    median: Option<u64>,
 ) -> Extrapolation {
     let is_own = |(bucket, _): &(usize, u64)| {
         middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
@@ -251,10 +255,18 @@ pub(super) fn extrapolate(
         calls,
     };
     let least = Least::new(wanted, sketch.count());
-    let regular = without_outliers(all, least.mode);
-    // Fewer calls than those of a mode may be anomalies.
-    let outliers = (wanted.mode_share * regular.calls as f64) as u64;
     let resolution = sketch.resolution().0 as f64;
+    // A few calls, and fewer than those of a mode, may be anomalies.
+    let repeats = wanted.repeats.min(least.mode - 1);
+    let outliers = |calls| ((wanted.mode_share * calls as f64) as u64).min(repeats);
+    if let Some(median) = median {
+        let regular = without_outliers(all, repeats + 1);
+        let outliers = (outliers(regular.calls), repeats);
+        let median = median as f64;
+        return Extrapolation::mirrored(&regular, outliers, resolution, wanted.tick, median);
+    }
+    let regular = without_outliers(all, least.mode);
+    let outliers = (outliers(regular.calls), repeats);
     Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Watched {
     pub(super) age: u32,
     /// Number of calls at which the modes are fitted again.
     pub(super) refit_at: u64,
+    /// Number of alarms since the last fit.
+    pub(super) alarms: u64,
     /// Number of calls below which an abnormal call may be the first one of a mode.
     single_from: u64,
     /// Resolution in nanoseconds.
@@ -103,6 +105,7 @@ impl Watched {
             mixed: 0,
             age: 0,
             refit_at: params.minimum(),
+            alarms: 0,
             single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
         }
@@ -142,7 +145,7 @@ impl Watched {
                 let tail = self.tail(at - 1, below);
                 tail.probability(value as f64) >= below.probability
             });
-            let label = if is_below {
+            let label = if is_below || value >= self.lowest(at, mode) {
                 Label::Normal
             } else {
                 Label::TooFast
@@ -291,8 +294,22 @@ impl Watched {
             let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
             let from = below.map_or(0, |below| below.until);
             let range = (from, mode.until);
-            Box::new(extrapolate(&self.sketch, &self.wanted, range))
+            Box::new(extrapolate(&self.sketch, &self.wanted, range, None))
         })
+    }
+
+    /// Returns the lowest normal value of a mode.
+    pub(super) fn lowest(&self, at: usize, mode: &Mode) -> u64 {
+        let tail = mode.fast_tail.get_or_init(|| {
+            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+            let range = (below.map_or(0, |below| below.until), mode.until);
+            let median = Some(mode.center);
+            Box::new(extrapolate(&self.sketch, &self.wanted, range, median))
+        });
+        // Fast calls are mirrored at the median. The conversion saturates.
+        let mirrored = tail.bound(mode.fast_probability) as u64;
+        mode.low
+            .min(mode.center.saturating_mul(2).saturating_sub(mirrored))
     }
 
     /// Returns the highest normal value of a mode.
@@ -322,6 +339,7 @@ impl Watched {
         }
         let wanted = params.wanted(per_million, tick);
         self.wanted = wanted;
+        self.alarms = 0;
         let calls = self.sketch.count();
         if calls < params.minimum() {
             self.modes.clear();

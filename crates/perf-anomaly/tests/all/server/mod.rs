@@ -28,8 +28,9 @@ fn sink() -> Calls {
     Calls::default()
 }
 
+/// Returns a detector for programs with many anomalies of one function.
 fn tail() -> Tail {
-    let params = Tail::params().learn_first(true).check();
+    let params = Tail::params().learn_first(true).repeats(u64::MAX).check();
     Tail::new(params.expect("values in range"))
 }
 
