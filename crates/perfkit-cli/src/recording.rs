@@ -102,10 +102,10 @@ const CALLS_CUT: Rule = Rule {
     weight: Weight::Note,
 };
 
-/// Rule of the diagnostics under which communication is counted that a window does not contain as a whole.
+/// Rule of the diagnostics under which communication is counted that crosses an edge of a window.
 const COMMUNICATION_CUT: Rule = Rule {
     name: "communication-cut",
-    what: "messages, collective operations and remote accesses cross an edge of the window --from, --to, and are left out",
+    what: "messages, collective operations and remote accesses cross an edge of the window --from, --to; their ends outside count as at the edge",
     weight: Weight::Note,
 };
 
@@ -338,11 +338,19 @@ fn within(window: Window, recording: Recording, path: &Path) -> Result<Recording
     }
     let range = window.of(&recording.trace)?;
     let part = cut(&recording.trace, range, &Bar::job()).map_err(input)?;
+    if part.trace.is_empty() {
+        let what = "nothing lies in that window: no function is open, and there is no event";
+        return Err(Failure::Usage(format!("{}: {what}", path.display())));
+    }
+    let clock = recording.trace.definitions().clock;
+    let time = |at| clock.nanos(at).unwrap_or_default().to_string();
+    let window = format!("window {} to {}", time(range.start), time(range.end));
     let mut diagnostics = recording.diagnostics;
     let communication = part.messages + part.collectives + part.accesses;
     for (rule, count) in [(CALLS_CUT, part.calls), (COMMUNICATION_CUT, communication)] {
         if count > 0 {
-            diagnostics.add_many(rule, count, Place::file(path.to_string_lossy()));
+            let place = Place::file(path.to_string_lossy()).record(window.as_str());
+            diagnostics.add_many(rule, count, place);
         }
     }
     Ok(Recording {

@@ -61,10 +61,10 @@ impl General {
 pub struct Window {
     /// Begin of the window, in the times `inspect` prints: 1.5s, 20ms, 7us, 12ns; a bare number is in
     /// seconds [default: begin of the recording]
-    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true)]
     pub from: Option<Nanos>,
     /// End of the window, exclusive [default: end of the recording]
-    #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", value_parser = time, allow_hyphen_values = true)]
     pub to: Option<Nanos>,
 }
 

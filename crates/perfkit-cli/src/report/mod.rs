@@ -419,13 +419,24 @@ impl Report {
         let words: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
         let words = words.iter().map(AsRef::as_ref);
         let words = ["perfkit", "track"].into_iter().chain(words);
-        let command = pictures::shell(words.chain(["--html", "closer.html"]));
+        let window = group.first().map_or_else(Window::default, |it| it.window);
+        let options = window.outside_of(&[]);
+        let options = options.iter().map(String::as_str);
+        let command = pictures::shell(words.chain(["--html", "closer.html"]).chain(options));
         let shares = group.iter().filter_map(|source| {
             let mut all = self.shares.iter();
             all.find(|(name, _)| *name == source.name).cloned()
         });
         let shares: Vec<_> = shares.collect();
-        self.named(name, Ok(series::part(name, &shares, &command)), "scaling");
+        let scaling = if window.is_given() {
+            let mut part = Part::default();
+            let what = "windows of equal length say nothing about speedup and scaling: report the whole runs";
+            part.skip("scaling", what);
+            part
+        } else {
+            series::part(name, &shares, &command)
+        };
+        self.named(name, Ok(scaling), "scaling");
         let opened: Vec<_> = group.iter().flat_map(|source| source.opened()).collect();
         let tracked = phases::tracked(name, &opened, &command);
         self.named(name, tracked, "phases from run to run");

@@ -2,6 +2,7 @@
 //! ranks of one job become one recording.
 
 use super::{Remark, Report};
+use crate::clocks::{self, Clocks};
 use crate::failure::Failure;
 use crate::options::Window;
 use crate::pictures;
@@ -14,6 +15,9 @@ const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Subcommands that take several files as the ranks of one job.
 const SEVERAL_FILES: [&str; 3] = ["fold", "utilisation", "wait"];
+
+/// Subcommands that take the option `--clocks`.
+const WITH_CLOCKS: [&str; 6] = ["bursts", "convert", "detect", "fold", "inspect", "wait"];
 
 /// Opened recording.
 #[derive(Debug)]
@@ -51,12 +55,25 @@ impl Source {
         let words = before.iter().copied();
         let words = words.chain(files.iter().map(AsRef::as_ref));
         let window = self.window.outside_of(after);
+        let takes_clocks = before.iter().any(|word| WITH_CLOCKS.contains(word));
+        let clocks: &[&str] =
+            match self.is_corrected() && takes_clocks && !after.contains(&"--clocks") {
+                true => &["--clocks", "correct"],
+                false => &[],
+            };
         pictures::shell(
             std::iter::once("perfkit")
                 .chain(words)
                 .chain(after.iter().copied())
-                .chain(window.iter().map(String::as_str)),
+                .chain(window.iter().map(String::as_str))
+                .chain(clocks.iter().copied()),
         )
+    }
+
+    /// Returns `true` if the times were corrected when the recording was opened.
+    pub(super) fn is_corrected(&self) -> bool {
+        let trace = self.trace();
+        trace.is_some_and(|trace| clocks::correction(&trace.diagnostics).is_some())
     }
 
     /// Returns the trace with its first path; empty for a profile.
@@ -88,6 +105,14 @@ pub(super) fn open(paths: &[PathBuf], reading: Reading, report: &mut Report) -> 
             None => groups.push((of_ranks, vec![path.clone()])),
         }
     }
+    // A window is a part of the corrected times, because each rank would have another window otherwise.
+    let reading = match reading.clocks {
+        Clocks::Keep if reading.window.is_given() => Reading {
+            clocks: Clocks::Auto,
+            ..reading
+        },
+        _ => reading,
+    };
     let mut sources = Vec::new();
     for (_, files) in groups {
         if files.len() > 1 {

@@ -74,6 +74,10 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             "--cube writes the wait states {single}"
         )));
     }
+    if options.window.is_given() {
+        let what = "--from and --to are for a window of one recording: windows of equal length say nothing about speedup and scaling";
+        return Err(Failure::Usage(what.into()));
+    }
     let runs = options.files.iter().map(|file| read(file, options));
     let mut runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
     order_by_threads(&mut runs, |run| run.efficiencies.processes.len());
@@ -154,7 +158,7 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     };
     let files = vec![file.to_string_lossy().into_owned()];
     let corrected = clocks::correction(&recording.diagnostics);
-    let command = Command::new(files, corrected.is_some()).within(options.window);
+    let command = Command::new(files, corrected.is_some());
     let violations = clocks::violations(&recording.trace)?;
     let first = analysis.statements(&command).into_iter().next();
     Ok(Run {

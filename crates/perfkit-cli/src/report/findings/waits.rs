@@ -43,7 +43,7 @@ pub(in crate::report) fn waits(
         .paths
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
-    let is_corrected = is_wrong || clocks == Clocks::Correct;
+    let is_corrected = is_wrong || clocks == Clocks::Correct || source.is_corrected();
     let command = Command::new(files.collect(), is_corrected).within(source.window);
     let mut waits = Waits::default();
     match Analysis::of(view, MAX_FINDINGS, is_corrected)? {
