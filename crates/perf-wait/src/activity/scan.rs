@@ -241,6 +241,11 @@ impl Scan<'_> {
     fn other(&mut self, at: Ticks, kind: usize, args: &[u64]) {
         let name = self.definitions.kinds.get(kind);
         if self.open.is_some() {
+            // A call may begin at the time at which a parallel region ends.
+            if self.regions.extrae(kind) == Some(ExtraeEvent::Parallel) && args.first() == Some(&0)
+            {
+                return self.extrae(at, ExtraeEvent::Parallel, 0);
+            }
             return self.window(at, name.map_or("", String::as_str), args);
         }
         if !self.regions.is_hybrid {

@@ -31,7 +31,7 @@ impl Sources<'_> {
     }
 
     /// Returns `true` for the state in which a thread computes, outside of all functions.
-    fn is_outside(&self, path: CallPathId) -> bool {
+    pub(super) fn is_outside(&self, path: CallPathId) -> bool {
         let (paths, definitions) = (self.activities.paths(), self.activities.definitions());
         states::function(paths, definitions, path).is_none()
     }

@@ -206,11 +206,17 @@ impl Sources<'_> {
                     if by.is_of_threads() && (own == 0.0 || finding.held_up == 0) {
                         continue;
                     }
-                    // Threads that wait for the next parallel region do not share the work before it.
-                    let is_serial = own > 0.0 && (median == 0.0 || by == HeldUpBy::Fork);
+                    // Outside of all functions a thread that is not idle computes for a moment at most.
+                    let is_outside = path.is_some_and(|path| self.is_outside(path));
+                    let is_alone = by == HeldUpBy::Fork && is_outside;
+                    let is_serial = own > 0.0 && (median == 0.0 || is_alone);
+                    // Work of several threads makes others idle through the ranks and teams that wait for it.
+                    if by == HeldUpBy::Fork && !is_serial {
+                        continue;
+                    }
                     finding.own = Some(clock.total(own as u128));
                     let median_of_peers = Some(clock.total(median as u128));
-                    finding.peers = median_of_peers.filter(|_| by != HeldUpBy::Fork);
+                    finding.peers = median_of_peers.filter(|_| !is_alone);
                     if !is_serial && own < median * MIN_FACTOR {
                         continue;
                     }

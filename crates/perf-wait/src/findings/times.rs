@@ -148,11 +148,8 @@ impl<'a> Times<'a> {
         if let (false, false, Some(path)) = (is_thread, self.is_stream(location), path) {
             return self.own_and_ranks(location, path);
         }
-        // A function outside of parallel regions has another call path than within them.
-        let is_team = by == HeldUpBy::Thread;
-        let function = path
-            .filter(|_| is_team)
-            .and_then(|path| self.function(path));
+        let function = path.filter(|_| is_thread);
+        let function = function.and_then(|path| self.function(path));
         let inside = function.map(|it| self.ends_in(it));
         let time = |location: &LocationId| match (self.times.get(location), &inside) {
             (Some(times), Some(inside)) => {

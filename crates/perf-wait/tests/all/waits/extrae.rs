@@ -264,6 +264,26 @@ fn critical_sections_exclude_each_other_by_their_address() {
 }
 
 #[test]
+fn regions_end_where_calls_of_mpi_begin() {
+    let mut lines = Lines::default();
+    lines.state(1, 0, 100, 1);
+    lines.event(1, 100, &[(60_000_001, 3)]);
+    for (thread, end) in [(1, 300), (2, 900)] {
+        lines.event(thread, 100, &[(60_000_018, 1)]);
+        lines.state(thread, 100, end, 1);
+        lines.event(thread, end, &[(60_000_018, 0)]);
+    }
+    lines.state(1, 300, 900, 7);
+    lines.event(1, 900, &[(60_000_001, 0)]);
+    lines.state(1, 900, 1000, 13);
+    lines.event(1, 900, &[(50_000_002, 8)]);
+    lines.event(1, 1000, &[(50_000_002, 0)]);
+    let found = find(&lines.trace(2, 1000));
+    assert_eq!(found.by_thread(Pattern::TeamBarrierWait), [600, 0]);
+    assert_eq!(found.by_thread(Pattern::IdleThread), [0, 200]);
+}
+
+#[test]
 fn damaged_regions_have_no_wait() {
     // The region has no end.
     let mut lines = Lines::default();
