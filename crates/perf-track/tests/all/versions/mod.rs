@@ -3,7 +3,6 @@
 mod program;
 
 use perf_core::Job;
-use perf_testdata::clusters::unit;
 use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan, EpsSearch};
 use perf_track::tracking::{Event, Observation, TrackedRegion, Tracking, regroup_by_position};
