@@ -16,6 +16,7 @@ use perfkit::core::{Diagnostics, Job, Nanos, Table};
 use perfkit::track::{
     Amount, Burst, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale,
 };
+use perfkit::view::number;
 use perfkit::view::track::{Clusters, Picture, View};
 use serde::Serialize;
 use std::io::Write;
@@ -118,13 +119,37 @@ fn quarters(mut values: Vec<f64>) -> Option<[f64; 5]> {
 }
 
 impl Report<'_> {
-    /// Returns a row for each thread.
-    fn threads(&self) -> Table {
+    /// Returns the kept bursts of each thread.
+    fn amounts(&self) -> Vec<Amount> {
         let mut amounts = vec![Amount::default(); self.bursts.threads().len()];
         for row in self.bursts.complete() {
             let burst = self.bursts.rows()[row as usize];
             amounts[burst.thread as usize].add(Nanos(burst.end.0 - burst.begin.0));
         }
+        amounts
+    }
+
+    /// Returns a sentence about the thread whose kept bursts take the most time, if the threads are not balanced.
+    fn busiest(&self) -> Option<String> {
+        /// Ratio of the time of the busiest thread to the mean above which the threads are not balanced.
+        const UNEQUAL: f64 = 1.2;
+        let times = self.amounts().into_iter().map(|of| of.time.0 as f64);
+        let times: Vec<f64> = times.collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let (at, most) = (0..).zip(&times).max_by(|a, b| a.1.total_cmp(b.1))?;
+        let name = &self.bursts.threads().get::<usize>(at)?.name;
+        (*most > UNEQUAL * mean).then(|| {
+            format!(
+                "the kept bursts of {name} take {}, {:.1} times the mean of all threads",
+                number::time(*most),
+                most / mean
+            )
+        })
+    }
+
+    /// Returns a row for each thread.
+    fn threads(&self) -> Table {
+        let amounts = self.amounts();
         let names = self.bursts.threads().iter().map(|it| it.name.as_str());
         let all = self.dropped.complete.time;
         let share = |it: &Amount| 100.0 * share(it.time, all);
@@ -169,7 +194,7 @@ impl Report<'_> {
         } = self.dropped;
         writeln!(
             out,
-            "{} of {} in {}; {} of them, {:.1} % of the CPU time, have all metrics and pass all filters\n",
+            "{} of {} in {}; {} of them, {:.1} % of the CPU time, have all metrics and pass all filters",
             counted(found.bursts as usize, "burst"),
             counted(self.bursts.threads().len(), "thread"),
             match self.bursts.processes() {
@@ -179,6 +204,10 @@ impl Report<'_> {
             grouped(complete.bursts),
             100.0 * share(complete.time, found.time),
         )?;
+        if let Some(sentence) = self.busiest() {
+            writeln!(out, "{sentence}")?;
+        }
+        writeln!(out)?;
         table::print(out, &self.threads(), 60)?;
         writeln!(out)?;
         table::print(out, &self.metrics(), 60)?;

@@ -18,9 +18,9 @@ const CONTRADICTION: f64 = 0.1;
 const BETTER: f64 = 0.5;
 /// Overlap of callers above which two clusters have the same program position.
 const SAME: f64 = 0.9;
-/// Proximity at the usual distance between clusters, which is twice the reach: at this distance two clusters of
-/// which one of two calls differs are as likely different phases.
-const APART: f64 = 0.135_335_283;
+/// Power of the proximity of two clusters of which one of two calls differs. Their metrics must agree within
+/// about a fifth of the usual distance between clusters.
+const CLOSELY: i32 = 6;
 /// Factor on the evidence of two clusters whose known calls before and after all differ.
 const ELSEWHERE: f64 = 0.3;
 /// Factor on the weight of calls whose callers are unknown.
@@ -194,34 +194,6 @@ fn best(matrix: &Matrix) -> Vec<f64> {
     (0..matrix.rows()).map(largest).collect()
 }
 
-/// The two clusters that are nearest to a cluster of the other experiment, among those with a call in common.
-#[derive(Clone, Copy, Debug, Default)]
-struct Nearest {
-    /// Nearest cluster and its proximity.
-    first: (usize, f64),
-    /// Proximity of the second one.
-    second: f64,
-}
-
-impl Nearest {
-    fn add(&mut self, cluster: usize, near: f64) {
-        if near > self.first.1 {
-            (self.first, self.second) = ((cluster, near), self.first.1);
-        } else {
-            self.second = self.second.max(near);
-        }
-    }
-
-    /// Returns the proximity of the nearest cluster other than this one.
-    fn besides(&self, cluster: usize) -> f64 {
-        if self.first.0 == cluster {
-            self.second
-        } else {
-            self.first.1
-        }
-    }
-}
-
 /// Computes the weighted mean of all votes on each pair. Informative callers that contradict a pair
 /// reduce the mean: the callers before by up to half, and the callers after by up to half again. They
 /// contradict a pair only if both clusters have a partner with these callers, and one of them a better
@@ -282,23 +254,6 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         if weights > 0.0 { sum / weights } else { 0.0 }
     });
     let (best_there, best_back) = (best(&plain), best(&plain.transposed()));
-    // Bursts of another program position at the same place take over nearest neighbours, but move no centroid.
-    let proximity = |i: usize, j: usize| {
-        let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
-        let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
-        near.max(value(Evaluator::Centroid, i, j))
-    };
-    let (mut rivals_there, mut rivals_back) = (
-        vec![Nearest::default(); a.clusters],
-        vec![Nearest::default(); b.clusters],
-    );
-    for (i, j) in (0..a.clusters).flat_map(|i| (0..b.clusters).map(move |j| (i, j))) {
-        let calls = [Evaluator::CallersBefore, Evaluator::CallersAfter].map(|of| value(of, i, j));
-        if is_present(i, j) && calls.iter().any(|value| *value > BETTER) {
-            rivals_there[i].add(j, proximity(i, j));
-            rivals_back[j].add(i, proximity(i, j));
-        }
-    }
     Matrix::from_fn(a.clusters, b.clusters, |i, j| {
         if !is_present(i, j) {
             return f64::NAN;
@@ -321,11 +276,12 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
         let is_changed = calls.iter().any(|value| *value < CONTRADICTION)
             && calls.iter().any(|value| *value > BETTER);
         if is_changed && !is_coarse {
-            // A call appeared or vanished next to the phase. Other clusters around the call may be the phase too,
-            // and the one with the most similar metrics is.
-            let near = proximity(i, j);
-            let rival = rivals_there[i].besides(j).max(rivals_back[j].besides(i));
-            doubt *= near * (1.0 + APART) / (near.max(rival) + APART);
+            // A call appeared or vanished next to the phase, so that only its metrics identify it.
+            // Bursts of another program position at the same place take over nearest neighbours, but
+            // move no centroid.
+            let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
+            let near = nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+            doubt *= near.max(value(Evaluator::Centroid, i, j)).powi(CLOSELY);
         }
         if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
             doubt *= ELSEWHERE;

@@ -20,7 +20,7 @@ impl Found {
         let mut found = found.balanced(self.balance);
         pictures::metrics(&mut found, self.bursts(), experiment)?;
         let drawn = found.timeline(0, self.bursts(), experiment.rows(), &Bar::job());
-        let found = drawn.map_err(pictures::failed)?;
+        let found = drawn.map_err(pictures::failed)?.lead(vec![self.lead()]);
         let placed = self.positions().into_iter();
         let found = placed.fold(found, |found, (number, text)| found.position(number, text));
         let count = self.labels.clusters();

@@ -7,7 +7,9 @@ use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
 use crate::table::{self, counted, grouped};
+use perfkit::track::ClusterId;
 use perfkit::track::tracking::CodePosition;
+use perfkit::view::number;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -27,6 +29,7 @@ fn position_text((position, share): &(CodePosition, f64)) -> String {
 
 impl Found {
     pub(super) fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
+        writeln!(out, "{}", self.lead())?;
         let bursts = self.bursts().complete().len();
         writeln!(
             out,
@@ -80,6 +83,51 @@ impl Found {
             )?;
         }
         Ok(())
+    }
+
+    /// Describes the cluster with the most time: its place, its share of the CPU time, and its threads. Describes
+    /// the noise if that has more.
+    pub(super) fn lead(&self) -> String {
+        /// Ratio of the time of the busiest thread to the mean above which the threads are not balanced.
+        const UNEQUAL: f64 = 1.2;
+        let clusters = self.clusters();
+        let share = |amount| format!("{:.1} %", 100.0 * self.balance.share(amount));
+        let noise = clusters[0].0;
+        let Some((amount, _)) = clusters.get(1).filter(|of| of.0.time >= noise.time) else {
+            return format!(
+                "{} of the CPU time is in no cluster: {} that resemble too few others",
+                share(noise),
+                counted(noise.bursts as usize, "burst")
+            );
+        };
+        let place = self.positions.first().and_then(Option::as_ref);
+        let place = place.map_or_else(String::new, |place| format!(", {},", position_text(place)));
+        let all = self.bursts().threads().len();
+        let mut times = vec![0.0; all];
+        for (burst, id) in self.bursts().rows().iter().zip(self.labels.as_slice()) {
+            if *id == ClusterId(1) {
+                times[burst.thread as usize] += burst.end.0.saturating_sub(burst.begin.0) as f64;
+            }
+        }
+        times.retain(|time| *time > 0.0);
+        let mean = amount.time.0 as f64 / times.len().max(1) as f64;
+        let most = times.iter().copied().fold(0.0, f64::max);
+        let unequal = if most > UNEQUAL * mean {
+            format!(
+                "; the busiest of them has {:.1} times their mean",
+                most / mean
+            )
+        } else {
+            String::new()
+        };
+        format!(
+            "cluster 1{place} takes {} of the CPU time: {} of {} on average, on {} of {}{unequal}",
+            share(*amount),
+            counted(amount.bursts as usize, "burst"),
+            number::time(amount.time.0 as f64 / amount.bursts.max(1) as f64),
+            times.len(),
+            counted(all, "thread"),
+        )
     }
 
     /// Returns the place of each cluster in the program, by cluster.

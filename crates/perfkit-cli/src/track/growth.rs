@@ -1,6 +1,9 @@
-//! Output of `track`, first sentences: the regions that limit scaling most.
+//! Output of `track`, first sentences: the regions that limit scaling most, and experiments of which little is
+//! tracked.
 
 use super::{Report, percent};
+use crate::table::counted;
+use perfkit::track::TimeBalance;
 use perfkit::track::tracking::TrackedRegion;
 use perfkit::view::number;
 
@@ -12,6 +15,8 @@ const MIN_GROWTH: f64 = 0.01;
 const MIN_THREAD_RATIO: f64 = 0.5;
 /// Smallest share of the last run that a region on one thread takes to be stated.
 const MIN_SERIAL_SHARE: f64 = 0.1;
+/// Share of the CPU time in tracked regions below which little of an experiment is tracked.
+const MIN_TRACKED: f64 = 0.5;
 
 impl Report<'_> {
     /// Returns sentences about the regions that limit scaling most, in descending order of the time that they cost
@@ -32,7 +37,44 @@ impl Report<'_> {
             .into_iter()
             .take(MAX_SENTENCES)
             .map(|found| found.1)
+            .chain(self.little_tracked())
             .collect()
+    }
+
+    /// Returns a sentence about the experiment with the smallest share of its CPU time in tracked regions, if this
+    /// share is small: the class of bursts that has most of the time, and the number of its clusters.
+    fn little_tracked(&self) -> Option<String> {
+        let experiments = self.series.tracking.experiments.iter().enumerate();
+        let known = experiments.filter_map(|(at, of)| Some((at, of.balance?)));
+        let tracked = |balance: &TimeBalance| balance.share(balance.tracked);
+        let (at, balance) = known.min_by(|a, b| tracked(&a.1).total_cmp(&tracked(&b.1)))?;
+        if tracked(&balance) >= MIN_TRACKED {
+            return None;
+        }
+        let name = self.name(at);
+        let mut others = balance.parts()[1..].to_vec();
+        others.sort_by_key(|(_, amount)| std::cmp::Reverse(amount.time));
+        let (class, most) = others[0];
+        let class = match class {
+            "untracked" => "in clusters that no other experiment has",
+            "noise" => "in bursts that resemble too few others for a cluster",
+            "without counters" => "in bursts without a value of the metrics",
+            _ => "in bursts that filters drop",
+        };
+        let bursts = format!(
+            "{} of its CPU time is {class} ({})",
+            percent(balance.share(most)),
+            counted(most.bursts as usize, "burst")
+        );
+        Some(match self.series.tracking.experiments[at].clusters {
+            0 => format!(
+                "{name} has no cluster, so that no region can be followed into it: {bursts}"
+            ),
+            _ => format!(
+                "regions that are followed cover {} of the CPU time of {name}: {bursts}",
+                percent(tracked(&balance)),
+            ),
+        })
     }
 
     /// Returns the CPU time of an experiment in nanoseconds.

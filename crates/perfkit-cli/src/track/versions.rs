@@ -1,13 +1,15 @@
 //! Option `--versions` of `track`: comparison of the time of each tracked region in two versions of
 //! a program.
 
-use super::Report;
+use super::{Report, percent};
 use crate::failure::{Failure, Outcome};
 use crate::phases::experiments::usage;
 use crate::phases::series::Series;
 use crate::table::{self, counted};
 use clap::Args;
 use perfkit::core::Table;
+use perfkit::track::ClusterId;
+use perfkit::track::tracking::TrackedRegion;
 use perfkit::track::trend::{Sample, Trends, VersionChange, VersionParams};
 use std::io::Write;
 
@@ -17,8 +19,8 @@ const TOLERANCE_OF_ONE_RUN: f64 = 5.0;
 /// Options of the comparison of versions.
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct VersionArgs {
-    /// Find regions that became slower between two versions, and exit with code 3 if there is one: the first N
-    /// recordings are runs of the old version, the others of the new one [default: the first half]
+    /// Find regions that became slower or are executed more often between two versions, and exit with code 3 if there is
+    /// one: the first N recordings are runs of the old version, the others of the new one [default: the first half]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true)]
     versions: Option<Option<usize>>,
     /// Largest probability that equal versions raise an alarm [default: 0.005]
@@ -136,29 +138,48 @@ impl Compared {
 
     /// Returns [`Failure::Found`] if a region became slower.
     pub(super) fn outcome(self) -> Outcome {
-        match self.changes.iter().filter(|of| of.is_slower).count() {
-            0 => Ok(()),
-            count => Err(Failure::Found(format!(
+        let count =
+            |test: fn(&VersionChange) -> bool| self.changes.iter().filter(|of| test(of)).count();
+        let slower = count(|of| of.is_slower);
+        let often = count(|of| of.is_more_often && !of.is_slower);
+        let verb = if often == 1 { "is" } else { "are" };
+        match (slower, often) {
+            (0, 0) => Ok(()),
+            (0, often) => Err(Failure::Found(format!(
+                "{} {verb} executed more often",
+                counted(often, "region")
+            ))),
+            (slower, 0) => Err(Failure::Found(format!(
                 "{} became slower",
-                counted(count, "region")
+                counted(slower, "region")
+            ))),
+            (slower, often) => Err(Failure::Found(format!(
+                "{} became slower, and {often} {verb} executed more often",
+                counted(slower, "region")
             ))),
         }
     }
 
-    /// Describes a change.
+    /// Describes a change for the worse.
     fn sentence(&self, at: usize) -> String {
         let change = &self.changes[at];
         let place = self.places[at].as_ref();
         let place = place.map_or_else(String::new, |place| format!(", {place},"));
-        let percent = |factor: f64| format!("{:.1} %", 100.0 * (factor - 1.0));
+        let more = |factor: f64| format!("{:.1} %", 100.0 * (factor - 1.0));
         let range = change.interval.map_or_else(String::new, |(low, high)| {
-            format!(" (95 % interval {} to {})", percent(low), percent(high))
+            format!(" (95 % interval {} to {})", more(low), more(high))
         });
+        let slower = format!("became slower by {}{range}", more(change.factor));
+        let often = format!("is executed {:.2} times as often", change.bursts);
+        let what = match (change.is_slower, change.is_more_often) {
+            (true, true) => format!("{slower} and {often}"),
+            (true, false) => slower,
+            _ => often,
+        };
+        let share = 100.0 * change.share;
         format!(
-            "region {}{place} became slower by {}{range}; it takes {:.1} % of the time",
-            change.region,
-            percent(change.factor),
-            100.0 * change.share
+            "region {}{place} {what}; it takes {share:.1} % of the time",
+            change.region
         )
     }
 }
@@ -169,19 +190,25 @@ impl Report<'_> {
         let Some(of) = &self.versions else {
             return Ok(());
         };
-        let mut slower: Vec<usize> = (0..of.changes.len()).collect();
-        slower.retain(|&at| of.changes[at].is_slower);
-        let loss = |at: usize| (of.changes[at].factor - 1.0) * of.changes[at].share;
-        slower.sort_by(|&a, &b| loss(b).total_cmp(&loss(a)).then(a.cmp(&b)));
-        for &at in &slower {
+        let mut worse: Vec<usize> = (0..of.changes.len()).collect();
+        worse.retain(|&at| of.changes[at].is_slower || of.changes[at].is_more_often);
+        let loss = |at: usize| {
+            let change = &of.changes[at];
+            (change.factor * change.bursts - 1.0) * change.share
+        };
+        worse.sort_by(|&a, &b| loss(b).total_cmp(&loss(a)).then(a.cmp(&b)));
+        for &at in &worse {
             writeln!(out, "{}", of.sentence(at))?;
         }
         let tested = of.changes.iter().filter(|of| of.probability.is_some());
         let tested = counted(tested.count(), "region");
-        if slower.is_empty() {
+        if worse.is_empty() {
             writeln!(out, "no region became slower")?;
         }
         let [old, new] = of.runs;
+        for sentence in self.in_one_version(old, of.params.min_share) {
+            writeln!(out, "{sentence}")?;
+        }
         let rate = 100.0 * of.params.false_alarms;
         let tolerance = 100.0 * of.params.tolerance;
         write!(
@@ -193,9 +220,13 @@ impl Report<'_> {
             counted(new, "run"),
         )?;
         if of.changes.iter().any(|of| of.sample == Sample::Runs) {
+            let detectable = of.changes.iter().filter_map(|of| of.detectable);
+            let detectable = detectable.fold(1.0, f64::max);
             writeln!(
                 out,
-                "equal versions raise an alarm in at most {rate} % of comparisons"
+                "equal versions raise an alarm in at most {rate} % of comparisons, and a slowdown of {:.1} % of any \
+                 tested region raises one",
+                100.0 * (detectable - 1.0)
             )?;
         } else {
             writeln!(
@@ -213,11 +244,15 @@ impl Report<'_> {
             interval.map(|(low, high)| format!("{low:.4} to {high:.4}"))
         };
         let fixed = |value: f64| format!("{value:.4}");
-        let judged = all().map(|it| match (it.is_slower, it.probability) {
-            (true, _) => "slower",
-            (_, Some(_)) => "",
-            (_, None) => "too few samples",
-        });
+        let judged = all().map(
+            |it| match (it.is_slower, it.is_more_often, it.probability) {
+                (true, true, _) => "slower, more often",
+                (true, ..) => "slower",
+                (_, true, _) => "more often",
+                (.., Some(_)) => "",
+                (.., None) => "too few samples",
+            },
+        );
         let table = Table::new(
             "versions",
             "Change of each tracked region between versions.",
@@ -233,5 +268,32 @@ impl Report<'_> {
         table::print(out, &table, 60)?;
         writeln!(out)?;
         Ok(())
+    }
+
+    /// Describes the regions that only one version has, with their largest share of the CPU time of a run. They
+    /// are compared with nothing.
+    fn in_one_version(&self, old: usize, min_share: f64) -> Vec<String> {
+        let sentence = |region: &TrackedRegion| {
+            let (before, after) = region.members.split_at_checked(old)?;
+            let is_in = |runs: &[Vec<ClusterId>]| runs.iter().any(|members| !members.is_empty());
+            let share = region.share.iter().copied().fold(0.0, f64::max);
+            let what = match (is_in(before), is_in(after)) {
+                (true, false) => "is in no run of the new version",
+                (false, true) => "is in no run of the old version",
+                _ => return None,
+            };
+            let place = region.position();
+            let place = place.map_or_else(String::new, |place| format!(", {place},"));
+            (share >= min_share).then(|| {
+                let share = percent(share);
+                format!("not compared: region {}{place} {what}; it takes {share} of the time of the other", region.id)
+            })
+        };
+        self.series
+            .tracking
+            .regions
+            .iter()
+            .filter_map(sentence)
+            .collect()
     }
 }

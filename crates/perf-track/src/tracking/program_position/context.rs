@@ -47,7 +47,7 @@ impl Context {
                 // Evenly over the bursts of the cluster.
                 let step = sizes[class].div_ceil(MOST_BURSTS);
                 seen[class] += 1;
-                if seen[class] % step == 0 {
+                if seen[class].is_multiple_of(step) {
                     let (before, after) = calls.split_at(place);
                     let before = before.iter().rev().take(DEPTH).copied().collect();
                     let after = after.iter().take(DEPTH).copied().collect();

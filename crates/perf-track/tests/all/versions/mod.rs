@@ -3,7 +3,6 @@
 mod program;
 
 use perf_core::Job;
-use perf_testdata::clusters::unit;
 use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan, EpsSearch};
 use perf_track::tracking::{Event, Observation, TrackedRegion, Tracking, regroup_by_position};
@@ -319,9 +318,10 @@ fn score(pair: &Pair, has_callers: bool) -> (usize, usize, Vec<String>, Vec<Stri
         let [old, _] = ends((phase, false));
         old.is_some_and(|(region, _)| has_event(&tracking.regions[region]))
     };
-    let is_fine = match pair.named.is_empty() {
-        true => !tracking.regions.iter().any(has_event),
-        false => pair.named.iter().all(named),
+    let is_fine = if pair.named.is_empty() {
+        !tracking.regions.iter().any(has_event)
+    } else {
+        pair.named.iter().all(named)
     };
     let mut unnamed = Vec::new();
     if !is_fine {

@@ -99,6 +99,9 @@ pub(super) struct Recorded {
     pub(super) truth: Vec<(usize, bool)>,
 }
 
+/// Burst, its metrics, and its true phase.
+type Row = (Burst, [f64; 2], (usize, bool));
+
 /// Returns a number that is approximately normal.
 fn bell(random: &mut Xorshift) -> f64 {
     (0..6).map(|_| unit(random) - 0.5).sum::<f64>() * 1.4
@@ -286,8 +289,7 @@ impl Program {
         executed(&self.steps, &mut order);
         let is_openmp = self.structure == Structure::OpenMp;
         let mut clock = 1_000;
-        let mut rows: Vec<Vec<(Burst, [f64; 2], (usize, bool))>> =
-            vec![Vec::new(); run.threads as usize];
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); run.threads as usize];
         let mut bursts = Bursts::new(["instructions", "IPC"]);
         let mut count = vec![0; self.phases.len()];
         let mut last: Vec<[Option<ChainId>; 2]> = vec![[None; 2]; run.threads as usize];
@@ -318,16 +320,17 @@ impl Program {
                     phase.work.exp() / f64::from(run.threads) * upper.0 * long * noise;
                 let ipc = phase.ipc * upper.1 * (1.0 + 0.008 * bell(&mut random));
                 let end = clock + (instructions / ipc / 2.5).max(2.0) as i64;
-                let position = match is_openmp {
-                    true => Position {
+                let position = if is_openmp {
+                    Position {
                         within: call.filter(|_| run.has_callers),
                         ..Position::default()
-                    },
-                    false => Position {
+                    }
+                } else {
+                    Position {
                         call_before: last[thread as usize][0],
                         call_after: call,
                         within: None,
-                    },
+                    }
                 };
                 let burst = Burst {
                     thread,
