@@ -286,7 +286,7 @@ pub(super) struct Extrapolation {
 impl Extrapolation {
     /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `regular` are
     /// those without calls far beyond a gap. If there are more than `repeats` calls beyond it, they are
-    /// the tail. `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// the tail; with `u64::MAX`, calls that recur do not widen the tail. `resolution` is the one of the sketch, and `tick` the tick of the clock.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
@@ -381,7 +381,11 @@ impl Extrapolation {
             share: kept as f64 / calls.max(1) as f64,
             is_outer: false,
             outliers,
-            pareto: Some(PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt()),
+            // Without calls that recur, tails are not that heavy.
+            pareto: Some(match repeats {
+                u64::MAX => f64::NEG_INFINITY,
+                _ => PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt(),
+            }),
         };
         let (mut tail, mut intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
         for _ in 0..PARTS {
