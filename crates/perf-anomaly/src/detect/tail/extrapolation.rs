@@ -465,7 +465,8 @@ impl Extrapolation {
             sum
         };
         let is_above_ties = pareto.is_none();
-        for kind in 0..if is_above_ties { 1 } else { 2 } {
+        let kinds = if is_above_ties { 1 } else { 2 };
+        for (kind, middle) in MIDDLE.into_iter().enumerate().take(kinds) {
             // The scales that matter are those of a middle shape, and some more.
             let logs = intervals.iter().map(|one| one.high[kind]);
             let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -482,7 +483,7 @@ impl Extrapolation {
                 let at = |index: usize| from + step * index as f64;
                 let mut best = f64::NEG_INFINITY;
                 let found: [f64; 16] = std::array::from_fn(|index| {
-                    let found = likelihood(MIDDLE[kind], at(index), best - 2.0 * NEGLIGIBLE);
+                    let found = likelihood(middle, at(index), best - 2.0 * NEGLIGIBLE);
                     best = best.max(found);
                     found
                 });
