@@ -15,7 +15,10 @@ const DEPTH: u64 = 3;
 const WIDTHS: [usize; 2] = [6, 3];
 /// Largest number of bins of a mode: a factor of 2.
 const MOST_BINS: usize = 16;
-/// Share of all calls of a function from which alarms recur: more than chance alarms do.
+/// Largest share of the calls of a function that recur as slow calls of different times; more of them
+/// are a change of the function.
+const RARE_SHARE: f64 = 0.02;
+/// Share of all calls of a function from which slow calls recur: more than chance alarms do.
 const RECURRING_SHARE: f64 = 5e-5;
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
@@ -134,9 +137,9 @@ struct Times {
 /// time, and beyond five they are three times as many as the calls to either side. All later calls of
 /// this run time count, alarms or not, with the time that they lose against the expected time before.
 ///
-/// Slow calls may recur without taking about the same time, such as those with interrupts. Five alarms
-/// of a function that are one in 20,000 of its calls are one mode, from the shortest to the longest of
-/// them.
+/// Slow calls may recur without taking about the same time, such as those with interrupts. Five slow
+/// calls of a function that are one in 20,000 to one in 50 of its calls are one mode, from the shortest
+/// to the longest of them.
 ///
 /// A mode becomes normal by a [rule](Self::accept), or once it has half of all calls of its function.
 /// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
@@ -274,18 +277,17 @@ impl Times {
     /// Returns the bins of slow calls that recur and take different times: the widest range up to the
     /// longest of them with mostly slow calls.
     fn scattered(&self) -> Option<(usize, usize)> {
-        let alarms = || self.slow.iter().filter(|(_, slow)| slow.alarms > 0);
-        let least = CALLS.max((RECURRING_SHARE * self.calls as f64) as u64);
-        let until = alarms().next_back()?.0 + 1;
-        let from = alarms().map(|(bin, _)| *bin).find(|from| {
+        let all = self.calls as f64;
+        let until = self.slow.last_key_value()?.0 + 1;
+        self.slow.keys().find_map(|from| {
             let slow: u64 = self.slow.range(from..).map(|(_, slow)| slow.calls).sum();
-            2 * slow >= self.between(*from, until)
-        })?;
-        let all: u64 = alarms()
-            .filter(|(bin, _)| **bin >= from)
-            .map(|(_, slow)| slow.alarms)
-            .sum();
-        (all >= least).then_some((from, until))
+            let are_rare =
+                slow as f64 <= RARE_SHARE * all && 2 * slow >= self.between(*from, until);
+            let recur = slow >= CALLS && slow as f64 >= RECURRING_SHARE * all;
+            // More calls directly below are a mode of which these are the tail.
+            let beside = self.between(from.saturating_sub(WIDTHS[0]), *from);
+            (are_rare && recur && beside <= slow).then_some((*from, until))
+        })
     }
 }
 

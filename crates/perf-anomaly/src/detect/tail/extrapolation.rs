@@ -287,7 +287,7 @@ pub(super) struct Extrapolation {
 impl Extrapolation {
     /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `regular` are
     /// those without calls far beyond a gap. If there are more than `repeats` calls beyond it, they are
-    /// the tail. `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// the tail; with `u64::MAX`, calls that recur do not widen the tail. `resolution` is the one of the sketch, and `tick` the tick of the clock.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
@@ -382,7 +382,11 @@ impl Extrapolation {
             share: kept as f64 / calls.max(1) as f64,
             is_outer: false,
             outliers,
-            pareto: Some(PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt()),
+            // Without calls that recur, tails are not that heavy.
+            pareto: Some(match repeats {
+                u64::MAX => f64::NEG_INFINITY,
+                _ => PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt(),
+            }),
         };
         let (mut tail, mut intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
         for _ in 0..PARTS {
@@ -462,7 +466,8 @@ impl Extrapolation {
             sum
         };
         let is_above_ties = pareto.is_none();
-        for kind in 0..if is_above_ties { 1 } else { 2 } {
+        let kinds = if is_above_ties { 1 } else { 2 };
+        for (kind, middle) in MIDDLE.into_iter().enumerate().take(kinds) {
             // The scales that matter are those of a middle shape, and some more.
             let logs = intervals.iter().map(|one| one.high[kind]);
             let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -479,7 +484,7 @@ impl Extrapolation {
                 let at = |index: usize| from + step * index as f64;
                 let mut best = f64::NEG_INFINITY;
                 let found: [f64; 16] = std::array::from_fn(|index| {
-                    let found = likelihood(MIDDLE[kind], at(index), best - 2.0 * NEGLIGIBLE);
+                    let found = likelihood(middle, at(index), best - 2.0 * NEGLIGIBLE);
                     best = best.max(found);
                     found
                 });

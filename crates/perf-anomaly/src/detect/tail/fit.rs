@@ -237,13 +237,23 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`: the slow one,
-/// or the fast one if the median of the mode is given.
+/// Tail of a mode.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Tails {
+    /// Tail of slow calls, without calls that recur.
+    Regular,
+    /// Tail of slow calls, which is widened by calls that recur.
+    Recurring,
+    /// Tail of fast calls of a mode with this median.
+    Fast(u64),
+}
+
+/// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`.
 pub(super) fn extrapolate(
     sketch: &Sketch,
     wanted: &Wanted,
     (from, until): (u64, u64),
-    median: Option<u64>,
+    side: Tails,
 ) -> Extrapolation {
     let is_own = |(bucket, _): &(usize, u64)| {
         middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
@@ -259,14 +269,18 @@ pub(super) fn extrapolate(
     // A few calls, and fewer than those of a mode, may be anomalies.
     let repeats = wanted.repeats.min(least.mode - 1);
     let outliers = |calls| ((wanted.mode_share * calls as f64) as u64).min(repeats);
-    if let Some(median) = median {
+    if let Tails::Fast(median) = side {
         let regular = without_outliers(all, repeats + 1);
         let outliers = (outliers(regular.calls), repeats);
         let median = median as f64;
         return Extrapolation::mirrored(&regular, outliers, resolution, wanted.tick, median);
     }
     let regular = without_outliers(all, least.mode);
-    let outliers = (outliers(regular.calls), repeats);
+    let outliers = match side {
+        // Fewer calls than those of a mode may be anomalies.
+        Tails::Regular => ((wanted.mode_share * regular.calls as f64) as u64, u64::MAX),
+        _ => (outliers(regular.calls), repeats),
+    };
     Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
 }
 

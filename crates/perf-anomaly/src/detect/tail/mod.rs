@@ -64,9 +64,9 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 ///   slow if the lower mode is nearer, otherwise too fast.
 /// * Calls that occur again and again are not abnormal at any rate of one in a million. Up to
 ///   [`repeats`](TailParams::repeats) abnormal calls may be anomalies, which do not widen a tail.
-///   As soon as there are more, the tail is fitted to them too. They are then no alarms, unless they
-///   are far longer than before, and [`NewModes`](crate::lost_time::NewModes) counts them with the
-///   time that they lose.
+///   As soon as there are more, a second tail is fitted to them too. Calls that this one explains are
+///   [`Label::NotEnoughData`] and no alarms, and [`NewModes`](crate::lost_time::NewModes) counts them
+///   with the time that they lose.
 /// * Old calls have less weight: at [`memory`](TailParams::memory) calls of a function, all its
 ///   counts are halved.
 /// * The score is `-log10` of the probability of a call so far out in its mode. The expected run

@@ -72,8 +72,10 @@ pub(super) struct Mode {
     pub(super) fast_probability: f64,
     /// Tail of fast calls, computed for the first call below `low`.
     pub(super) fast_tail: OnceLock<Box<Extrapolation>>,
-    /// Tail of slow calls, computed for the first call above `seen`.
+    /// Tail of slow calls without those that recur, computed for the first call above `seen`.
     pub(super) tail: OnceLock<Box<Extrapolation>>,
+    /// Tail of slow calls with those that recur, computed for the first call beyond the other one.
+    pub(super) recurring: OnceLock<Box<Extrapolation>>,
     /// Tail of an earlier fit, and its number of calls.
     pub(super) earlier: Option<(Box<Extrapolation>, u64)>,
     /// Median.
@@ -237,6 +239,7 @@ impl Mode {
             fast_probability: (1.0 - SLOW_PART) * probability,
             fast_tail: OnceLock::new(),
             tail: OnceLock::new(),
+            recurring: OnceLock::new(),
             earlier: None,
             center: center as u64,
             calls: segment.calls,

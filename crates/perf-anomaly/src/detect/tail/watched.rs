@@ -2,7 +2,7 @@
 //! judgement of a call by them.
 
 use super::extrapolation::Extrapolation;
-use super::fit::{Wanted, extrapolate, fit, overlaps};
+use super::fit::{Tails, Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
 use super::mode::{Mode, middle};
 use super::params::TailChecked;
@@ -161,6 +161,9 @@ impl Watched {
         let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
         let label = if is_above {
             Label::Normal
+        } else if times <= UNSEEN && probability < mode.probability && self.recurs(at, mode, value)
+        {
+            Label::NotEnoughData
         } else if probability < mode.probability || times > UNSEEN {
             if times > FARTHEST {
                 Label::BeyondExperience
@@ -288,24 +291,31 @@ impl Watched {
         last.map_or(0.0, |(bucket, _)| edge(bucket + 1))
     }
 
-    /// Returns the slow tail of a mode.
+    /// Returns the slow tail of a mode, without calls that recur.
     fn tail<'a>(&'a self, at: usize, mode: &'a Mode) -> &'a Extrapolation {
-        mode.tail.get_or_init(|| {
-            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
-            let from = below.map_or(0, |below| below.until);
-            let range = (from, mode.until);
-            Box::new(extrapolate(&self.sketch, &self.wanted, range, None))
-        })
+        mode.tail
+            .get_or_init(|| self.extrapolate(at, mode, Tails::Regular))
+    }
+
+    /// Returns `true` if a slow call is not rare, because such calls recur.
+    fn recurs(&self, at: usize, mode: &Mode, value: u64) -> bool {
+        let tail = mode
+            .recurring
+            .get_or_init(|| self.extrapolate(at, mode, Tails::Recurring));
+        tail.probability(value as f64) >= mode.probability
+    }
+
+    fn extrapolate(&self, at: usize, mode: &Mode, side: Tails) -> Box<Extrapolation> {
+        let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+        let range = (below.map_or(0, |below| below.until), mode.until);
+        Box::new(extrapolate(&self.sketch, &self.wanted, range, side))
     }
 
     /// Returns the lowest normal value of a mode.
     pub(super) fn lowest(&self, at: usize, mode: &Mode) -> u64 {
-        let tail = mode.fast_tail.get_or_init(|| {
-            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
-            let range = (below.map_or(0, |below| below.until), mode.until);
-            let median = Some(mode.center);
-            Box::new(extrapolate(&self.sketch, &self.wanted, range, median))
-        });
+        let tail = mode
+            .fast_tail
+            .get_or_init(|| self.extrapolate(at, mode, Tails::Fast(mode.center)));
         // Fast calls are mirrored at the median. The conversion saturates.
         let mirrored = tail.bound(mode.fast_probability) as u64;
         mode.low
