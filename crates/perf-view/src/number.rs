@@ -39,19 +39,19 @@ pub fn bytes(count: f64) -> String {
     )
 }
 
-/// Formats a count with all its digits, with commas between thousands.
+/// Formats a count with all its digits, in groups of three as in [tables](perf_core::Table).
 ///
 /// ```
 /// use perf_view::number::count;
 /// assert_eq!(count(950), "950");
-/// assert_eq!(count(1_835_008), "1,835,008");
+/// assert_eq!(count(1_835_008), "1 835 008");
 /// ```
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
+            out.push(' ');
         }
         out.push(digit);
     }

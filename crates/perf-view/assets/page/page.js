@@ -38,7 +38,7 @@ const perfkit = (() => {
   };
   const time = (nanos) => short(nanos / 1e9, "s");
   const percent = (share) => (share > 0 && share < 0.0995 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
-  const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+  const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
   const bytesText = (value) => {
     const unit = ["B", "KiB", "MiB", "GiB", "TiB"];
     let at = 0;
@@ -151,7 +151,7 @@ const perfkit = (() => {
   };
   const shortened = (full, most, part = 0.5) => {
     const name = [...full].length <= most ? full : bareFunction(full) ?? full;
-    const letters = [...name], kept = Math.max(2, most - 2), head = Math.ceil(part * kept);
+    const letters = [...name], kept = Math.max(0, most - 2), head = Math.ceil(part * kept);
     return letters.length <= most ? name : letters.slice(0, head).join("") + ".." + letters.slice(letters.length - (kept - head)).join("");
   };
   const variable = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();

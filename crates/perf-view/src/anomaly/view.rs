@@ -158,7 +158,7 @@ impl<'a> View<'a> {
                 canvas.steps tabindex="0" role="img" aria-describedby=(keys) aria-label="Abnormal calls by step and rank" {}
             }
             (self.changes())
-            @for line in self.notes() { p.note.aggregated { (line) } }
+            @for line in self.notes() { p.note.aggregated { (section::prose(&line)) } }
             div.trio hidden[!has_functions] {
                 div { h3 { "Functions" } div.scroll { (self.table()) } }
                 canvas.executions tabindex="0" role="img" aria-describedby=(keys) aria-label="Recorded calls" {}

@@ -63,7 +63,8 @@ pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
 /// Shortens a name to `most` characters by replacing its middle with two dots.
 ///
 /// A C++ function is first reduced to its name without namespaces and parameters, followed by its
-/// first template argument that is no built-in type or number.
+/// first template argument that is no built-in type or number. The scripts of the pages shorten names
+/// in the same way: `assets/page/shortened.json` has examples with which both are tested.
 ///
 /// ```
 /// use perf_view::shortened;
@@ -92,7 +93,7 @@ pub fn shortened(name: &str, most: usize) -> String {
 }
 
 /// Returns a C++ function without return type, namespaces and parameters, and with one template
-/// argument; `None` for all other names. `perfkit.shortened` of the pages does the same.
+/// argument; `None` for all other names.
 fn bare_function(name: &str) -> Option<String> {
     let name = name.replace("(anonymous namespace)::", "");
     let name = name.strip_prefix("void ").unwrap_or(&name);
@@ -157,6 +158,16 @@ mod tests {
             "solve [solver.f90]",
         ] {
             assert_eq!(bare_function(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn names_are_shortened_as_in_the_scripts_of_pages() {
+        let cases = include_str!("../../assets/page/shortened.json");
+        let cases: Vec<(String, usize, String)> = serde_json::from_str(cases).expect("cases");
+        assert!(cases.len() > 10);
+        for (name, most, expected) in cases {
+            assert_eq!(shortened(&name, most), expected, "{name} {most}");
         }
     }
 

@@ -41,6 +41,18 @@ pub(crate) enum Width {
     TallHalf,
 }
 
+/// Returns a sentence in which text between two backticks is code.
+pub(crate) fn prose(text: &str) -> Markup {
+    let parts = text.split('`');
+    // A backtick without a partner, such as in a name, stays as it is.
+    let last = parts.clone().count() - 1;
+    html! {
+        @for (at, part) in parts.enumerate() {
+            @if at % 2 == 0 { (part) } @else if at < last { code { (part) } } @else { "`" (part) }
+        }
+    }
+}
+
 /// Returns a button that shows and hides a help text. `id` is the anchor of the text; other
 /// elements refer to the text by this anchor.
 #[cfg(any(
@@ -53,7 +65,7 @@ pub(crate) fn help(id: &str, sentences: &[String]) -> Markup {
     html! {
         details.help {
             summary aria-label="Help" title="Help" { "?" }
-            div id=(id) { @for sentence in sentences { p { (sentence) } } }
+            div id=(id) { @for sentence in sentences { p { (prose(sentence)) } } }
         }
     }
 }
@@ -115,17 +127,19 @@ impl Section {
         self
     }
 
-    /// Creates a section of plain text paragraphs.
+    /// Creates a section of plain text paragraphs. Text between backticks is shown as code, here and
+    /// in the texts of all other sections.
     ///
     /// ```
     /// use perf_core::Job;
     /// use perf_view::{Page, Section};
-    /// let section = Section::text("about", "About <this>", &["One paragraph."]);
-    /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("About &lt;this&gt;"));
+    /// let section = Section::text("about", "About <this>", &["See `perfkit fold`."]);
+    /// let html = Page::new("x").with(section).html(&Job::default())?;
+    /// assert!(html.contains("About &lt;this&gt;") && html.contains("See <code>perfkit fold</code>."));
     /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
-        let body = html! { @for text in paragraphs { p { (text) } } };
+        let body = html! { @for text in paragraphs { p { (prose(text)) } } };
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
@@ -154,7 +168,7 @@ impl Section {
     ) -> Result<Self> {
         // A narrow screen scrolls the picture, because its text would be too small to read.
         let body = html! {
-            @if !words.is_empty() { p { (words) } }
+            @if !words.is_empty() { p { (prose(words)) } }
             figure.still tabindex="0" { (both(draw)?) }
         };
         let null = Value::Null;
@@ -182,7 +196,7 @@ impl Section {
     pub fn table(id: &str, heading: &str, table: &Table) -> Self {
         let is_number = |column: &Column| !matches!(column.values(), Values::Text { .. });
         let body = html! {
-            @if !table.description().is_empty() { p { (table.description()) } }
+            @if !table.description().is_empty() { p { (prose(table.description())) } }
             div.scroll { table {
                 thead { tr { @for column in table.columns() {
                     th.n[is_number(column)] scope="col" { (column.name()) }
@@ -214,7 +228,7 @@ impl Section {
             div.cards { @for card in cards {
                 a.card href={ "#" (anchor(&card.link)) } {
                     strong { (card.heading) }
-                    span { (card.words) }
+                    span { (prose(&card.words)) }
                     @if let Some(picture) = &card.picture { (picture) }
                 }
             } }
@@ -235,12 +249,12 @@ impl Section {
     /// ```
     pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
         let body = html! {
-            @if !words.is_empty() { p { (words) } }
+            @if !words.is_empty() { p { (prose(words)) } }
             ol.items { @for item in items {
                 li {
-                    p { strong { (item.title) ". " } (item.text) }
-                    @if !item.place.is_empty() { p.note { (item.place) } }
-                    @if !item.command.is_empty() { p { code title=(item.command) { (item.command) } } }
+                    p { strong { (item.title) ". " } (prose(&item.text)) }
+                    @if !item.place.is_empty() { p.note { (prose(&item.place)) } }
+                    @if !item.command.is_empty() { p { code.command title=(item.command) { (item.command) } } }
                 }
             } }
         };
@@ -379,5 +393,26 @@ fn anchor(id: &str) -> String {
         found
     } else {
         format!("v-{found}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_between_backticks_is_code() {
+        for (text, expected) in [
+            ("no code", "no code"),
+            (
+                "`a` and `b<c>`",
+                "<code>a</code> and <code>b&lt;c&gt;</code>",
+            ),
+            ("`a` is `b", "<code>a</code> is `b"),
+            ("f`", "f`"),
+            ("", ""),
+        ] {
+            assert_eq!(prose(text).into_string(), expected, "{text}");
+        }
     }
 }

@@ -440,7 +440,7 @@ impl View {
                         th.n scope="col" { "Unshifted" }
                         @if computed.data.is_some() { th.n scope="col" { "p" } }
                     } } tbody {} } }
-                    @for note in self.notes.iter().chain(&computed.notes) { p.note { (note) } }
+                    @for note in self.notes.iter().chain(&computed.notes) { p.note { (section::prose(note)) } }
                 }
                 div.panes {
                     @for side in ["left", "right"] {

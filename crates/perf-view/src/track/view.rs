@@ -186,7 +186,7 @@ impl<'a> View<'a> {
                 canvas.cloud tabindex="0" role="img" aria-describedby={ (self.id) "-keys" } aria-label=(words) {}
                 canvas.trend role="img" aria-label={ "A metric of each " (noun) } {}
             }
-            @for line in notes { p.note.aggregated { (line) } }
+            @for line in notes { p.note.aggregated { (section::prose(line)) } }
             div.region aria-live="polite" {}
             @if self.clusters.experiments.iter().any(|of| of.timeline.is_some()) {
                 canvas.timeline role="img"

@@ -62,7 +62,7 @@ fn many_points_are_taken_together_and_the_page_says_so() {
     let view = View::new(&clusters).most(1_000);
     let section = view.section(&Job::default()).expect("it is drawn");
     let html = Page::new("x").with(section).html(&Job::default()).unwrap();
-    assert!(html.contains("10,800 bursts are drawn as"));
+    assert!(html.contains("10 800 bursts are drawn as"));
     let data = data(&html);
     let cells: u64 = (0..2)
         .map(|experiment| {

@@ -49,6 +49,7 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     tab.expect("[...document.querySelectorAll('canvas, img')].every((e) => e.getAttribute('aria-label') || e.alt)")?;
     tab.expect("document.querySelectorAll('h1').length === 1")?;
+    tab.expect(&format!("{SHORTENED}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"))?;
     for theme in ["light", "dark"] {
         let faint = tab.text(&format!("{CONTRAST}('{theme}')"))?;
         if !faint.is_empty() {
@@ -60,6 +61,9 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
         all => Err(all.join("; ")),
     }
 }
+
+/// Names with the largest number of characters, and as they are shortened.
+const SHORTENED: &str = include_str!("../../../../crates/perf-view/assets/page/shortened.json");
 
 /// Script that returns the first texts in a theme with a contrast below 4.5.
 const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;

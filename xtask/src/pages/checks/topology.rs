@@ -80,7 +80,7 @@ pub(super) fn large(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "Number({CUBES}.dataset.cubes.split(',')[0]) <= 20000"
     ))?;
-    tab.expect("document.querySelector('section[data-view=topology] .note').textContent.includes('1,835,008 cells')")?;
+    tab.expect("document.querySelector('section[data-view=topology] .note').textContent.includes('1 835 008 cells')")?;
     // The only slow rank is invisible in the means and visible in the maxima.
     let ends = "document.querySelector('.left .ends').lastChild.textContent";
     let mean = tab.text(ends)?;

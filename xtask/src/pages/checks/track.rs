@@ -44,7 +44,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.key("Escape")?;
     tab.expect(&format!(
-        "{TRACK}.dataset.region === '' && {status}.startsWith('16 <tasks>: 1,920 bursts')"
+        "{TRACK}.dataset.region === '' && {status}.startsWith('16 <tasks>: 1 920 bursts')"
     ))?;
     // A hover over the middle of the disc of a tracked region shows the details of a burst.
     let middle = format!(
@@ -98,7 +98,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
 }
 
 pub(super) fn track_many(tab: &mut Tab<'_>) -> Result<(), String> {
-    tab.expect("document.querySelector('.aggregated').textContent.startsWith('2,400,000 bursts are drawn as')")?;
+    tab.expect("document.querySelector('.aggregated').textContent.startsWith('2 400 000 bursts are drawn as')")?;
     let inked = tab.number(&format!("{INKED}('section[data-view=track] .cloud')"))?;
     if inked > 0.02 {
         Ok(())

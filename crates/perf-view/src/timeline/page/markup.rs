@@ -93,7 +93,7 @@ pub(super) fn body(
             li.fainter { span { (FAINTER) } }
             li.stronger { span { (STRONGER) } }
         }
-        @for line in notes { p.note { (line) } }
+        @for line in notes { p.note { (section::prose(line)) } }
         details.between hidden {
             summary { "Messages between rows, sent in " span.whole { (whole) } }
             p.note {}
@@ -154,7 +154,7 @@ pub(super) fn table(
                             @let group = groups.get(node.group);
                             tr {
                                 th scope="row" { (section::name(group.map_or("", |group| &group.label))) }
-                                td.n { (group.map_or(0, |group| group.streams.len())) }
+                                td.n { (number::count(group.map_or(0, |group| group.streams.len() as u64))) }
                                 td.n { (number::percent(busy_share(usage, group.map_or_else(Default::default, |it| it.kind), has_own_spans))) }
                                 td {
                                     @for (name, share) in usage.named(classes).take(4) {
