@@ -63,8 +63,8 @@ pub struct Options {
         requires = "path"
     )]
     pub(crate) tolerance: Option<f64>,
-    /// List kin too: views that contain the reference, are part of it or equal another view; without --path, also
-    /// test pairs of which one view contains the other
+    /// List all views: also kin, which contain the reference, are part of it or equal another view, and views that do
+    /// not vary; without --path, also test pairs of which one view contains the other
     #[arg(long)]
     pub(crate) kin: bool,
     /// Expected share of false pairs among those found without --path, between 0 and 1 [default: 0.05]

@@ -176,17 +176,32 @@ impl List {
             ));
         }
         let listed = self.listed_positions(&self.matches).len();
-        let kin = self
-            .matches
-            .iter()
-            .filter(|found| self.is_kin(found))
-            .count();
+        let count = |of: fn(&Self, &Match) -> bool| {
+            let matches = self.matches.iter();
+            matches.filter(|found| of(self, found)).count()
+        };
+        let kin = count(Self::is_kin);
         if listed < self.matches.len() {
-            let same = self.matches.len() - listed - kin;
+            let flat = if self.matches.iter().all(is_flat) {
+                0
+            } else {
+                count(|list, found| is_flat(found) && !list.is_kin(found))
+            };
+            let same = self.matches.len() - listed - kin - flat;
+            let mut hidden = vec![
+                format!(
+                    "{kin} of the reference's kin (they contain it, are part of it or equal it)"
+                ),
+                format!("{same} identical to another view"),
+            ];
+            if flat > 0 {
+                hidden.push(format!("{flat} without variation"));
+            }
+            let last = hidden.pop().unwrap_or_default();
             notes.push(format!(
-                "of {} views, {kin} of the reference's kin (they contain it, are part of it or equal it) and {same} \
-                 identical to another view are hidden (--kin lists them)",
-                self.matches.len()
+                "of {} views, {} and {last} are hidden (--kin lists them)",
+                self.matches.len(),
+                hidden.join(", ")
             ));
         }
         if self.is_paper() {
@@ -243,17 +258,20 @@ impl List {
         self.kin.are_kin(self.own, found.view) || first(found.view) == first(self.own)
     }
 
-    /// Returns the positions of the views that are listed: without kin of the reference, and only
-    /// the first of identical views.
+    /// Returns the positions of the views that are listed: without kin of the reference, without views
+    /// that do not vary, and only the first of identical views. If no view varies all of them are
+    /// listed.
     fn listed_positions(&self, matches: &[Match]) -> Vec<usize> {
         let mut known = BTreeSet::new();
         let views = self.spectra.views();
+        let has_patterns = !matches.iter().all(is_flat);
         let mut is_listed = |found: &Match| {
             let view = views.get(found.view);
             let first = view.and_then(|it| it.same_as).unwrap_or(found.view);
-            // Constant views have no pattern in common.
-            let is_constant = view.is_some_and(|it| it.is_constant());
-            !self.is_kin(found) && (is_constant || known.insert(first))
+            if is_flat(found) {
+                return !has_patterns && !self.is_kin(found);
+            }
+            !self.is_kin(found) && known.insert(first)
         };
         let all = matches.iter().enumerate();
         let listed = all.filter(|(_, found)| self.shows_kin || is_listed(found));
@@ -411,6 +429,12 @@ impl List {
             (metric, path, [correlation.max.r, correlation.min.r])
         })
     }
+}
+
+/// Returns `true` if a view does not vary under the weights of the axes: with any shift r is 0.
+fn is_flat(found: &Match) -> bool {
+    let correlation = found.correlation;
+    correlation.max.r == 0.0 && correlation.min.r == 0.0
 }
 
 /// Formats a p-value. The smallest p-value that the number of surrogates can show is marked as an

@@ -65,13 +65,21 @@ impl List {
         for note in self.notes(top) {
             writeln!(out, "  note        {note}")?;
         }
+        let listed = self.listed(top, "");
+        if listed.rows() == 0 && top > 0 {
+            writeln!(
+                out,
+                "  nothing is listed: every view that varies is kin of the reference"
+            )?;
+            return Ok(());
+        }
         if self.has_ties {
             writeln!(
                 out,
                 "  note        equal |r| (within {TIE:e}) stand in the order of metrics and call paths"
             )?;
         }
-        Ok(table::print(out, &self.listed(top, ""), 56)?)
+        Ok(table::print(out, &listed, 56)?)
     }
 
     /// Returns the first `top` views with labels for output.

@@ -81,6 +81,34 @@ fn a_folder_of_several_metrics() {
 }
 
 #[test]
+fn views_that_do_not_vary_are_hidden() {
+    let folder = multi("flat", [[1, 2, 3, 4], [5, 5, 5, 5]]);
+    let words = ["--metric", "TIME", "--path", "work", "--topology", "2x2"];
+    let counters = |words: &[&str]| {
+        let list = json(&folder, words);
+        let views = list["views"].as_array().expect("a list").clone();
+        let is_counter = |view: &&serde_json::Value| {
+            let metric = view["metric"].as_str();
+            metric.is_some_and(|metric| metric.contains("PAPI"))
+        };
+        let count = views.iter().filter(is_counter).count();
+        assert!(count < views.len());
+        (count, list["notes"].to_string())
+    };
+    let (shown, notes) = counters(&words);
+    assert_eq!(shown, 0);
+    assert!(notes.contains("6 without variation are hidden"), "{notes}");
+    let (shown, notes) = counters(&[&words[..], &["--kin"]].concat());
+    assert_eq!(shown, 4);
+    assert!(!notes.contains("hidden"), "{notes}");
+    if let Some(file) = corpus("tau/cpi-mpi4") {
+        let text = run(&file, &["--path", "0", "--topology", "2x2x1"]).expect("it correlates");
+        let expected = "nothing is listed: every view that varies is kin of the reference";
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
 fn each_rule_has_its_errors() {
     let folder = multi("rules", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     let table = scratch("table.txt");
@@ -436,7 +464,7 @@ fn profiles_of_others() {
     for (file, words, dims) in [
         (
             "tau/cpi-mpi4",
-            &["--path", "0", "--topology", "2x2x1"][..],
+            &["--path", "0", "--topology", "2x2x1", "--kin"][..],
             vec![2, 2, 1],
         ),
         (
