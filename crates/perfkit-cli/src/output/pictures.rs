@@ -7,6 +7,7 @@ use crate::phases::experiments;
 use crate::phases::series::Series;
 use crate::progress::Bar;
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{
     Counter, Counters, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups,
@@ -22,14 +23,27 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Output files")]
 pub struct Files {
     /// Write a page with the results and their pictures, in one file that needs no network
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = named("html"))]
     pub html: Option<PathBuf>,
     /// Draw the main result as a PNG picture
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = named("png"))]
     pub png: Option<PathBuf>,
     /// Draw the main result as an SVG picture
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", value_parser = named("svg"))]
     pub svg: Option<PathBuf>,
+}
+
+/// Returns a parser of paths that refuses the extension of another kind of output file. Each kind has
+/// its own option, and several can be written at a time.
+fn named(kind: &'static str) -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(move |path| {
+        let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let mut others = ["html", "png", "svg"].into_iter().filter(|it| *it != kind);
+        match others.find(|other| extension == *other) {
+            Some(other) => Err(format!("--{other} writes a file of this kind")),
+            None => Ok(path),
+        }
+    })
 }
 
 impl Files {
