@@ -303,7 +303,8 @@ perfkit.view("timeline", (section, data) => {
     const limit = isLimit && !isExact ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
     const isWide = data.members && (state.span / data.span) * data.members.columns < layout.plot && layout.rows.some((group, row) => isSeen(row) && isMember(group));
     const wide = isWide ? ` Unfolded rows of this page have ${count(data.members.columns)} columns of ${time(data.span / data.members.columns)}${data.serve ? "; " + data.serve + " shows them exactly" : ""}.` : "";
-    view.textContent = window + limit + wide + remark + whole + uniform();
+    const waiting = isServed && !part ? " The picture is being computed." : "";
+    view.textContent = window + limit + wide + waiting + remark + whole + uniform();
     closer.hidden = !isLimit || isExact || !data.command;
     if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
       ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
