@@ -49,7 +49,9 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     tab.expect("[...document.querySelectorAll('canvas, img')].every((e) => e.getAttribute('aria-label') || e.alt)")?;
     tab.expect("document.querySelectorAll('h1').length === 1")?;
-    tab.expect(&format!("{SHORTENED}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"))?;
+    tab.expect(&format!(
+        "{SHORTENED}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"
+    ))?;
     for theme in ["light", "dark"] {
         let faint = tab.text(&format!("{CONTRAST}('{theme}')"))?;
         if !faint.is_empty() {
