@@ -153,7 +153,7 @@ fn scene(
         1 => GroupBy::Location,
         _ => GroupBy::Process,
     };
-    let groups = Groups::by(&timelines, rows);
+    let groups = pictures::in_blocks(Groups::by(&timelines, rows));
     let params = Folder::params().columns(columns);
     let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let window = analysis.activities.range();
