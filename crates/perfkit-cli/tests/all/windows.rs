@@ -25,7 +25,7 @@ fn a_window_equals_the_recording_that_convert_makes_of_it() {
         (&window["start_ns"], &window["end_ns"]),
         (&100_000_000.into(), &300_000_000.into())
     );
-    assert_eq!(window["messages"]["matched"], 2_769);
+    assert_eq!(window["messages"]["matched"], 2_920);
     assert_eq!(window["messages"]["unmatched"], serde_json::json!({}));
     let rules: Vec<_> = window["findings"]
         .as_array()
