@@ -56,11 +56,12 @@ impl Source {
         let words = words.chain(files.iter().map(AsRef::as_ref));
         let window = self.window.outside_of(after);
         let takes_clocks = before.iter().any(|word| WITH_CLOCKS.contains(word));
-        let clocks: &[&str] =
-            match self.is_corrected() && takes_clocks && !after.contains(&"--clocks") {
-                true => &["--clocks", "correct"],
-                false => &[],
-            };
+        let clocks: &[&str] = if self.is_corrected() && takes_clocks && !after.contains(&"--clocks")
+        {
+            &["--clocks", "correct"]
+        } else {
+            &[]
+        };
         pictures::shell(
             std::iter::once("perfkit")
                 .chain(words)
