@@ -68,10 +68,9 @@
 //! * With fewer than 32 calls of a function, the label is [`Label::NotEnoughData`] and not
 //!   "normal", unless the call is [beyond experience](Label::BeyondExperience).
 //! * A mode is known after 16 calls. The first of them is an alarm. Calls near it are
-//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. Slow calls that recur, at the
-//!   same time or not, are alarms about five times, and then part of what is usual for the function.
-//!   They still count, with the time that they lose, in [`lost_time::NewModes`].
-//!   [`TailParams::repeats`] sets the number.
+//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. Calls that occur less than
+//!   once in 2,000 calls, or take a different time each time, keep being reported. The calls of a
+//!   mode that appears during the run still count as lost time in [`lost_time::NewModes`].
 //! * A rank or phase that is slow in all its calls has no abnormal call. [`lost_time::Peers`] finds
 //!   it.
 //! * [`Report::unjudged`] lists the longest calls that were not judged.

@@ -8,8 +8,7 @@
 //! | [`Hbos`] | [`Histogram`] | learn, then score | labels as its HBOS gives them |
 //! | [`Copod`] | [`Histogram`] | learn, then score | labels as its COPOD gives them |
 //!
-//! 201 anomalous calls are planted among 200,000 calls of one function, and [`Tail`] reports all calls
-//! that recur ([`repeats`](TailParams::repeats) is `u64::MAX`). "199 of 200" in the next
+//! 201 anomalous calls are planted among 200,000 calls of one function. "199 of 200" in the next
 //! table means that 200 alarms include 199 planted calls. The test `planted_anomalies_are_found`
 //! prints these numbers.
 //!
@@ -20,9 +19,9 @@
 //! | two even modes, 100 and 200 us | 1.3 to 1.6 times the first | 201 of 202 | 0 of 0 | 60 of 103 | 0 of 1446 |
 //! | 100 us, one call in 50 takes 5 ms | 3 to 12 times the first | 200 of 216 | 0 of 3642 | 32 of 130 | 0 of 11 |
 //!
-//! Each planted call takes a different time. With the default of `repeats`, about five of such calls
-//! are alarms; the others count as a new mode ([`NewModes`](crate::lost_time::NewModes)), because what
-//! happens once in 1,000 calls is not abnormal at a rate of 10 in a million.
+//! Each planted call takes a different time. Calls that repeat the same time become a mode by the
+//! rule of [`TailParams::rare_share`]: about the first 16 of them are reported, later ones are
+//! normal.
 //!
 //! By default [`Tail`] allows 10 alarms per million normal calls. It raises 4 to 10 on independent
 //! calls from normal to Pareto distributions, and fewer if run times are ties at the tick of the

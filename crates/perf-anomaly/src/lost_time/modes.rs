@@ -6,20 +6,14 @@ use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
-/// Fewest slow calls of a mode, or of a function whose slow calls take different times. It is one more
-/// than the number of abnormal calls that the default detector takes for anomalies.
-const CALLS: u64 = 5;
+/// Fewest slow calls of a mode.
+const CALLS: u64 = 8;
 /// Ratio of the calls of a mode to those in as many bins directly below or above it.
 const DEPTH: u64 = 3;
 /// Number of bins of a new mode: widths of 30 and 14 %.
 const WIDTHS: [usize; 2] = [6, 3];
 /// Largest number of bins of a mode: a factor of 2.
 const MOST_BINS: usize = 16;
-/// Largest share of the calls of a function that recur as slow calls of different times; more of them
-/// are a change of the function.
-const RARE_SHARE: f64 = 0.02;
-/// Share of all calls of a function from which slow calls recur: more than chance alarms do.
-const RECURRING_SHARE: f64 = 5e-5;
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
 const ALL: f64 = 0.8;
@@ -45,8 +39,7 @@ pub enum Accepted {
     Rule(String),
 }
 
-/// Slow run time that repeats, and that the function did not have at first; or a range of them, for
-/// slow calls that recur and take different times.
+/// Slow run time that repeats, and that the function did not have at first.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -133,13 +126,9 @@ struct Times {
 /// Detection of new modes: slow run times that repeat.
 ///
 /// A detector learns a run time that repeats, so that later calls of this run time are normal to it.
-/// This type keeps count of them. A mode is new if at least five slow calls have about the same run
-/// time, and beyond five they are three times as many as the calls to either side. All later calls of
+/// This type keeps count of them. A mode is new if at least eight slow calls have about the same run
+/// time, and beyond eight they are three times as many as the calls to either side. All later calls of
 /// this run time count, alarms or not, with the time that they lose against the expected time before.
-///
-/// Slow calls may recur without taking about the same time, such as those with interrupts. Five slow
-/// calls of a function that are one in 20,000 to one in 50 of its calls are one mode, from the shortest
-/// to the longest of them.
 ///
 /// A mode becomes normal by a [rule](Self::accept), or once it has half of all calls of its function.
 /// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
@@ -273,22 +262,6 @@ impl Times {
             is_mode.then_some((from, until))
         })
     }
-
-    /// Returns the bins of slow calls that recur and take different times: the widest range up to the
-    /// longest of them with mostly slow calls.
-    fn scattered(&self) -> Option<(usize, usize)> {
-        let all = self.calls as f64;
-        let until = self.slow.last_key_value()?.0 + 1;
-        self.slow.keys().find_map(|from| {
-            let slow: u64 = self.slow.range(from..).map(|(_, slow)| slow.calls).sum();
-            let are_rare =
-                slow as f64 <= RARE_SHARE * all && 2 * slow >= self.between(*from, until);
-            let recur = slow >= CALLS && slow as f64 >= RECURRING_SHARE * all;
-            // More calls directly below are a mode of which these are the tail.
-            let beside = self.between(from.saturating_sub(WIDTHS[0]), *from);
-            (are_rare && recur && beside <= slow).then_some((*from, until))
-        })
-    }
 }
 
 impl NewModes {
@@ -362,7 +335,7 @@ impl NewModes {
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
         lose(&mut slow.ranks, rank, lost);
-        let Some((from, until)) = times.mode(bin).or_else(|| times.scattered()) else {
+        let Some((from, until)) = times.mode(bin) else {
             return;
         };
         let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();

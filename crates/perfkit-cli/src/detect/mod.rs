@@ -181,14 +181,11 @@ pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected
 fn monitor(options: &Options) -> Result<Monitor, Failure> {
     let strict = || StrictParams::default().check();
     let tail = || {
-        let mut params = Tail::params();
-        if let Some(per_million) = options.false_alarms {
-            params = params.false_positives(per_million);
+        let params = Tail::params();
+        match options.false_alarms {
+            Some(per_million) => params.false_positives(per_million).check(),
+            None => params.check(),
         }
-        if let Some(repeats) = options.repeats {
-            params = params.repeats(repeats);
-        }
-        params.check()
     };
     let detector: Box<dyn Detector> = match options.method {
         Method::Default => {

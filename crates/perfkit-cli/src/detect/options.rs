@@ -32,10 +32,6 @@ pub struct Options {
     /// Expected alarms in a million calls when nothing is wrong, at most; default method only [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) false_alarms: Option<f64>,
-    /// Slow calls of a function that are alarms although they recur; further ones that are no rarer count
-    /// as a new mode. A large number reports all of them; default method only [default: 4]
-    #[arg(long, value_name = "N")]
-    pub(crate) repeats: Option<u64>,
     /// Calls that share a model
     #[arg(long = "by", value_name = "WHAT", default_value = "function", value_parser = words(&[
         ("function", ModelBy::Function, "all calls of a function"),
@@ -173,9 +169,6 @@ pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
     let wrong = |what: &str| Err(Failure::Usage(what.into()));
     if options.false_alarms.is_some() && options.method != Method::Default {
         return wrong("--false-alarms is for the default method");
-    }
-    if options.repeats.is_some() && options.method != Method::Default {
-        return wrong("--repeats is for the default method");
     }
     match kind {
         Source::Trace if options.follow => wrong("--follow is for streams, not for recordings"),

@@ -57,8 +57,6 @@ pub(super) struct Wanted {
     pub(super) mode_share: f64,
     /// Smallest share of a function's calls that is a mode if it is narrow.
     pub(super) rare_share: f64,
-    /// Number of abnormal calls that may be anomalies.
-    pub(super) repeats: u64,
     /// Tick of the clock in nanoseconds; at least the resolution.
     pub(super) tick: f64,
 }
@@ -237,23 +235,11 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Tail of a mode.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Tails {
-    /// Tail of slow calls, without calls that recur.
-    Regular,
-    /// Tail of slow calls, which is widened by calls that recur.
-    Recurring,
-    /// Tail of fast calls of a mode with this median.
-    Fast(u64),
-}
-
-/// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`.
+/// Extrapolates the slow tail of the calls of a mode with values above `from` and up to `until`.
 pub(super) fn extrapolate(
     sketch: &Sketch,
     wanted: &Wanted,
     (from, until): (u64, u64),
-    side: Tails,
 ) -> Extrapolation {
     let is_own = |(bucket, _): &(usize, u64)| {
         middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
@@ -265,22 +251,10 @@ pub(super) fn extrapolate(
         calls,
     };
     let least = Least::new(wanted, sketch.count());
-    let resolution = sketch.resolution().0 as f64;
-    // A few calls, and fewer than those of a mode, may be anomalies.
-    let repeats = wanted.repeats.min(least.mode - 1);
-    let outliers = |calls| ((wanted.mode_share * calls as f64) as u64).min(repeats);
-    if let Tails::Fast(median) = side {
-        let regular = without_outliers(all, repeats + 1);
-        let outliers = (outliers(regular.calls), repeats);
-        let median = median as f64;
-        return Extrapolation::mirrored(&regular, outliers, resolution, wanted.tick, median);
-    }
     let regular = without_outliers(all, least.mode);
-    let outliers = match side {
-        // Fewer calls than those of a mode may be anomalies.
-        Tails::Regular => ((wanted.mode_share * regular.calls as f64) as u64, u64::MAX),
-        _ => (outliers(regular.calls), repeats),
-    };
+    // Fewer calls than those of a mode may be anomalies.
+    let outliers = (wanted.mode_share * regular.calls as f64) as u64;
+    let resolution = sketch.resolution().0 as f64;
     Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
 }
 

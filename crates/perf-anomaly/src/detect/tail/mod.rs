@@ -1,7 +1,6 @@
 //! [`Tail`]: default detector, which judges each call by the modes of its function's earlier run
 //! times, with a stated number of false alarms per million calls.
 
-mod cells;
 mod extrapolation;
 mod fit;
 mod mixture;
@@ -33,8 +32,8 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 ///   calls are normal. For the few others, the slow tail of their mode is extrapolated with a
 ///   family of shapes from lighter than normal to heavier than Pareto, averaged over shapes and
 ///   scales by their likelihood. The uncertainty of few calls is thus part of the result; the
-///   source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
-///   exponential tail in time and the extrapolation of the mirrored run times exclude it.
+///   source file `tail/extrapolation.rs` has the family. The fast tail is assumed to be at most
+///   exponential in time.
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
 ///   of the clock have a tail. If most calls of a mode are ties at a few ticks, its tail consists of
 ///   the longer calls, however few they are. Calls are abnormal only if they are two resolutions
@@ -62,11 +61,6 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 ///   calls that repeat the same time are therefore reported until 16 of them are known. A call
 ///   between two modes is abnormal if it is outside of the normal ranges of both modes. It is too
 ///   slow if the lower mode is nearer, otherwise too fast.
-/// * Calls that occur again and again are not abnormal at any rate of one in a million. Up to
-///   [`repeats`](TailParams::repeats) abnormal calls may be anomalies, which do not widen a tail.
-///   As soon as there are more, a second tail is fitted to them too. Calls that this one explains are
-///   [`Label::NotEnoughData`] and no alarms, and [`NewModes`](crate::lost_time::NewModes) counts them
-///   with the time that they lose.
 /// * Old calls have less weight: at [`memory`](TailParams::memory) calls of a function, all its
 ///   counts are halved.
 /// * The score is `-log10` of the probability of a call so far out in its mode. The expected run
@@ -136,9 +130,7 @@ impl Tail {
         };
         let modes = watched.modes.iter().enumerate();
         modes
-            .map(|(at, mode)| {
-                watched.time(watched.lowest(at, mode))..=watched.time(watched.highest(at, mode))
-            })
+            .map(|(at, mode)| watched.time(mode.low)..=watched.time(watched.highest(at, mode)))
             .collect()
     }
 
@@ -161,11 +153,9 @@ impl Tail {
         if judgement.label.is_anomaly() && watched.lasts(value, &judgement) {
             judgement.label = Label::NotEnoughData;
         }
-        watched.alarms += u64::from(judgement.label.is_anomaly());
         watched.remember(value);
         watched.sketch.add(value, 1);
-        let are_repeated = watched.alarms > params.repeats();
-        if watched.sketch.count() >= watched.refit_at || are_repeated {
+        if watched.sketch.count() >= watched.refit_at {
             let per_million = self.rules.threshold(sample.function);
             watched.refit(params, per_million, self.tick.nanos(), &mut self.room);
         }
@@ -291,7 +281,7 @@ impl Detector for Tail {
         let mut facts = vec![("calls".into(), watched.sketch.count() as f64)];
         for (at, mode) in watched.modes.iter().enumerate() {
             for (what, value) in [
-                ("from", watched.lowest(at, mode)),
+                ("from", mode.low),
                 ("median", mode.center),
                 ("to", watched.highest(at, mode)),
             ] {

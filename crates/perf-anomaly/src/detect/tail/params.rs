@@ -25,24 +25,17 @@ perf_core::parameters! {
         minimum: u64 = 32,
         /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
         /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).
-        /// Up to [`repeats`](Self::repeats) abnormal calls with a smaller share do not widen the tails
-        /// of the modes.
+        /// Abnormal calls with a smaller share do not widen the tails of the modes.
         mode_share: f64 = 0.005,
         /// Sets the smallest share of a function's calls that may be a mode if the calls take about the
         /// same time. Calls take about the same time if their quartiles are at most 5 % apart, or at most 1.5 times
         /// as far apart as those of the widest other mode. Default: 0.0005. Calls that repeat the same
-        /// time may then be a mode. If `rare_share` equals [`mode_share`](Self::mode_share), rare
+        /// time are then reported until they are a mode, and calls that occur less than once in 2,000
+        /// calls are always reported. If `rare_share` equals [`mode_share`](Self::mode_share), rare
         /// calls are abnormal even if they are alike.
         rare_share: f64 = 0.0005,
         /// Sets the fewest calls that may be a mode; default 16.
         mode_calls: u64 = 16,
-        /// Sets the number of abnormal calls of a mode that may be anomalies, which do not widen its
-        /// tail; default 4. If there are more, such calls are part of the run times of the function,
-        /// and only rarer ones are alarms. [`NewModes`](crate::lost_time::NewModes) counts them with the
-        /// time that they lose. With `u64::MAX` the number is limited by
-        /// [`mode_share`](Self::mode_share) only: calls that recur remain alarms, at the cost of more
-        /// false alarms of functions with a heavy tail or with interrupts.
-        repeats: u64 = 4,
         /// Sets the number of calls of a function at which all its counts are halved; default 65,536.
         memory: u64 = 1 << 16,
         /// Sets the smallest relevant difference of times, such as the tick of the clock; default 1 us.
@@ -114,7 +107,6 @@ impl TailChecked {
             option("mode share", &all.mode_share),
             option("rare share", &all.rare_share),
             option("mode calls", &all.mode_calls),
-            option("repeats", &all.repeats),
             option("memory", &all.memory),
             option("resolution", &all.resolution),
             option("learn first", &all.learn_first),
@@ -129,17 +121,12 @@ impl TailChecked {
             mode_calls: self.0.mode_calls,
             mode_share: self.0.mode_share,
             rare_share: self.0.rare_share,
-            repeats: self.0.repeats,
             tick: self.0.resolution.0.max(tick as i64) as f64,
         }
     }
 
     pub(super) fn minimum(&self) -> u64 {
         self.0.minimum
-    }
-
-    pub(super) fn repeats(&self) -> u64 {
-        self.0.repeats
     }
 
     pub(super) fn memory(&self) -> u64 {

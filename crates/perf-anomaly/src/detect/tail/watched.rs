@@ -2,7 +2,7 @@
 //! judgement of a call by them.
 
 use super::extrapolation::Extrapolation;
-use super::fit::{Tails, Wanted, extrapolate, fit, overlaps};
+use super::fit::{Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
 use super::mode::{Mode, middle};
 use super::params::TailChecked;
@@ -42,8 +42,6 @@ pub(super) struct Watched {
     pub(super) age: u32,
     /// Number of calls at which the modes are fitted again.
     pub(super) refit_at: u64,
-    /// Number of alarms since the last fit.
-    pub(super) alarms: u64,
     /// Number of calls below which an abnormal call may be the first one of a mode.
     single_from: u64,
     /// Resolution in nanoseconds.
@@ -105,7 +103,6 @@ impl Watched {
             mixed: 0,
             age: 0,
             refit_at: params.minimum(),
-            alarms: 0,
             single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
         }
@@ -145,7 +142,7 @@ impl Watched {
                 let tail = self.tail(at - 1, below);
                 tail.probability(value as f64) >= below.probability
             });
-            let label = if is_below || value >= self.lowest(at, mode) {
+            let label = if is_below {
                 Label::Normal
             } else {
                 Label::TooFast
@@ -161,9 +158,6 @@ impl Watched {
         let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
         let label = if is_above {
             Label::Normal
-        } else if times <= UNSEEN && probability < mode.probability && self.recurs(at, mode, value)
-        {
-            Label::NotEnoughData
         } else if probability < mode.probability || times > UNSEEN {
             if times > FARTHEST {
                 Label::BeyondExperience
@@ -291,35 +285,14 @@ impl Watched {
         last.map_or(0.0, |(bucket, _)| edge(bucket + 1))
     }
 
-    /// Returns the slow tail of a mode, without calls that recur.
+    /// Returns the slow tail of a mode.
     fn tail<'a>(&'a self, at: usize, mode: &'a Mode) -> &'a Extrapolation {
-        mode.tail
-            .get_or_init(|| self.extrapolate(at, mode, Tails::Regular))
-    }
-
-    /// Returns `true` if a slow call is not rare, because such calls recur.
-    fn recurs(&self, at: usize, mode: &Mode, value: u64) -> bool {
-        let tail = mode
-            .recurring
-            .get_or_init(|| self.extrapolate(at, mode, Tails::Recurring));
-        tail.probability(value as f64) >= mode.probability
-    }
-
-    fn extrapolate(&self, at: usize, mode: &Mode, side: Tails) -> Box<Extrapolation> {
-        let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
-        let range = (below.map_or(0, |below| below.until), mode.until);
-        Box::new(extrapolate(&self.sketch, &self.wanted, range, side))
-    }
-
-    /// Returns the lowest normal value of a mode.
-    pub(super) fn lowest(&self, at: usize, mode: &Mode) -> u64 {
-        let tail = mode
-            .fast_tail
-            .get_or_init(|| self.extrapolate(at, mode, Tails::Fast(mode.center)));
-        // Fast calls are mirrored at the median. The conversion saturates.
-        let mirrored = tail.bound(mode.fast_probability) as u64;
-        mode.low
-            .min(mode.center.saturating_mul(2).saturating_sub(mirrored))
+        mode.tail.get_or_init(|| {
+            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+            let from = below.map_or(0, |below| below.until);
+            let range = (from, mode.until);
+            Box::new(extrapolate(&self.sketch, &self.wanted, range))
+        })
     }
 
     /// Returns the highest normal value of a mode.
@@ -349,7 +322,6 @@ impl Watched {
         }
         let wanted = params.wanted(per_million, tick);
         self.wanted = wanted;
-        self.alarms = 0;
         let calls = self.sketch.count();
         if calls < params.minimum() {
             self.modes.clear();

@@ -11,12 +11,6 @@ fn tail(per_million: f64) -> Tail {
     Tail::new(params.expect("a rate in range"))
 }
 
-/// Returns a detector for which calls that recur remain alarms.
-fn all_repeats(per_million: f64) -> Tail {
-    let params = Tail::params().false_positives(per_million);
-    Tail::new(params.repeats(u64::MAX).check().expect("a rate in range"))
-}
-
 /// Judges `calls` run times of one function in batches of 1,000.
 fn run(
     detector: &mut dyn Detector,
@@ -162,7 +156,7 @@ fn rare_repetitions_become_usual() {
     assert!((10..=40).contains(&alarms), "{alarms}");
     assert!(count(&judgements[60_000..], Label::TooSlow) <= 12);
     // Reported on request; and so are calls that do not take about the same time.
-    let rare = Tail::params().rare_share(0.005).repeats(u64::MAX).check();
+    let rare = Tail::params().rare_share(0.005).check();
     let mut strict = Tail::new(rare.expect("in range"));
     let mut random = Random::new(2);
     let judgements = run(&mut strict, 200_000, |at| runtime(&mut random, at));
@@ -205,7 +199,7 @@ fn modes_that_overlap_have_an_expected_time_each() {
 fn calls_between_modes_do_not_hide_each_other() {
     // No gap separates the modes: one call in 400 is anywhere between.
     let mut random = Random::new(6);
-    let mut detector = all_repeats(10.0);
+    let mut detector = tail(10.0);
     let mut planted = Vec::new();
     let runtimes: Vec<f64> = (0..60_000)
         .map(|at| {
@@ -300,7 +294,7 @@ fn planted_anomalies_are_found() {
             .collect();
         let all = planted.iter().filter(|planted| **planted).count();
         let detectors: [Box<dyn Detector>; 4] = [
-            Box::new(all_repeats(10.0)),
+            Box::new(tail(10.0)),
             Box::new(Sstd::new(strict())),
             Box::new(Hbos::new(strict())),
             Box::new(Copod::new(strict())),

@@ -6,7 +6,7 @@ use crate::common;
 use common::call;
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sstd, Tail};
 use perf_core::Job;
-use perf_testdata::run_times::{HEAVY_SHAPES, Planted, Random, SHAPES, Shape, Source};
+use perf_testdata::run_times::{Planted, Random, SHAPES, Shape, Source};
 
 /// Numbers of calls before the planted one.
 const CALLS: [usize; 3] = [200, 2_000, 20_000];
@@ -161,32 +161,6 @@ fn the_rate_of_false_alarms_is_used() {
         println!("{}: {alarms} of 100 allowed", shape.name);
         assert!((24..=140).contains(&alarms), "{}: {alarms}", shape.name);
     }
-}
-
-/// False alarms in a million calls of functions that do not change, with heavy tails or tails of two
-/// parts. Each number of calls of a function has 200,000 calls in all.
-#[test]
-fn what_recurs_is_few_alarms() {
-    const CALLS: [usize; 4] = [200, 2_000, 20_000, 200_000];
-    let mut most = [0.0_f64; 4];
-    for shape in &HEAVY_SHAPES {
-        let rates = CALLS.map(|calls| {
-            let runs = 200_000 / calls as u64;
-            let alarms = (1..=runs).map(|seed| alarms(&mut Tail::default(), seed, calls, shape));
-            alarms.sum::<usize>() as f64 / 0.2
-        });
-        println!("{}: {rates:.0?} in a million", shape.name);
-        most = std::array::from_fn(|at| most[at].max(rates[at]));
-    }
-    // Alarms of a function: it takes some to know a further part of its tail.
-    let alarms: [f64; 4] = std::array::from_fn(|at| most[at] * 1e-6 * CALLS[at] as f64);
-    println!("at most {alarms:.1?} alarms of a function");
-    let limits = [0.6, 5.0, 10.0, 16.0];
-    let are_few = alarms
-        .iter()
-        .zip(limits)
-        .all(|(alarms, limit)| *alarms <= limit);
-    assert!(are_few, "{alarms:?}, at most {limits:?}");
 }
 
 /// False alarms in a million calls of functions that have a second mode from the beginning.

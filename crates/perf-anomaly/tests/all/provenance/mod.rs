@@ -38,8 +38,7 @@ fn stores(name: &str) -> Vec<Box<dyn Store>> {
 
 fn monitor(params: CallsParams, recorder: RecorderParams, store: Box<dyn Store>) -> Monitor {
     let calls = Calls::new(params.check().expect("values in range"));
-    // The scenarios have many anomalies of one function.
-    let tail = Tail::new(Tail::params().repeats(u64::MAX).check().expect("in range"));
+    let tail = Tail::default();
     let recorder = Recorder::new(recorder.check().expect("values in range"), store);
     Monitor::new(calls, Box::new(tail)).record(recorder)
 }

@@ -28,9 +28,8 @@ fn sink() -> Calls {
     Calls::default()
 }
 
-/// Returns a detector for programs with many anomalies of one function.
 fn tail() -> Tail {
-    let params = Tail::params().learn_first(true).repeats(u64::MAX).check();
+    let params = Tail::params().learn_first(true).check();
     Tail::new(params.expect("values in range"))
 }
 

@@ -1,9 +1,8 @@
 //! A detector that is stopped and restarts on the same stream counts every call once.
 
 use crate::common::Random;
-use perf_anomaly::calls::Calls;
+use perf_anomaly::Monitor;
 use perf_anomaly::server::{Client, Local, Ranking, Server};
-use perf_anomaly::{Monitor, Tail};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
 const CLIENT: u64 = 77;
@@ -15,9 +14,7 @@ fn start(local: &Local) -> Monitor {
         .server(|server| (server.sequence(CLIENT), server.positions(CLIENT).to_vec()))
         .expect("nobody panicked");
     let client = Client::new(CLIENT, local.clone()).resume(sequence, &positions);
-    // All ranks together have more anomalies than those of one function usually are.
-    let tail = Tail::params().repeats(u64::MAX).check().expect("in range");
-    Monitor::new(Calls::default(), Box::new(Tail::new(tail))).share(client)
+    Monitor::default().share(client)
 }
 
 /// Pushes the calls of a rank in a step, from a time on.

@@ -75,23 +75,13 @@ fn slow_phase(slow: &SlowPhase, calls: &Calls) -> String {
     )
 }
 
-/// Describes a new mode, or slow calls that recur with different times.
+/// Describes a new mode.
 fn new_mode(mode: &NewMode, calls: &Calls) -> String {
-    let name = shortened(&calls.function_name(mode.function), NAME);
-    let what = if mode.to.0 > 2 * mode.from.0 {
-        format!(
-            "slow calls of {name} recur since step {}, from {} to {}",
-            mode.first, mode.from, mode.to
-        )
-    } else {
-        let factor = mode.factor();
-        format!(
-            "a mode at {factor:.1}x of {name} appeared in step {}",
-            mode.first
-        )
-    };
     format!(
-        "{what}: {} on {}, {} lost so far",
+        "a mode at {:.1}x of {} appeared in step {}: {} on {}, {} lost so far",
+        mode.factor(),
+        shortened(&calls.function_name(mode.function), NAME),
+        mode.first,
         counted(mode.calls as usize, "call"),
         counted(mode.ranks, "rank"),
         mode.lost
