@@ -376,7 +376,7 @@ fn phases_of_an_openmp_program_are_named() {
     let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let text = print("track", &words).expect("it tracks");
-    let serial = "region 2, outside parallel functions, before GetPixelBlue, runs on one of 8 threads for 4.19 s";
+    let serial = "region 2, outside parallel functions, before GetPixelBlue, runs on one of 8 threads for 4.18 s";
     assert!(text.starts_with(serial), "{text}");
     for line in [
         "  region 1: GetPixelBlue pixel-accessor.h:92\n",
