@@ -23,7 +23,7 @@ pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
     // The findings come first, each with its next command, followed by a section for each analysis
     // of each recording.
     tab.expect("document.querySelector('main > section').id === 'findings'")?;
-    tab.expect("document.querySelectorAll('#findings li').length > 10 && [...document.querySelectorAll('#findings li')].every((item) => item.querySelector('code').textContent.startsWith('perfkit '))")?;
+    tab.expect("document.querySelectorAll('#findings li').length > 10 && [...document.querySelectorAll('#findings li')].every((item) => item.querySelector('code.command').textContent.startsWith('perfkit '))")?;
     tab.expect("['timeline', 'topology', 'track', 'anomaly'].every((view) => document.querySelector(`section[data-view=${view}]`))")?;
     tab.expect("document.querySelectorAll('script:not([type])').length === 5")?;
     tab.click("nav a[href='#phases-2']")?;
