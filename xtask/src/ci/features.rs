@@ -58,7 +58,12 @@ impl Package {
         let features = package["features"].as_object().into_iter().flatten();
         let features = features.map(|(name, _)| name.clone());
         let folder = PathBuf::from(text(&package["manifest_path"])).with_file_name("src");
-        let sources = contents(&folder)?;
+        // A package of examples alone has no such folder.
+        let sources = if folder.is_dir() {
+            contents(&folder)?
+        } else {
+            BTreeMap::new()
+        };
         let sources: Vec<_> = sources
             .values()
             .map(|bytes| String::from_utf8_lossy(bytes))
