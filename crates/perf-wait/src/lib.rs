@@ -118,7 +118,7 @@
 //! | efficiencies | 0.8 s | 1.88 |
 //! | findings | 4.8 s | 1.98 |
 //!
-//! `cargo test --release -p perf-wait --test memory -- --nocapture --include-ignored` prints time and memory.
+//! `CI=true cargo test --release -p perf-wait --test memory -- --nocapture` prints time and memory.
 //!
 //! # Features
 //!
