@@ -101,8 +101,8 @@
 
 pub mod calls;
 mod detect;
-mod encode;
 mod error;
+mod format_version;
 pub mod lost_time;
 mod moments;
 mod monitor;

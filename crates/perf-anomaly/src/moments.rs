@@ -1,7 +1,7 @@
 //! [`Moments`]: count, extremes and mean to kurtosis of values in one pass, mergeable up to rounding.
 
 use crate::Result;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use perf_core::Merge;
 
 /// Count, sum, extremes and the first four moments of values in any unit.

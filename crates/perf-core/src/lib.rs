@@ -4,7 +4,7 @@
 //! types. Readers and analyses do not depend on each other. This crate contains the shared types
 //! and the basic algorithms: [`replay()`] converts enter and leave events to call frames,
 //! [`intervals()`] does the same for overlapping regions, [`match_messages`] finds the two ends of
-//! each message, and [`cut()`] extracts a window of time.
+//! each message, and [`clip()`] extracts a window of time.
 //!
 //! ```
 //! use perf_core::{Job, Definitions, Event, Events, Location, Nanos, Profile, Region, RegionId};
@@ -114,7 +114,7 @@ mod table;
 mod time;
 mod trace;
 
-pub use algorithms::cut::{Cut, cut};
+pub use algorithms::clip::{Clipped, clip};
 pub use algorithms::intervals::{Interval, OpenIntervals, intervals};
 pub use algorithms::messages::{
     ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,

@@ -8,7 +8,7 @@ use crate::progress::Bar;
 use crate::suggest::{did_you_mean, near};
 use perfkit::core::{
     Clock, Diagnostics, Nanos, Place, Profile, ReplayCounts, Rule, Ticks, TimeRange, Trace, Unify,
-    Weight, cut,
+    Weight, clip,
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::collections::BTreeSet;
@@ -337,7 +337,7 @@ fn within(window: Window, recording: Recording, path: &Path) -> Result<Recording
         return Ok(recording);
     }
     let range = window.of(&recording.trace)?;
-    let part = cut(&recording.trace, range, &Bar::job()).map_err(input)?;
+    let part = clip(&recording.trace, range, &Bar::job()).map_err(input)?;
     if part.trace.is_empty() {
         let what = "nothing lies in that window: no function is open, and there is no event";
         return Err(Failure::Usage(format!("{}: {what}", path.display())));

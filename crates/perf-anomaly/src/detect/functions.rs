@@ -1,6 +1,6 @@
 //! [`Functions`]: table with one entry for each function, indexed by its number without hashing.
 
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Result};
 use perf_core::Merge;
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! function, call path, rank and step, with correction of labels.
 
 use super::Functions;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{CallPathId, Merge, Nanos};
 use std::collections::BTreeMap;

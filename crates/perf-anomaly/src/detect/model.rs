@@ -2,7 +2,7 @@
 //! [`ScoredHistogram`]: entry of a function of the histogram detectors.
 
 use super::{Functions, Histogram, Sketch};
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{Error, FunctionId, Moments, Result};
 use perf_core::Merge;
 

@@ -5,7 +5,7 @@ use super::Peers;
 use super::peers::{FunctionTimes, RankTimes};
 use super::spells::{Entry, Series};
 use super::step_times::{Cell, StepTimes};
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::server::tree;
 use crate::{FunctionId, Result};
 

@@ -4,7 +4,7 @@
 use super::waits;
 use crate::calls::Calls;
 use crate::detect::Functions;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
 use std::collections::BTreeMap;

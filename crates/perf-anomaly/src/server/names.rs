@@ -2,7 +2,7 @@
 //! numbers of these names at a server.
 
 use crate::detect::table;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Result};
 use std::collections::HashMap;
 use std::sync::Arc;

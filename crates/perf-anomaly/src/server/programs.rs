@@ -3,7 +3,7 @@
 
 use super::StepStats;
 use super::ranking::tree;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::lost_time::{Peers, SlowPhase, SlowRank, StepTimes};
 use crate::{FunctionId, Result};
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 use super::StepStats;
 use crate::Moments;
 use crate::detect::{Loss, Relabelled};
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{Error, Result};
 use perf_core::Merge;
 use std::collections::{BTreeMap, VecDeque};

@@ -9,7 +9,7 @@ use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
-use crate::encode::{Format, Reader, Writer};
+use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;

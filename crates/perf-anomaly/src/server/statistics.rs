@@ -3,7 +3,7 @@
 
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{Judgement, Moments, Result, Sample};
 use perf_core::{Merge, Nanos};
 

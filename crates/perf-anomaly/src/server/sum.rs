@@ -4,7 +4,7 @@
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
 use crate::detect::Functions;
-use crate::encode::{Format, Reader, Writer};
+use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::StepTimes;
 use crate::{Error, FunctionId, Model, Result};
 use perf_core::Merge;

@@ -4,7 +4,7 @@
 //! computations on them: replay of stack frames, message matching, the profile of a trace, and the
 //! part of a trace within a window.
 
-pub(crate) mod cut;
+pub(crate) mod clip;
 pub(crate) mod intervals;
 pub(crate) mod messages;
 pub(crate) mod overlap;

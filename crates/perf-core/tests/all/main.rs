@@ -6,8 +6,8 @@
 )]
 
 mod algebra;
+mod clip;
 mod common;
-mod cut;
 mod intervals;
 mod messages;
 mod overlap;

@@ -136,7 +136,7 @@ proptest! {
         let (whole, _) = textbook(&list);
         prop_assert_eq!(innermost(&part, a, b), innermost(&whole, a, b));
         prop_assert!(part.calls.iter().all(|call| a <= call.0 && call.0 <= b.max(a)));
-        let cut = cut(&trace, window, &Job::default()).unwrap();
+        let cut = clip(&trace, window, &Job::default()).unwrap();
         let mut alone = Log::default();
         replay(cut.trace.location(LocationId(0)).unwrap(), &mut alone, &Job::default()).unwrap();
         prop_assert_eq!(innermost(&alone, a, b), innermost(&whole, a, b));

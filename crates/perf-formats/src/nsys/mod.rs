@@ -41,10 +41,10 @@
 //! truncated database are read as far as possible.
 
 mod database;
+mod event_tables;
 mod format;
 mod names;
 mod reader;
-mod rows;
 pub mod rules;
 
 pub use format::{FORMAT, open};

@@ -2,7 +2,7 @@
 //! its state, with the processes, threads, devices and names so far.
 
 use super::database::{Database, End, Row};
-use super::rows::{TABLES, Table};
+use super::event_tables::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
 use crate::read_context::ReadContext;

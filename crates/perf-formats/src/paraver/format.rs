@@ -1,11 +1,11 @@
-//! [`FORMAT`]: recognises and opens Paraver traces.
+//! [`FORMAT`]: recognises and opens Paraver traces; [`beside`]: reads the companion files.
 
 use super::header::find_magic;
 use super::read_trace;
-use crate::bytes::GZIP;
+use crate::bytes::{Bytes, GZIP};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use flate2::read::MultiGzDecoder;
-use perf_core::Job;
+use perf_core::{Job, Limits};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -100,4 +100,24 @@ fn trace_of(companion: &Path) -> Option<PathBuf> {
     let stem = stem(companion);
     let ends = ["prv", "prv.gz"].into_iter();
     ends.map(|end| with(&stem, end)).find(|path| path.is_file())
+}
+
+/// Reads the companion file of a trace with another extension, plain or compressed, and returns its name and contents.
+/// `None` if the file does not exist.
+pub(super) fn beside(
+    trace: &Path,
+    extension: &str,
+    limits: &Limits,
+    job: &Job,
+) -> Result<Option<(String, Vec<u8>)>> {
+    let stem = stem(trace);
+    for end in [extension.to_string(), format!("{extension}.gz")] {
+        let path = with(&stem, &end);
+        if path.is_file() {
+            let bytes = Bytes::open(&path, limits, job)?;
+            let name = path.to_string_lossy().into_owned();
+            return Ok(Some((name, bytes.into_memory(job)?.to_vec())));
+        }
+    }
+    Ok(None)
 }

@@ -65,6 +65,7 @@ mod pcf;
 mod reader;
 mod recolour;
 mod record;
+mod row;
 pub mod rules;
 mod trace;
 mod write;
@@ -72,11 +73,12 @@ mod write;
 pub use export::{Companions, write_files, write_trace};
 pub use format::FORMAT;
 pub use header::{Header, Resources, Task, TimeUnit};
-pub use pcf::{EventKind, Pcf, Row};
+pub use pcf::{EventKind, Pcf};
 pub use reader::Reader;
 pub use recolour::{
     Cluster, Coloured, Recoloured, colours, name_clusters, recolour, recolour_files,
 };
 pub use record::{Batch, Communication, Object, OnCpu, Pair, Record};
+pub use row::Row;
 pub use trace::{into_trace, object_of, read_trace};
 pub use write::Writer;

@@ -1,14 +1,14 @@
 //! [`Activities::of`]: collects the calls of a trace with their messages, collectives and links.
 
 use super::annotated_collectives;
+use super::arrow_messages;
 use super::device_collectives;
 use super::devices::{Stream, Streams};
 use super::epochs;
-use super::flows;
+use super::fences;
 use super::regions::Regions;
 use super::scan::{Scanned, scan};
 use super::threads;
-use super::windows;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls, UNKNOWN};
 use crate::{Error, Result};
 use perf_core::{
@@ -173,7 +173,7 @@ impl Activities {
         }
         drop(std::mem::take(&mut matched.messages));
         if messages.is_empty() {
-            messages = flows::messages(view, &found.scanned, job)?;
+            messages = arrow_messages::messages(view, &found.scanned, job)?;
         }
         let mut checks = job.checks();
         let mut collectives = Vec::with_capacity(matched.collectives.len());
@@ -191,7 +191,7 @@ impl Activities {
             &teams,
         ));
         links.sort_unstable_by_key(|link| (link.call, link.on));
-        teams.append(&mut windows::fences(definitions, &found.scanned));
+        teams.append(&mut fences::fences(definitions, &found.scanned));
         teams.append(&mut device_collectives::find(
             view,
             &streams,

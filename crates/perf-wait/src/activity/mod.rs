@@ -25,17 +25,17 @@
 //! | send without a recorded completion | completed in the next wait of the location, where there is one |
 
 mod annotated_collectives;
+mod arrow_messages;
 mod build;
 mod device_collectives;
 mod devices;
 mod epochs;
-mod flows;
+mod fences;
 mod kind;
 mod regions;
 mod requests;
 mod scan;
 mod threads;
-mod windows;
 
 pub(crate) use devices::work;
 pub use kind::CallKind;

@@ -4,8 +4,8 @@ mod findings;
 mod growth;
 mod json;
 mod method;
-mod parts;
 mod predictions;
+mod split_parts;
 mod text;
 mod versions;
 

@@ -2,13 +2,13 @@
 //! [`Change`]; its byte encoding and merging.
 
 mod params;
+mod rank_sum;
 mod state;
-mod test;
 
 pub use params::{DriftChecked, DriftParams};
 
 use super::Functions;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Merge, Nanos};
 use state::State;

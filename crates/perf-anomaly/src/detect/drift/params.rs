@@ -1,6 +1,6 @@
 //! Parameters of [`Drift`](crate::Drift): size of windows, rate of false alarms, smallest change.
 
-use super::test::bound;
+use super::rank_sum::bound;
 use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;

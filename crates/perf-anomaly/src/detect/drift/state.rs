@@ -1,10 +1,10 @@
 //! Windows of calls of one function, their comparison with earlier calls, and the detection of a change ([`State`]).
 
 use super::super::Sketch;
-use super::test::{rank_sum, usual};
+use super::rank_sum::{rank_sum, usual};
 use super::{Change, DriftChecked};
 use crate::Result;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 
 /// Consecutive calls of a function.

@@ -2,7 +2,7 @@
 
 use super::overlap::spread;
 use crate::Result;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use perf_core::Merge;
 
 /// Distance of the first edge below the smallest value, in bins: lower edges are exclusive.

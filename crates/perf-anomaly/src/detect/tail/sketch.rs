@@ -1,7 +1,7 @@
 //! [`Sketch`]: counts of run times in buckets with a relative width of at most 1/64.
 
 use crate::Result;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 
 /// Number of buckets in an octave, as a power of two.

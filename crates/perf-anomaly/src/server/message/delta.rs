@@ -1,7 +1,7 @@
 //! [`Delta`]: message from a client to the server with new knowledge and statistics.
 
 use crate::detect::Functions;
-use crate::encode::{Format, Reader, Writer};
+use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::StepTimes;
 use crate::server::{FunctionName, FunctionStats, StepStats};
 use crate::{Model, Result};

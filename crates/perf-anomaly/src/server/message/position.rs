@@ -2,7 +2,7 @@
 //! does not send these steps again.
 
 use crate::Result;
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::server::StepStats;
 use perf_core::Nanos;
 

@@ -1,7 +1,7 @@
 //! [`View`]: message from the server to a client with new names and the merged model of all ranks,
 //! or its changes since an earlier view.
 
-use crate::encode::{Reader, Writer};
+use crate::format_version::{Reader, Writer};
 use crate::server::FunctionName;
 use crate::{Model, Result};
 use std::sync::{Arc, OnceLock};

@@ -10,10 +10,10 @@ mod states;
 mod steps;
 
 use crate::paraver::header::{Header, Resources, TimeUnit};
-use crate::paraver::pcf::{Pcf, Row};
 use crate::paraver::record::{Communication, OnCpu, Record};
 use crate::paraver::rules;
 use crate::paraver::write::Writer;
+use crate::paraver::{Pcf, Row};
 use crate::{Error, Result};
 use event_lines::{Lines, Shared};
 use event_types::Names;

@@ -1,7 +1,7 @@
 //! [`ObjectMap`]: Paraver objects (application, task, thread, CPU) for the locations of a trace.
 
+use crate::paraver::Row;
 use crate::paraver::header::Task;
-use crate::paraver::pcf::Row;
 use crate::paraver::record::{Object, OnCpu};
 use perf_core::{LocationId, Members, SystemNodeId, TraceView};
 use std::collections::{BTreeMap, HashMap};

@@ -2,9 +2,10 @@
 //! [`name_clusters`]: adds the names of clusters to a `.pcf`.
 
 use super::{Cluster, Coloured, Recoloured, recolour};
+use crate::paraver::Pcf;
+use crate::paraver::format::beside;
 use crate::paraver::format::{stem, with};
 use crate::paraver::names;
-use crate::paraver::pcf::{Pcf, beside};
 use crate::paraver::reader::Reader;
 use crate::paraver::write::Writer;
 use crate::{Error, OpenOptions, Result};

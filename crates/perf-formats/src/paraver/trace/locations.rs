@@ -1,8 +1,8 @@
 //! [`Threads`]: numbers of the threads of a header, by application and task; [`system`]: system
 //! tree with these threads as locations; [`Comms`]: communicators of and between applications.
 
+use crate::paraver::Row;
 use crate::paraver::header::{Header, Resources};
-use crate::paraver::pcf::Row;
 use crate::paraver::record::{Object, Record};
 use crate::paraver::rules;
 use crate::read_context::ReadContext;

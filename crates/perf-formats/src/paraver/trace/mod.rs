@@ -9,11 +9,12 @@ mod thread_sweep;
 
 pub use locations::object_of;
 
+use crate::paraver::format::beside;
 use crate::paraver::names;
-use crate::paraver::pcf::{Pcf, Row, beside};
 use crate::paraver::reader::Reader;
 use crate::paraver::record::{Batch, Communication, OnCpu, Pair, Record};
 use crate::paraver::rules;
+use crate::paraver::{Pcf, Row};
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use deferred_events::{DeferredEvent, UnselectedCollective};

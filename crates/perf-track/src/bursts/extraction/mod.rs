@@ -5,6 +5,7 @@ mod caller_texts;
 mod counters;
 mod params;
 mod plan;
+mod processes;
 mod scan;
 
 pub(crate) use caller_texts::OUTSIDE;
@@ -15,12 +16,13 @@ use crate::bursts::dropped::Dropped;
 use crate::bursts::formula::{ZeroDivision, ratio};
 use crate::bursts::unfiltered::{Filtered, Unfiltered};
 use crate::{Burst, Bursts, ChainId, Kind, Position, Result, Thread};
-use caller_texts::{caller_text, outside_text, processes};
+use caller_texts::{caller_text, outside_text};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
     RegionId, Ticks, TimeRange, TraceView, parallel,
 };
 use plan::{Plan, Planned, Source};
+use processes::processes;
 use scan::{Call, Callers, Scanned, Within, scan};
 use std::collections::HashMap;
 

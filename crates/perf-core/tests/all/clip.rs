@@ -1,4 +1,4 @@
-//! A cut contains the calls, messages and collectives of its window, and nothing that looks like a defect.
+//! A clipped trace contains the calls, messages and collectives of its window, and nothing that looks like a defect.
 
 use crate::common;
 
@@ -11,8 +11,8 @@ fn window(from: u64, to: u64) -> TimeRange {
     TimeRange::new(Ticks(from), Ticks(to)).unwrap()
 }
 
-fn of(trace: &Trace, from: u64, to: u64) -> Cut {
-    cut(trace, window(from, to), &Job::default()).unwrap()
+fn of(trace: &Trace, from: u64, to: u64) -> Clipped {
+    clip(trace, window(from, to), &Job::default()).unwrap()
 }
 
 fn listed(events: &Events) -> Vec<(u64, Event<'_>)> {

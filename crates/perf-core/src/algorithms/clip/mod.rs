@@ -1,4 +1,4 @@
-//! [`cut()`]: the part of a trace within a window of time, as a trace.
+//! [`clip()`]: the part of a trace within a window of time, as a trace.
 
 mod requests;
 mod state;
@@ -13,10 +13,10 @@ use state::{OpenCalls, State};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Result of [`cut()`].
+/// Result of [`clip()`].
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Cut {
+pub struct Clipped {
     /// Part of the trace within the window, with the same definitions.
     pub trace: Trace,
     /// Number of calls that were open at the start or the end of the window, and are shorter now.
@@ -29,7 +29,7 @@ pub struct Cut {
     pub accesses: u64,
 }
 
-/// Cuts the part within a window of time out of a trace. The part is a trace that can be analysed
+/// Clips a trace to a window of time. The part is a trace that can be analysed
 /// and written like any other.
 ///
 /// * Calls that are open at the start of the window begin there, and calls that are open at its end
@@ -48,7 +48,7 @@ pub struct Cut {
 /// Takes the time of [`match_messages`] and two passes over the events.
 ///
 /// ```
-/// use perf_core::{Definitions, Event, Events, Job, Location, RegionId, SystemTree, Ticks, TimeRange, Trace, cut};
+/// use perf_core::{Definitions, Event, Events, Job, Location, RegionId, SystemTree, Ticks, TimeRange, Trace, clip};
 /// let mut definitions = Definitions::default();
 /// definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
 /// let mut events = Events::default();
@@ -56,7 +56,7 @@ pub struct Cut {
 /// events.push(Ticks(90), Event::Leave { region: RegionId(0) })?;
 /// let trace = Trace::new(definitions, vec![events])?;
 /// let window = TimeRange::new(Ticks(20), Ticks(50)).expect("ordered");
-/// let part = cut(&trace, window, &Job::default())?;
+/// let part = clip(&trace, window, &Job::default())?;
 /// assert_eq!(part.trace.events()[0].times(), [Ticks(20), Ticks(50)]);
 /// assert_eq!(part.calls, 1);
 /// # Ok::<(), perf_core::Error>(())
@@ -64,14 +64,14 @@ pub struct Cut {
 ///
 /// # Errors
 /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
-pub fn cut(trace: &Trace, window: TimeRange, job: &Job) -> Result<Cut> {
+pub fn clip(trace: &Trace, window: TimeRange, job: &Job) -> Result<Clipped> {
     let locations: Vec<LocationView<'_>> = trace.view().between(window).locations().collect();
     let total = locations.len() as u64;
     let edges = parallel::try_map(locations.len(), |number| {
         Edges::of(locations[number], trace, job)
     })?;
     let found = match_messages(trace.view(), job)?;
-    let mut part = Cut::default();
+    let mut part = Clipped::default();
     let moved = part.crossing(&edges, &found);
     let never_ends = |it: &&Unmatched| it.cause == UnmatchedCause::NoCompletion;
     let unfinished = found.unmatched.iter().filter(never_ends);
@@ -83,7 +83,7 @@ pub fn cut(trace: &Trace, window: TimeRange, job: &Job) -> Result<Cut> {
         let is_unfinished = |index| unfinished.contains(&(location.id(), index));
         let requests = Requests::of(location, edges, &moved[number], &is_unfinished, job)?;
         let part = Part::of(location, edges, &requests, trace, job);
-        job.advance("cut", 1, total);
+        job.advance("clip", 1, total);
         part
     })?;
     part.calls = parts.iter().map(|part| part.calls).sum();
@@ -103,7 +103,7 @@ pub fn cut(trace: &Trace, window: TimeRange, job: &Job) -> Result<Cut> {
     Ok(part)
 }
 
-impl Cut {
+impl Clipped {
     /// Counts the communication that takes part and has ends outside of the window, and returns the indices of these
     /// ends for each location, in order.
     fn crossing(&mut self, edges: &[Edges], found: &Messages) -> Vec<Vec<usize>> {
