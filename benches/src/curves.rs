@@ -1,5 +1,5 @@
-//! Pictures of growing costs: one panel for each curve, logarithmic axes, points and a fitted power
-//! law.
+//! [`scene`]: picture of growing costs with a panel for each [`Curve`]: logarithmic axes, points
+//! and a fitted power law.
 
 use crate::scaling::{Point, PowerLaw};
 use perfkit::view::{Anchor, Colour, Mark, Scene, Theme, number};

@@ -1,5 +1,5 @@
-//! [`Meter`] of time and memory and the [`main()`] function of measuring programs, with generated
-//! inputs, fitted growth of costs and its pictures in modules.
+//! Costs of work ([`Meter`], [`Stretches`], [`peak_memory`]) and the [`main()`] function of
+//! measuring programs; submodules hold generated inputs, fitted growth of costs and its pictures.
 
 pub mod curves;
 pub mod inputs;

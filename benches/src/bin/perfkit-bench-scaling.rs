@@ -1,5 +1,5 @@
-//! Measures the growth of costs with the size of the input: runs analyses of increasing size in
-//! processes of their own, and writes their costs as a page with pictures.
+//! Runs one analysis of one size and prints its cost; or, by module `scaling`, runs analyses of
+//! increasing size in processes of their own and writes their costs as a page.
 //!
 //! `cargo xtask scaling` builds and runs it.
 

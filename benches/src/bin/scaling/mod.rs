@@ -1,5 +1,5 @@
-//! Runs the planned measurements in child processes, stores their costs in
-//! `benchmarks/scaling.tsv`, and writes the page.
+//! [`run`]: runs the measurements of [`PLANS`] in child processes and stores their costs in
+//! `benchmarks/scaling.tsv`; plans and page are in submodules.
 
 mod page;
 mod plans;

@@ -1,4 +1,5 @@
-//! Connection of work on accelerators to the calls that launched it, by correlation id.
+//! Connection of work on accelerators to the calls that launched it ([`Launch`]), by correlation
+//! id on each rank, as [`GpuLink`]s.
 
 use super::StreamHealth;
 use super::call::CallKey;

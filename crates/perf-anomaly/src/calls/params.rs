@@ -1,5 +1,6 @@
-//! [`CallsParams`]: options and limits of the conversion of events to calls, such as repairs and
-//! the entity that has a model ([`ModelBy`]).
+//! [`CallsParams`]: options and limits of the conversion of events to calls; [`Runtime`],
+//! [`ModelBy`], [`Repair`]: time that is judged, entity that has a model, and treatment of wrong
+//! events.
 
 use crate::{Result, error};
 use perf_core::Nanos;

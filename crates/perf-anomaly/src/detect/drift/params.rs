@@ -1,4 +1,5 @@
-//! Parameters of [`Drift`](crate::Drift): size of windows, rate of false alarms, smallest change.
+//! [`DriftParams`]: parameters of [`Drift`](crate::Drift), such as size of windows, rate of false
+//! alarms and smallest change.
 
 use super::rank_sum::bound;
 use crate::Result;

@@ -1,5 +1,5 @@
 //! The strict detectors, which reproduce Chimbuko's: [`Sstd`], [`Hbos`] and [`Copod`], their
-//! parameters, and bookkeeping of the parts of a model that were not sent yet.
+//! parameters ([`StrictParams`]), and bookkeeping of the parts of a model that were not sent yet.
 
 mod copod;
 mod hbos;

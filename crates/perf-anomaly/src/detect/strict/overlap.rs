@@ -1,4 +1,5 @@
-//! Distribution of the counts of one histogram over the bins of another.
+//! [`spread`]: adds the counts of one histogram to the bins of another, in proportion to the
+//! overlap of their bins.
 
 use super::Histogram;
 
