@@ -1,4 +1,5 @@
-//! [`Report`]: all results of a monitor after the end of the stream, and their revision by the final model.
+//! [`Report`]: all results of a monitor after the end of the stream, and their revision by the
+//! final model; [`Unfinished`]: error at the end, with the report that is available.
 
 use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};

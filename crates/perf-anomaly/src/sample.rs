@@ -1,4 +1,5 @@
-//! [`Sample`] and [`Judgement`]: input and output of a detector, and [`Label`], the classes of calls.
+//! [`Sample`] and [`Judgement`]: input and output of a detector, with [`Label`], the classes of
+//! calls, and [`FunctionId`], the number of the model of a call.
 
 use perf_core::Nanos;
 

@@ -1,5 +1,5 @@
-//! Conversion of judgements, losses, changes, facts of models, moments, histograms, stream health
-//! and reports to tables.
+//! Conversion of judgements, calls that were not judged, losses, changes, facts of models,
+//! moments, histograms, stream health and reports to tables.
 
 use crate::calls::{Calls, StreamHealth};
 use crate::lost_time::{NewMode, SlowPhase, SlowRank};

@@ -1,5 +1,5 @@
-//! [`NewModes`]: detects slow run times of a function that repeat and that it did not have at first
-//! ([`NewMode`]), with the time lost by rank.
+//! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats and that its function did
+//! not have at first, with the time lost by rank; [`Accepted`]: reasons why one is normal.
 
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};

@@ -1,5 +1,5 @@
 //! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each
-//! [`SlowRank`] and [`SlowPhase`] with the time that it loses.
+//! [`SlowRank`], its [`SlowStep`]s and each [`SlowPhase`], with the time that they lose.
 
 use super::spells::{Bounds, Entry, Series, deviation, median, spells};
 use super::step_times::{Step, StepTimes, cells};

@@ -1,4 +1,5 @@
-//! Provenance: recording of abnormal calls with their context, storage and queries.
+//! Provenance: recording of abnormal calls with their context, storage and queries of the records,
+//! their second judgement and removal, and comparison of two runs.
 //!
 //! A [`Recorder`] keeps a [`Record`] of each anomaly that passes its filters. The record contains
 //! the stack of the call, the calls before and after it, its messages and counter values, the state

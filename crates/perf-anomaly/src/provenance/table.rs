@@ -1,4 +1,4 @@
-//! Conversion of records, models, comparisons and data reductions to tables.
+//! Conversion of records, models, comparisons, data reductions and results of pruning to tables.
 
 use super::{Comparison, Difference, Kind, ModelRecord, Pruned, Record, Reduction, Side};
 use perf_core::Table;

@@ -1,4 +1,5 @@
-//! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the detector.
+//! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the
+//! detector with its own function numbers; [`Synced`]: communication in a step.
 
 use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};

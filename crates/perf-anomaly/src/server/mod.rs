@@ -1,4 +1,5 @@
-//! Sharing of detector models and statistics between ranks: a parameter server as a library.
+//! Sharing of detector models and statistics between ranks through a parameter server: the
+//! [`Server`], the [`Client`] of each rank, and their messages.
 //!
 //! Each rank has a [`Client`]. Every few steps ([`Schedule`]) it sends a [`Delta`] with the new
 //! knowledge of its detector and statistics of its calls and anomalies. The [`Server`] merges

@@ -1,4 +1,5 @@
-//! [`Ranks`]: statistics of ranks and their last steps, ordered by a [`Ranking`] such as the number of anomalies.
+//! [`Ranks`]: statistics of ranks and their last steps, returned as a [`RankSummary`] of each rank
+//! in the order of a [`Ranking`], such as the number of anomalies.
 
 use super::StepStats;
 use crate::Moments;

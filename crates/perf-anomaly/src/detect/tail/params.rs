@@ -1,4 +1,5 @@
-//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, halving of counts, and resolution.
+//! [`TailParams`]: parameters of [`Tail`](crate::Tail), such as rate of false alarms, sizes of
+//! modes, halving of counts and resolution.
 
 use super::fit::Wanted;
 use crate::Result;

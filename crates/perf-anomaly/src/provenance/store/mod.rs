@@ -1,4 +1,5 @@
-//! [`Store`]: interface for the storage of entries and its implementations, and [`Query`], which selects records.
+//! [`Store`]: interface for the storage of entries, implemented in submodules; [`Query`] and
+//! [`Order`]: selection and order of records; [`Revision`]: their removal or replacement.
 
 mod lines;
 mod memory;

@@ -1,4 +1,4 @@
-//! [`Sqlite`]: store of records in a database with indices.
+//! [`Sqlite`]: store of entries in an SQLite database, with indices for queries of records.
 
 mod query;
 
