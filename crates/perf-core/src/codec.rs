@@ -1,5 +1,5 @@
-//! Encoding and decoding of numbers and texts as little-endian bytes, for messages between ranks
-//! and for storage.
+//! [`Writer`] and [`Reader`]: encoding and decoding of numbers and texts as little-endian bytes,
+//! for messages between ranks and for storage.
 //!
 //! A [`Writer`] appends values and a [`Reader`] consumes them. Every length is checked against the
 //! remaining bytes before anything is allocated, and errors contain the offset of the invalid

@@ -1,5 +1,5 @@
-//! [`Diagnostics`]: repairs and losses of a reader, counted by [`Rule`], each with the first
-//! [`Place`]s in the input.
+//! [`Diagnostics`]: repairs, losses and notes of a reader, as a [`Finding`] for each [`Rule`] with
+//! its [`Weight`]: their count and the first [`Place`]s in the input.
 
 use crate::Merge;
 use std::collections::BTreeMap;

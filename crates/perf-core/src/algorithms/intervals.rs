@@ -1,5 +1,6 @@
-//! [`intervals()`]: finds the calls of a location whose regions may overlap; [`OpenIntervals`]: the
-//! open calls of such a location, for callers that process one event at a time.
+//! [`intervals()`]: finds the calls of a location whose regions may overlap, as [`Interval`]s;
+//! [`OpenIntervals`]: the open calls of such a location, for callers that process one event at a
+//! time.
 
 use crate::{
     CancellationChecks, Cancelled, Close, Event, Events, Job, LocationView, RegionId, ReplayCounts,

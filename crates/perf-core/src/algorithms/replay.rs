@@ -1,5 +1,6 @@
 //! [`replay()`]: converts the enter and leave events of a location to nested frames for a
-//! [`Visitor`]; [`FrameStack`]: the open frames, with rules that repair leaves.
+//! [`Visitor`]; [`FrameStack`]: the open frames, with rules that repair leaves, counted as
+//! [`ReplayCounts`].
 
 use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks};
 

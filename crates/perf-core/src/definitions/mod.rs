@@ -1,4 +1,5 @@
-//! Definitions of a recording: its machine, functions, call paths, metrics and communicators, and their ids.
+//! Types of the definitions of a recording and their ids: machine, functions, call paths, metrics
+//! and communicators; [`Definitions`](crate::Definitions) in `trace` contains them.
 //!
 //! Events and severities refer to definitions by id. OTF2, whose term this is, stores them apart from events in the same
 //! way.

@@ -1,4 +1,5 @@
-//! [`Job`]: handle through which long work reports its progress and makes cancellation checks.
+//! [`Job`]: handle through which long work reports its progress and makes cancellation checks,
+//! which fail with [`Cancelled`].
 
 mod checks;
 mod progress;

@@ -1,5 +1,6 @@
-//! [`Profile`]: call-path profile with severities `v(metric, call path, location)`, whose rows come
-//! from a [`RowStore`].
+//! [`Profile`]: call-path profile with severities `v(metric, call path, location)`, whose rows
+//! come from a [`RowStore`]; [`ProfileMetric`]: metric of a profile with its [`Scope`], inclusive
+//! or exclusive.
 
 pub mod algebra;
 mod combine;

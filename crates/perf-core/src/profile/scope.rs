@@ -1,4 +1,5 @@
-//! Conversion between inclusive and exclusive values along the call tree and the metric tree, and addition of metrics.
+//! Rows that a [`Profile`] derives from others: inclusive from exclusive values and the reverse, a
+//! metric without its child metrics, and sums over call paths; addition of a metric.
 
 use super::{Combine, JoinedRows, Profile, ProfileMetric, Rows, Scope, Severities};
 use crate::{CallPathId, Error, MetricId, Result};

@@ -1,4 +1,5 @@
-//! Synthetic recording of a device with two streams, which is busy for 70 of 100 ns, and of the thread that drives it.
+//! Synthetic recordings of a device and of the thread that drives it, built from [`Piece`]s of
+//! work; that of [`PIECES`] has two streams, busy for 70 of 100 ns.
 
 use crate::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,

@@ -1,4 +1,5 @@
-//! [`Table`] and [`Column`]: a result of an analysis as named, typed columns with units.
+//! [`Table`]: a result of an analysis as named [`Column`]s with units and typed [`Values`], whose
+//! rows can be selected and sorted; [`IntoCell`]: conversion of a value to a cell.
 
 mod cell;
 mod columns;

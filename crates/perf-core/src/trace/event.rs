@@ -1,5 +1,5 @@
-//! [`Event`]: one event of a location, such as an enter, a send or a metric sample;
-//! [`CollectiveOp`]: kind of collective operation by name or code.
+//! [`Event`]: one event of a location, such as an enter, a metric sample or a [`Transfer`];
+//! [`CollectiveOp`], [`RmaOp`]: kinds of operations; [`AttributeValue`]: attribute of an event.
 
 use crate::{
     AttributeId, CallPathId, CommId, KindId, MetricSetId, RegionId, Ticks, Value, WindowId,

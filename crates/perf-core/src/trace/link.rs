@@ -1,4 +1,5 @@
-//! [`Link`]: causal relation between two events, such as a kernel launch and the kernel.
+//! [`Link`]: causal relation between two events, such as a kernel launch and the kernel;
+//! [`EventId`]: location and index of an event.
 
 use crate::LocationId;
 

@@ -1,5 +1,6 @@
-//! [`Trace`]: the events of each location, with links between them and the [`Definitions`] that
-//! they refer to, and views of parts of a trace.
+//! [`Trace`]: the events of each location and the links between them; [`Definitions`]: machine,
+//! regions, metrics, communicators and clock that events refer to; submodules hold the types of
+//! events, and views.
 
 mod event;
 mod events;

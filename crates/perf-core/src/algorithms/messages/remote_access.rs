@@ -1,4 +1,5 @@
-//! [`RemoteAccess`]: remote memory access of a location, matched with its completion.
+//! Matching of remote memory accesses with their completions on the same location, as
+//! [`RemoteAccess`]es.
 
 use super::ranks::Ranks;
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
