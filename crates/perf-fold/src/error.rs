@@ -1,4 +1,4 @@
-//! Errors of this crate: folds that cannot be planned or computed.
+//! [`Error`]: reasons why a fold cannot be planned or computed.
 
 use perf_core::Cancelled;
 

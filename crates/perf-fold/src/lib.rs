@@ -1,4 +1,5 @@
-//! Folded timelines: the states of many streams summarised in a few rows.
+//! Folded timelines: the states of many streams summarised in a few rows, with utilisation of
+//! devices, counters over time and messages between rows.
 //!
 //! A timeline has one row for each thread. With thousands of threads it fits on no screen. Folding
 //! combines many streams (threads and accelerator queues) into one row and keeps the essential

@@ -1,4 +1,5 @@
-//! [`Folder`]: folds any window of timelines with groups and parameters that were checked once.
+//! [`Folder`]: folds any window of timelines with groups and parameters that were checked once,
+//! into a new fold or, with the buffers of a [`Scratch`], into an existing one.
 
 use super::inner_loops::{self, Pixels, Workspace};
 use crate::states::sampling;

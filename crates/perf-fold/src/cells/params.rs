@@ -1,4 +1,5 @@
-//! Parameters of a fold: [`FoldParams`] and their validated form, [`Checked`].
+//! Parameters of a fold: [`FoldParams`], with choices such as [`Selection`], [`Ties`],
+//! [`AbsentRule`] and [`Nesting`], and their validated form, [`Checked`].
 
 use crate::{Boundary, Error, FoldOp, Op, Result};
 use perf_core::LocationKind;

@@ -1,4 +1,5 @@
-//! [`Series`]: a counter of one location as a step function of time, and its cells.
+//! [`Series`]: a counter of one location as a step function of time, and its values in columns of
+//! time as [`CounterCell`]s.
 
 use crate::states::sampling;
 use perf_core::{LocationId, Ticks, TimeRange};

@@ -1,5 +1,5 @@
-//! [`DeviceCopies`]: copies between host and device as messages, found in a trace by the names of
-//! the copying regions.
+//! [`device_copies`]: finds the copies between host and device in a trace by the names of the
+//! copying regions, and returns them as messages, [`DeviceCopies`].
 
 use super::classification::{Work, WorkRules, WorkTable};
 use crate::Line;

@@ -1,4 +1,5 @@
-//! Causes of device idle time: gaps between pieces of work, split by what the device waits for.
+//! Idle time of a device: each [`Gap`] between pieces of work, split by [`Cause`], which is what
+//! the device waits for.
 
 use super::{Piece, Work};
 use crate::Result;

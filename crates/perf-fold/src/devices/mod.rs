@@ -1,4 +1,5 @@
-//! [`Devices`]: utilisation of each device of a recording, and the causes of its idle time.
+//! [`Devices`]: utilisation of each [`Device`] of a recording, and the causes of its idle time, by
+//! [`DeviceParams`]; submodules also hold copies and a comparison with Holistic Trace Analysis.
 
 mod classification;
 mod copies;

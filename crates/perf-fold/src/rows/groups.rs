@@ -1,5 +1,5 @@
-//! [`Groups`]: forest of groups of streams, some of which are the rows of a fold; groups can be
-//! joined, and rows unfolded.
+//! [`Groups`]: forest of groups of streams, by level of the system tree ([`GroupBy`]) or
+//! user-defined, of which some are the rows of a fold; groups can be joined, and rows unfolded.
 
 use super::system_groups::Tree;
 use crate::{Error, Result, Timelines};

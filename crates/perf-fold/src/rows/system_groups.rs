@@ -1,4 +1,5 @@
-//! Construction of [`Groups`] from the system tree of a recording.
+//! [`Tree`]: builds the [`Groups`] of a level, such as node, process or device, from the system
+//! tree of a recording.
 
 use super::groups::{GroupBy, GroupId, Groups};
 use crate::Timelines;

@@ -1,4 +1,5 @@
-//! Call stack of one location as timelines, with a stream for each depth.
+//! [`Timelines::call_stack`]: timelines of the call stack of one location, with a stream for each
+//! depth.
 
 use crate::states::timeline_builder;
 use crate::{ClassId, Classes, RegionMap, Result, StateMap, Timelines};

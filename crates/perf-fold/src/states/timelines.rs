@@ -1,4 +1,5 @@
-//! [`Timelines`]: the states of each stream over time, stored as columns of transitions.
+//! [`Timelines`]: the states of each stream over time, stored as columns of transitions;
+//! [`Boundary`]: rule for a transition at exactly the sampled time.
 
 use super::timeline_builder;
 use crate::states::class::code;

@@ -1,5 +1,5 @@
 //! [`Fields`]: read position in the bytes of a BP file, which decodes numbers and texts in either
-//! byte order; [`Kind`]: types of numbers.
+//! byte order; [`Kind`]: types of numbers; [`Damage`]: a failed read.
 
 /// A failed read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
