@@ -1,4 +1,5 @@
-//! [`Unjudged`]: longest call of each function that the detector could not judge.
+//! [`Unjudged`]: longest call of each function that the detector could not judge, as an
+//! [`UnjudgedCall`].
 
 use crate::calls::Calls;
 use crate::detect::Functions;

@@ -1,5 +1,5 @@
-//! Connection of work on accelerators to the calls that launched it ([`Launch`]), by correlation
-//! id on each rank, as [`GpuLink`]s.
+//! [`Gpu`]: connects the work on accelerators to the calls of one rank that launched it
+//! ([`Launch`]), by correlation id, and returns the pairs as [`GpuLink`]s.
 
 use super::StreamHealth;
 use super::call::CallKey;

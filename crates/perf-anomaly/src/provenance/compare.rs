@@ -1,4 +1,5 @@
-//! [`Comparison`]: differences between the anomalies of two runs, by function and call path.
+//! [`Comparison`]: each [`Difference`] between the anomalies of two runs, by function and call
+//! path.
 
 use super::record::{Entry, Kind};
 use super::store::Store;

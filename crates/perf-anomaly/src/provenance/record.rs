@@ -1,5 +1,5 @@
 //! [`Record`]: stored call with its context; [`Entry`]: any entry of a store, which is a record or
-//! describes a model, a stream or the run.
+//! describes a model ([`ModelRecord`]), a stream or the run.
 
 use super::json;
 use crate::{Error, Label, Result};

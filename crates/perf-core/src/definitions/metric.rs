@@ -1,5 +1,5 @@
-//! [`Metric`] and [`MetricSet`]: definitions of metrics, and of metrics that are sampled together;
-//! [`ValueType`] and [`Value`]: types and values of metrics and attributes.
+//! [`Metric`]: definition of a metric with its [`MetricMode`]; [`MetricSet`]: metrics that are
+//! sampled together; [`ValueType`] and [`Value`]: types and values of metrics and attributes.
 
 use crate::{LocationId, MetricId};
 

@@ -1,5 +1,5 @@
-//! [`Region`]: function or loop with its [`Paradigm`] and [`RegionRole`]; [`CallTree`]: the call
-//! paths of a program as a forest.
+//! [`Region`]: function or loop with its [`Paradigm`] and [`RegionRole`]; [`CallTree`]: the
+//! [`CallPath`]s of a program as a forest.
 
 use crate::definitions::call_path_index::CallPathIndex;
 use crate::{CallPathId, Error, RegionId, Result};

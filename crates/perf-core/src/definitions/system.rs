@@ -1,4 +1,5 @@
-//! [`SystemTree`]: the machine nodes, processes, accelerators and locations of a recording, as a tree.
+//! [`SystemTree`]: the machine nodes, the processes and accelerators on them ([`LocationGroup`]),
+//! and their threads and streams ([`Location`]), as a tree.
 
 use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
 

@@ -1,5 +1,5 @@
-//! [`Watched`]: iterator that reports its items as progress of a job and ends when the job is
-//! cancelled.
+//! [`Watched`]: iterator, made by [`Job::watch`], that reports its items as progress of a job and
+//! ends when the job is cancelled.
 
 use crate::{CancellationChecks, Job};
 

@@ -1,4 +1,4 @@
-//! [`Fold`]: the folded window as rows of cells, with their labels and times.
+//! [`Fold`]: the folded window as rows ([`FoldRow`]) of cells, with their labels and times.
 
 use crate::cells::folder::Plan;
 use crate::{Cell, ClassId, Classes, Group, GroupId};

@@ -1,4 +1,5 @@
-//! Counts of states: [`Tally`], the mergeable part of a fold, and the [`Counts`] that operations read.
+//! Counts of the states in a cell: [`Tally`] can be merged, [`Counter`] counts one cell after
+//! another without allocating, and operations read [`Counts`].
 
 use crate::states::class::code;
 use crate::{AbsentRule, Cell, Choice, FoldOp, State, Ties};

@@ -1,4 +1,5 @@
-//! [`Counters`] and [`Counter`]: the counters of a trace, ratios, and combination over locations.
+//! [`Counters`]: the counters of a trace; [`Counter`]: one of them on all its locations, with its
+//! ratio to another one and its values combined over locations ([`Across`]).
 
 use super::reading;
 use super::series::{CounterCell, Series};

@@ -1,5 +1,5 @@
-//! [`MessageMatrix`]: number, bytes and transfer times of messages by the folded rows of sender and
-//! receiver.
+//! [`MessageMatrix`]: number, bytes and transfer times of messages for each [`Pair`] of folded
+//! rows, of the sender and of the receiver.
 
 use crate::{Folder, Line, Traffic};
 use perf_core::{Clock, Merge, Nanos, Table, TimeRange};

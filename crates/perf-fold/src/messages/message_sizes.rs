@@ -1,4 +1,5 @@
-//! [`MessageSizes`]: number, bytes and transfer times of messages by classes of their length.
+//! [`MessageSizes`]: number, bytes and transfer times of messages by [`SizeClass`], a range of
+//! their length.
 
 use crate::Line;
 use perf_core::{Clock, Merge, Table, TimeRange};

@@ -1,5 +1,5 @@
-//! [`RowOrder`]: order of rows by name, behaviour or time; also devices first, and blocks of rows
-//! for recordings with many locations.
+//! [`RowOrder`]: order by name, behaviour or time in which [`Groups`] sort their rows; also
+//! devices first, and blocks of rows for recordings with many locations.
 
 use crate::{Group, GroupBy, GroupId, Groups, Result, State, Timelines, Usage};
 use perf_core::{Job, LocationKind, TimeRange};

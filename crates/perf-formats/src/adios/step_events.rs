@@ -1,5 +1,5 @@
-//! [`StepEvents`]: collects the events of a step by stream (program, rank and thread), merges those
-//! of each stream by time, and pushes them to an [`EventSink`].
+//! [`StepEvents`]: collects the events of a step in a [`Lane`] for each stream (program, rank and
+//! thread), merges each lane by time, and pushes all to an [`EventSink`].
 
 use perf_core::{EventSink, Nanos, RegionId, StreamEvent, StreamKey};
 use std::collections::HashMap;

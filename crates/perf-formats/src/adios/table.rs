@@ -1,5 +1,5 @@
-//! [`Table`]: positions in the data files of the rows of a table of integers, and reading of the
-//! rows in parts.
+//! [`Table`]: positions in the data files of the rows of a table of integers, found by
+//! [`BpFile::table`]; [`BpFile::rows`]: reading of the rows in parts.
 
 use super::bp_file::{BpFile, is_damage};
 use super::primitives::{Fields, Kind};

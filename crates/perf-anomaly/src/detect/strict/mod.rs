@@ -1,5 +1,6 @@
 //! The strict detectors, which reproduce Chimbuko's: [`Sstd`], [`Hbos`] and [`Copod`], their
-//! parameters ([`StrictParams`]), and bookkeeping of the parts of a model that were not sent yet.
+//! parameters ([`StrictParams`]), and their models with the parts that were not sent yet
+//! ([`Known`]).
 
 mod copod;
 mod hbos;

@@ -1,4 +1,6 @@
-//! [`prune`]: second judgement of recorded calls with the final model, and removal of records.
+//! [`prune`]: judges recorded calls again with the final model, removes those that it does not
+//! confirm, and keeps the worst of each function; [`prune_within`]: the same within a budget of
+//! bytes.
 
 mod plan;
 

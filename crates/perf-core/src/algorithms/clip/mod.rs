@@ -1,4 +1,5 @@
-//! [`clip()`]: the part of a trace within a window of time, as a trace.
+//! [`clip()`]: the part of a trace within a window of time, as a trace, with the numbers of calls
+//! and communication that its edges cut ([`Clipped`]).
 
 mod requests;
 mod state;

@@ -1,5 +1,5 @@
-//! [`ClockViolations`]: counts and table of the matched [`Messages`] and collectives that
-//! contradict the clocks of their locations.
+//! [`ClockViolations`]: numbers, pairs of locations and table of the matched [`Messages`] and
+//! collectives that contradict the clocks of their locations.
 
 use super::{CollectiveInstance, Messages};
 use crate::{Clock, CollectiveOp, LocationId, Table, Ticks};

@@ -1,5 +1,5 @@
-//! [`match_messages`]: pairs the two ends of each message, collective and remote access of a trace;
-//! [`Messages`]: the pairs, and the ends without a partner.
+//! [`match_messages`]: pairs the two ends of each message, collective and remote access of a
+//! trace; [`Messages`]: the pairs, and the ends without a partner ([`Unmatched`]) with the cause.
 //!
 //! * Messages match first in, first out for each (communicator, sender, receiver, tag), according
 //!   to MPI's non-overtaking rule. A non-blocking receive is ordered by the time when it was

@@ -1,5 +1,5 @@
-//! Algebra of profiles: difference, mean, merge and extremes of several profiles, and changes of
-//! the call tree and the locations of one.
+//! Algebra of profiles: difference, mean, merge and extremes of several profiles as a [`Combined`]
+//! profile; changes of the call tree and the locations of one are in submodules.
 //!
 //! The operators of several profiles first unite their definitions. Two metrics are the same if
 //! their names are equal. Two locations are the same if the names of their processes and their own
