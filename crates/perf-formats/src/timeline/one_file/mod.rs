@@ -1,4 +1,5 @@
-//! Calls, counters and names of one file of a recording, before the files are combined.
+//! Data of one file of a recording while it is read, before the files are combined: a `Part` with
+//! its rows of calls, counters, names and outliers.
 
 pub(super) mod arguments;
 pub(super) mod begin_end_pairs;
