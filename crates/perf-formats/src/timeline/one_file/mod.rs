@@ -1,5 +1,5 @@
-//! Data of one file of a recording while it is read, before the files are combined: a `Part` with
-//! its rows of calls, counters, names and outliers.
+//! Data of one file before the files of a recording are combined: a `Part` with its rows, counters
+//! and names; pairing of begins and ends; removal of outliers.
 
 pub(super) mod arguments;
 pub(super) mod begin_end_pairs;
