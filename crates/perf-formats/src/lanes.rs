@@ -1,4 +1,5 @@
-//! Assignment of overlapping activities to lanes in which they do not overlap.
+//! [`Lanes`]: assigns overlapping activities to lanes in which they do not overlap, each to the
+//! lowest free lane.
 
 use perf_core::Ticks;
 use std::cmp::Reverse;

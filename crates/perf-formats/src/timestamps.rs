@@ -1,4 +1,5 @@
-//! Distinguishes a damaged timestamp from a pause, by one rule for all readers of ordered timestamps.
+//! [`judge_jump`]: distinguishes a damaged timestamp from a pause by the timestamps that follow it,
+//! with one rule for all readers of ordered timestamps.
 
 /// Number of timestamps after a jump that are examined.
 pub(crate) const TIMESTAMPS_AHEAD: usize = 8;

@@ -1,4 +1,5 @@
-//! Recognition of files that no compiled format reads, and the remedy for each kind.
+//! [`kind`]: recognises files and folders that no compiled format reads, such as those of other
+//! tools, and returns the remedy for each.
 
 use crate::probe::Input;
 

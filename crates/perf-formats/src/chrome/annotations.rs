@@ -1,5 +1,5 @@
-//! Reads the `args` of annotated Chrome events: the numbers of an operation in a training job, and
-//! the operation, group and bytes of a collective operation.
+//! [`training`] and [`collective`]: store the `args` of a training job's operation (step, sequence)
+//! or of a collective operation (group, root, bytes) as arguments of a call in a [`Part`].
 
 use super::event::Raw;
 use crate::json::{Cursor, Token, integer};

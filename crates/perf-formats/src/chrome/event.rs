@@ -1,4 +1,5 @@
-//! [`Raw`]: the fields of one Chrome trace event, and its arguments that the reader uses.
+//! [`Raw`]: the fields of one Chrome trace event, parsed from JSON but not converted, with the
+//! members of its `args` that the reader uses, [`Args`].
 
 use crate::json::{Cursor, Stop, Token};
 

@@ -1,4 +1,5 @@
-//! [`Phases`]: conversion of Chrome trace events to calls, instants, counters and links, by their phase (`ph`).
+//! [`Phases`]: converts Chrome trace events by their phase (`ph`) and category to calls, instants,
+//! counters, links and names of threads and streams in a [`Part`].
 
 use super::event::{Facts, Raw};
 use super::{annotations, rules};

@@ -1,4 +1,5 @@
-//! Reader of one Chrome trace file: the outer object and the array of events.
+//! [`read()`]: reads one Chrome trace file into a [`Part`]: the array of events, and around it the
+//! properties, devices and rank in the outer object.
 
 use super::event::Raw;
 use super::phases::Phases;

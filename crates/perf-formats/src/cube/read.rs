@@ -1,5 +1,5 @@
-//! [`Cube`]: opens a `.cubex` archive or a `.cube` document, and provides its [`Profile`], the
-//! diagnostics, and the other members of the archive.
+//! [`Cube`]: an open `.cubex` archive or `.cube` document with its [`Profile`], diagnostics and
+//! other archive members; also writes a profile derived from it.
 
 use super::anchor::{self, Anchor};
 use super::cube3_rows::TextRows;

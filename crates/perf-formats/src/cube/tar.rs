@@ -1,4 +1,5 @@
-//! Reader of the tar headers of a `.cubex`: names and positions of its members.
+//! [`members`]: reads the tar headers of a `.cubex`, and returns its members by name, each with its
+//! position ([`Member`]).
 //!
 //! Several threads read rows from the file by offset, so only the headers are read here. The `tar`
 //! crate provides members sequentially as streams, and rejects a header with a wrong checksum; here

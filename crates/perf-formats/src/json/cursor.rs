@@ -1,4 +1,5 @@
-//! [`Cursor`]: parser of JSON values (scalars, objects and arrays) in the window of a text.
+//! [`Cursor`]: parser of JSON values, each a [`Token`], in the window of a text, which can also
+//! move past a broken element of an array.
 
 use memchr::memchr2;
 

@@ -1,4 +1,5 @@
-//! Decoding and encoding of JSON strings.
+//! [`decode`]: converts the raw bytes of a JSON string to text, with escapes resolved and invalid
+//! parts replaced; [`encode`]: appends a text as JSON string.
 
 /// Decodes a string. The flag is `true` if invalid text was replaced.
 ///

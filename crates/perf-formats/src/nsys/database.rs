@@ -1,4 +1,5 @@
-//! Access to an untrusted SQLite database: read-only, with a check of its tables and columns.
+//! [`Database`]: read-only access to an untrusted SQLite database, which lists its tables and
+//! columns and passes on the requested columns of each [`Row`].
 
 use crate::read_context::ReadContext;
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! Extracts a part of an archive: selected locations and a time window, with records copied verbatim.
+//! [`cut()`]: writes a part of an archive, selected by [`Cut`] (locations and a time window), as a
+//! new archive, with records copied verbatim.
 
 mod copy;
 

@@ -1,4 +1,5 @@
-//! Standard numbers and names of event types, states, MPI calls and counters, which are the same in every trace.
+//! Standard numbers and names of event types, states, MPI calls and counters, the same in every
+//! trace, with conversions between them and look-up of roles; also parsing of labels.
 
 use perf_core::{CollectiveOp, Paradigm, RegionRole};
 

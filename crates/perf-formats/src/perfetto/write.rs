@@ -1,4 +1,5 @@
-//! Writes a trace as Perfetto packets: its tracks, flows and calls, with several tracks for overlapping activities.
+//! [`write()`]: writes a view of a trace as Perfetto packets (tracks, slices, instants, counters
+//! and flows), with several tracks for overlapping activities, and counts them in [`Written`].
 
 mod events;
 mod frames;

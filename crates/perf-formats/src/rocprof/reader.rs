@@ -1,4 +1,5 @@
-//! Reader of the outer object of a rocprofv3 file: processes, agents, names, and sections of records.
+//! [`read()`]: reads a rocprofv3 file into one [`Part`] for each process, with its agents, names
+//! and sections of records, and passes each [`Record`] to a [`Tool`].
 
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;

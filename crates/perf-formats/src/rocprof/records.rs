@@ -1,5 +1,5 @@
-//! [`Record`]: the fields of a rocprofv3 record; [`Tool`]: converts the records of one process to
-//! calls and activities.
+//! [`Record`]: unparsed fields of one record in a [`Section`] of a rocprofv3 file; [`Tool`]:
+//! converts the records of one process to calls and activities in a [`Part`].
 
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};

@@ -1,5 +1,5 @@
-//! [`Tau`]: opens TAU profiles, merges the files of all threads and metrics, and provides
-//! functions, user events and the [`Profile`] that is built from them.
+//! [`Tau`]: opens TAU profiles, merges the files of all threads and metrics into [`Tables`] (each
+//! [`Function`], [`Thread`] and user event), and provides them and the resulting [`Profile`].
 
 use super::{packed, profile_builder, rules, text};
 use crate::bytes::Bytes;

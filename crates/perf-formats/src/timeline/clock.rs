@@ -1,4 +1,5 @@
-//! [`align`]: assigns ranks to the parts of a recording and aligns their clocks.
+//! [`align`]: assigns ranks to the parts of a recording, sorts them by rank, and compares their
+//! clocks; [`rank_of`]: the rank in a file name.
 
 use super::part::Part;
 use super::rules;

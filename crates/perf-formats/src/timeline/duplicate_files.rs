@@ -1,4 +1,5 @@
-//! Removal of parts whose events are identical to those of a part from another file.
+//! [`remove`]: removes each [`Part`] whose events are identical to those of a part from another
+//! file.
 
 use super::part::Part;
 use super::row::Row;

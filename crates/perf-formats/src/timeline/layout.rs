@@ -1,4 +1,5 @@
-//! Layout of the calls of a row as events: nested on lanes for a thread, overlapping for a stream.
+//! [`Scribe`]: writes the calls of a row as events of the trace, a [`Layout`]: nested on lanes for
+//! a thread, overlapping on one lane for a stream.
 
 use super::arguments::{Argument, Arguments};
 use super::names::PAST_LIMIT;

@@ -1,4 +1,5 @@
-//! Creation of links between launches and device activities, and along flows.
+//! [`bind`] and [`link`]: bind flow points to calls, and create the links of a part from launches
+//! to device activities and along flows.
 
 use super::row::{Extra, Flow, FlowEnd, Role, Tag};
 use perf_core::{EventId, Events, Link, LinkKind, Location, LocationGroupId, LocationId, Ticks};

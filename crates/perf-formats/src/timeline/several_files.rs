@@ -1,4 +1,5 @@
-//! Opening of one or several files, one for each rank, as one recording, for all GPU formats.
+//! [`open_files`]: reads several files, one for each rank, in parallel and combines their parts
+//! into one recording, for all GPU formats; [`open_file`]: for one file.
 
 use super::{MemoryBudget, Part, assemble, rank_of};
 use crate::read_context::ReadContext;

@@ -1,4 +1,5 @@
-//! Search for the next relevant byte of an XML text.
+//! [`find`] and [`name_end`]: fast search of an XML text for a byte, and for the end of the name of
+//! a tag or attribute.
 
 use memchr::memchr;
 

@@ -1,4 +1,5 @@
-//! Tolerant XML reader for profiles that are nearly XML.
+//! [`Xml`]: tolerant tokeniser of XML for profiles that are nearly XML, which returns each
+//! [`Token`]: an opening [`Tag`] with its attributes, a text, or a closing tag.
 //!
 //! Attributes without quotes, bare `&` in text and mismatched closing tags occur in files of CubeLib
 //! and TAU. quick-xml reports such input as errors. Frequent kinds of elements are read by fast paths

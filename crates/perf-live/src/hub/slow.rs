@@ -1,4 +1,5 @@
-//! [`Slow`]: ranks and phases that are slower than their peers.
+//! [`Slow`]: ranks and phases that are slower than their peers, listed from the statistics of the
+//! parameter server with the names of their functions.
 
 use perf_anomaly::FunctionId;
 use perf_anomaly::lost_time::{SlowPhase, SlowRank};

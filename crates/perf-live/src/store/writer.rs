@@ -1,5 +1,5 @@
 //! [`Writer`]: stores clients, deltas, state and records of a server in its database, drops old
-//! records, and loads all of it after a restart.
+//! records, and loads the [`Stored`] contents after a restart.
 
 use super::failed;
 use super::schema::{MODELS, TABLES, VERSION, bits, bound};

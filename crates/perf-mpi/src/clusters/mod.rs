@@ -1,4 +1,5 @@
-//! [`cluster`]: density-based clustering of points that are distributed over ranks.
+//! [`cluster`]: density-based clustering of points that are distributed over ranks, with a
+//! [`SharedScan`] on each; [`durations_first`]: numbers its clusters by total weight.
 //!
 //! Space is cut into one slab for each rank, along the axis with the largest extent of the points.
 //! All slabs have about the same number of points. A rank receives the points of its slab, and

@@ -1,4 +1,5 @@
-//! Collects the calls of a location with their begin and end, for the writer of Chrome traces.
+//! [`overlapping`] and [`nested`]: collect the calls of a location, each a [`Call`] with its begin
+//! and end, and the indices of its other events, for the writer of Chrome traces.
 
 use perf_core::{
     Cancelled, Close, Event, Job, LocationView, RegionId, Ticks, Visitor, intervals, replay,

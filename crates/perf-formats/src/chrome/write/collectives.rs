@@ -1,4 +1,5 @@
-//! Collective operations, which become arguments of calls in the form that PyTorch uses for its own.
+//! [`Collectives`]: numbers the matched collective operations of a trace, and returns for the call
+//! of each member the `args` in which PyTorch describes its own.
 
 use crate::Result;
 use perf_core::{

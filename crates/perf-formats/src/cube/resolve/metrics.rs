@@ -1,5 +1,5 @@
-//! Resolution of the metrics of an anchor to [`ProfileMetric`]s, with the storage of their rows,
-//! [`Stored`], and their counterparts in the other scope.
+//! Resolution of the metrics of an anchor to [`ProfileMetric`]s, each with a description of how its
+//! rows are stored, and with its counterpart in the other scope.
 
 use super::{Resolved, Resolver, Stored};
 use crate::Result;

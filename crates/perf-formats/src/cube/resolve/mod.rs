@@ -1,5 +1,5 @@
-//! Resolution of a parsed [`Anchor`] to the definitions of a profile, [`Resolved`]: ids become
-//! indices, and references are checked.
+//! [`Resolver`]: converts a parsed [`Anchor`] to the definitions of a profile, [`Resolved`], and
+//! the layout of its rows, [`Stored`]: ids become indices, and references are checked.
 
 mod calls;
 mod ids;

@@ -1,5 +1,5 @@
-//! [`Table`]: positions of the rows of a metric in a `.cubex`, read from its `.index` member and
-//! the head of its `.data` member.
+//! [`Table`]: positions, each a [`Span`], of the rows of a metric in a `.cubex`; [`Files`]: reads
+//! them from its `.index` member and the head of its `.data` member.
 
 use crate::bytes::Bytes;
 use crate::cube::rules;

@@ -1,5 +1,5 @@
 //! [`write()`]: writes a profile as a `.cubex` archive: the anchor, and for each metric an index
-//! and its rows, compressed or not.
+//! and its rows, sparse or dense ([`Layout`]) and compressed or not ([`WriteOptions`]).
 
 mod anchor;
 mod archive;

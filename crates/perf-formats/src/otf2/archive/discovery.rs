@@ -1,4 +1,5 @@
-//! Discovery of an archive from one of its paths, and selection of the files that belong to it.
+//! [`locate`]: finds an archive on disk, [`Located`], from the path of its anchor or of one of its
+//! folders; also finds its anchor and the name of its files in any [`Archive`].
 
 use super::{Archive, DiskArchive};
 use crate::{Error, Result};

@@ -1,5 +1,5 @@
-//! [`DefinitionFile`]: splits a definition file into raw records and skips damaged bytes; [`Row`]:
-//! decodes the fields of a record.
+//! Definition files of OTF2: [`DefinitionFile`] splits one into raw records and skips damaged
+//! bytes, [`Row`] decodes their fields, and the submodules resolve their ids.
 
 pub(super) mod id_maps;
 pub(super) mod local;

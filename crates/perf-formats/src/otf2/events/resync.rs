@@ -1,4 +1,5 @@
-//! Look-ahead within a chunk, to judge a jump in time and to find the next record after damage.
+//! Methods of [`Decoder`] that look ahead within a chunk, to judge a jump in time and to find the
+//! next record after damage.
 
 use super::{Decoder, Stop};
 use crate::otf2::rules;

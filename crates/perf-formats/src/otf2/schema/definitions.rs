@@ -1,4 +1,5 @@
-//! Schema of the definition records, global and local.
+//! [`DEFINITIONS`] and [`LOCAL_DEFINITIONS`]: tables of the OTF2 definition records, global and
+//! local, each with its id, name, and names and kinds of fields.
 
 use super::{Count, Field, Kind, Record, Space};
 

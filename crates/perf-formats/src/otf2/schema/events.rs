@@ -1,4 +1,5 @@
-//! Schema of the event records.
+//! [`EVENTS`]: table of all OTF2 event records, each with its id, name, and names and kinds of
+//! fields.
 
 use super::{Count, Field, Kind, Record, Space};
 

@@ -1,4 +1,5 @@
-//! Schema of the OTF2 records, shared by the reader and the writer.
+//! Schema of the OTF2 records for reader and writer: [`Record`] and [`Field`], the namespaces of
+//! ids ([`Space`]), look-up of records by id or name, and structural bytes ([`internal`]).
 //!
 //! [`EVENTS`] and [`DEFINITIONS`] list every record of trace format 2 with its fields in the order
 //! of the file. The [`Kind`] of a field gives its encoding and, for an id, its [`Space`], so that

@@ -1,5 +1,5 @@
-//! Copies the records of one location inside a time window to a new archive, with enters and leaves
-//! for the regions that are open at the ends of the window.
+//! [`events()`]: copies the event records of one location inside a time window to a new archive,
+//! with enters and leaves for the regions that are open at its ends.
 
 use super::event_chunk;
 use crate::Result;

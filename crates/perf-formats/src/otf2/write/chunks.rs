@@ -1,4 +1,5 @@
-//! Packs records into chunks of fixed size and writes them to a member of the archive.
+//! [`Chunks`]: packs encoded records into chunks of fixed size, with timestamps before events, and
+//! writes them to a member of the archive.
 
 use super::encode::Encoder;
 use super::sink::Sink;

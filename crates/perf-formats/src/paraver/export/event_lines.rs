@@ -1,4 +1,5 @@
-//! [`Lines`]: builds the event lines of one thread for the export.
+//! [`Lines`]: converts the [`Step`]s of one thread at one instant (enters, leaves, samples and
+//! metrics) to the type-value pairs of its event lines in the exported `.prv`.
 
 use super::event_types::{Is, Names};
 use super::matching::Plan;

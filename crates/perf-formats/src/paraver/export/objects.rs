@@ -1,4 +1,5 @@
-//! [`ObjectMap`]: Paraver objects (application, task, thread, CPU) for the locations of a trace.
+//! [`ObjectMap`]: assigns Paraver objects (application, task, thread, CPU) to the locations of an
+//! exported trace, with the tasks for the header and the labels for the `.row`.
 
 use crate::paraver::Row;
 use crate::paraver::header::Task;

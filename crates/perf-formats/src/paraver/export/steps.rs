@@ -1,4 +1,5 @@
-//! [`Steps`]: enters, leaves and other events of a thread, instant by instant.
+//! [`Steps`]: iterates instant by instant over the [`Step`]s of a location (enters, leaves, other
+//! events), which is split into lanes, one for each thread, if its calls overlap.
 
 use crate::lanes::Lanes;
 use perf_core::{

@@ -1,4 +1,5 @@
-//! Sorting of records that are out of order in a trace, and repair of their times.
+//! [`Log`]: stores the records of a thread that are out of order, sorts them and repairs their
+//! times; [`Beyond`]: judges times by the duration in the header.
 //!
 //! The state of a thread depends on all its records in order of time, so that an out-of-order
 //! record cannot be inserted afterwards. A trace is therefore first read in the order of the file.

@@ -1,4 +1,5 @@
-//! Visitors that write the calls of a location without overlaps as slices.
+//! [`Frames`]: visitor that writes the calls of a location without overlaps as slices, and its
+//! other events; [`Counter`]: visitor that counts such calls.
 
 use super::{SLICE_END, Writer};
 use crate::Error;

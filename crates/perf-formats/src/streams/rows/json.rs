@@ -1,5 +1,5 @@
-//! [`Names`]: parses lines of newline-delimited JSON: rows of 12 columns, objects, and definitions
-//! of numbered names.
+//! [`Names`]: parses a line of newline-delimited JSON to a [`Line`]: a [`Row`] from an array of 12
+//! columns or an object, or definitions of numbered names, which it keeps.
 
 use super::row::{Kind, Row, Wrong, number, time, whole};
 use super::scan::{Field, Scalar, fields};

@@ -1,4 +1,5 @@
-//! Rows of a stream: their syntaxes, and the event of each line.
+//! Lines of a stream as rows: the syntaxes (table or JSON) in which they are written, their
+//! parsers, and the resulting event of each.
 
 pub(super) mod json;
 pub(super) mod row;

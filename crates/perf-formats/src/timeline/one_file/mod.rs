@@ -1,4 +1,5 @@
-//! Calls, counters and names of one file of a recording, before the files are combined.
+//! Data of one file before the files of a recording are combined: a `Part` with its rows, counters
+//! and names; pairing of begins and ends; removal of outliers.
 
 pub(super) mod arguments;
 pub(super) mod begin_end_pairs;

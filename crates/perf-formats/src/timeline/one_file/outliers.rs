@@ -1,4 +1,5 @@
-//! Removal of events with implausible times, which were never set or are damaged.
+//! [`remove`]: removes the events of a [`Part`] whose times are implausible, because they were
+//! never set or are damaged.
 //!
 //! Events of these files are not ordered, so that the neighbours of an event in the file do not reveal a damaged time.
 //! A single damaged time, however, would determine the span of the whole recording. A recording may begin at time 0 of
