@@ -1,4 +1,5 @@
-//! [`Tracking`] and its parts: tracked regions, links, events and votes.
+//! [`Tracking`]: result of tracking: each [`TrackedRegion`] with its [`Link`]s and [`Event`]s, and
+//! for each [`Pair`] of experiments the [`Vote`] of each [`Evaluator`].
 
 use super::matrix::Matrix;
 use crate::tracking::composition::mixture::Mixture;
