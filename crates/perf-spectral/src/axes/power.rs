@@ -1,5 +1,5 @@
-//! [`AxisPower`]: share of each axis in the variation of a view, from the energies of its spectrum,
-//! and filters that select or remove the dominant axes.
+//! [`Spectra::axis_power`]: share of each axis in the variation of a view, from the energies of its
+//! spectrum; [`AxisPower`]: the shares, and filters that select or remove the dominant axes.
 
 use crate::axes::Energies;
 use crate::real::Real;

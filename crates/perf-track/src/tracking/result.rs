@@ -1,5 +1,5 @@
-//! [`Tracking`]: result of tracking: each [`TrackedRegion`] with its [`Link`]s and [`Event`]s, and
-//! for each [`Pair`] of experiments the [`Vote`] of each [`Evaluator`].
+//! [`Tracking`], the result: each [`TrackedRegion`] with its [`Link`]s and [`Event`]s, each
+//! [`TrackedExperiment`], and the [`Vote`] of each [`Evaluator`] on each [`Pair`] of experiments.
 
 use super::matrix::Matrix;
 use crate::tracking::composition::mixture::Mixture;
