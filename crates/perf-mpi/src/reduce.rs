@@ -1,5 +1,5 @@
-//! [`Ranks::reduce`] and its variants: merging of the parts or analysed shards of all ranks along a
-//! tree, for all ranks or for rank 0.
+//! [`Ranks::reduce`] and its variants: merge one value of each rank, or the results of an analysis
+//! of shards, along a tree, for all ranks or for rank 0.
 
 use crate::tree::{Family, Part, Patience, Plan, Round, Status};
 use crate::{Ranks, Result, Wire};

@@ -1,5 +1,5 @@
-//! [`fit`]: maps metrics of bursts that are distributed over ranks to points of a common [`Space`],
-//! scaled by their range over all ranks.
+//! [`fit`]: maps the bursts of all ranks to points of a common [`Space`], with a metric for each
+//! [`Axis`], scaled by its range over all ranks.
 
 use crate::{Error, Ranks, Result};
 use perf_track::{Bursts, ExperimentAxis, Points, Transform, TransformAxis};

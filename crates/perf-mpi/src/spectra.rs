@@ -1,5 +1,5 @@
-//! [`Shard`]: correlation of severity views whose spectra are distributed over ranks, as a ranking
-//! by one view or of all pairs.
+//! [`Shard`]: the views of one rank with their spectra, with which all ranks together order all
+//! views by their correlation with one of them, or all pairs.
 //!
 //! Most memory is taken by spectra, so each rank holds those of some views, a [`Shard`]. For a
 //! ranking, the rank with the reference sends its spectrum to the others, each rank ranks its own

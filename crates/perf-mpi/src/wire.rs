@@ -1,5 +1,5 @@
-//! [`Wire`]: trait for encoding values as bytes of messages between ranks, and for decoding them,
-//! with its implementations for basic types.
+//! [`Wire`]: trait for values that ranks send each other, encoded as bytes and decoded, with its
+//! implementations for basic types, options, vectors and arrays.
 //!
 //! The encoding is little-endian. All ranks of a job run the same program, so there is no version
 //! number. A wrong length cannot cause a large allocation, because lengths are compared with the

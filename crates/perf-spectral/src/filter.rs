@@ -1,5 +1,5 @@
-//! [`Filter`]: weights of the frequencies in a correlation, by axis, band or harmonics, and
-//! complements and products of such filters.
+//! [`Filter`]: trait for the weight of each [`Wave`] vector in a correlation; its implementations
+//! [`AxisFilter`], [`Band`] and [`Harmonics`], the complement [`Without`] and the product [`Both`].
 
 use crate::{Error, Result};
 

@@ -1,5 +1,6 @@
-//! Severity views of the rows of a profile for a [`SpectraBuilder`], and matching of call paths
-//! between two profiles.
+//! Severity views of the rows of a profile for a [`SpectraBuilder`], with the treatment of
+//! [`Missing`] cells and of [`Unfit`] rows, which may be [`Skipped`]; [`same_paths`]: call paths
+//! that two profiles share.
 
 use crate::real::Real;
 use crate::spectra::builder::SpectraBuilder;

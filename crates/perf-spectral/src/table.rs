@@ -1,5 +1,5 @@
-//! Tables of rankings, pairs, confidence, axes and views; [`ViewNames`]: metric and call path of
-//! each view for them.
+//! Tables of rankings, pairs, confidence, axes, views and skipped rows; [`ViewNames`]: metric and
+//! call path of each view for them.
 
 use crate::{AxisPower, Confidence, Match, PairMatch, Ranking, Real, Skipped, Transform, View};
 use perf_core::{CallPathId, CallPathLabels, Column, MetricId, Profile, Table};

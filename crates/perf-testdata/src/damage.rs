@@ -1,4 +1,5 @@
-//! Damaged copies of files, for testing readers: truncated files, flipped bits, huge counts, missing or repeated parts.
+//! [`Damage`] of the bytes of a file, chosen at random for testing readers: truncation, flipped
+//! bits, huge counts, missing or repeated parts.
 //!
 //! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each
 //! damage, [`one_byte`] tests that measure the effect of the smallest damage.

@@ -1,5 +1,6 @@
 //! Conversion between a [`Topology`] and a [`CartTopology`], a grid that the recording itself
-//! defines, such as that of `MPI_Cart_create`.
+//! defines, such as that of `MPI_Cart_create`; [`Ranks`]: the locations, processes or nodes that
+//! its ranks stand for.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Axis, Check, Result, Shape};

@@ -1,4 +1,5 @@
-//! Topologies from coordinates that are stored as text in properties, such as `BGP Coords` of TAU.
+//! [`Topology::from_metadata`] and [`coordinates_in`]: coordinates of locations, parsed from the
+//! text of a property such as `BGP Coords` of TAU.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Check, Error, Result, Shape};

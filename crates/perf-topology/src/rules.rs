@@ -1,4 +1,5 @@
-//! Topologies without stored coordinates: ranks in order over given or balanced axis lengths.
+//! Topologies without stored coordinates: ranks in an [`AxisOrder`] over given axis lengths, or
+//! over [`balanced`] ones, close to a cube.
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Check, Shape};

@@ -1,4 +1,5 @@
-//! Topologies from the system tree: machine node, process, thread.
+//! [`Topology::from_system`]: topology whose axes are levels of the system tree, each a [`Place`]:
+//! machine node, process or thread.
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Axis, Check, Result, Shape};

@@ -1,5 +1,5 @@
-//! [`Topology`]: assignment of locations to the cells of a grid, which turns severity views into
-//! [`Grid`]s.
+//! [`Topology`]: cell of a grid for each location, from a table of coordinates or from another
+//! module; turns severity views into [`Grid`]s.
 
 use crate::{Check, Error, Grid, Result, Shape};
 use perf_core::{CallPathId, Combine, LocationId, MetricId, Profile, Severities};

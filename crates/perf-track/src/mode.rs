@@ -1,4 +1,5 @@
-//! [`Mode`]: choice between the optimal and the published method, for every step from bursts to tracked regions.
+//! [`Mode`]: choice between the optimal and the published method, which sets the parameters of
+//! every step from bursts to tracked regions.
 
 use crate::cluster::{Border, DbscanParams, RefineMode, RefineParams};
 use crate::tracking::TrackParams;

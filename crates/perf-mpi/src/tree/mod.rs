@@ -1,4 +1,5 @@
-//! Merging of the parts of all ranks along a tree of messages, with the same result on all ranks.
+//! Merging of the parts of all ranks along a binomial tree of messages; here only [`Family`], the
+//! neighbours of a rank, and [`Patience`], the pauses between polls.
 //!
 //! Ranks form a binomial tree. If `2^k` is the lowest set bit of `r`, rank `r` sends to rank
 //! `r - 2^k` and receives from the ranks `r + 1`, `r + 2`, `r + 4`, ... below `r + 2^k`. Rank 0 only

@@ -1,5 +1,5 @@
-//! [`Outgoing`] and [`Incoming`]: long MPI messages that are split into short chunks and advanced
-//! by polling, with flow control by acknowledgements.
+//! [`Outgoing`] and [`Incoming`]: long MPI messages, split into short chunks and advanced by
+//! polling, with acknowledgements; [`Way`]: the send mode of the chunks, standard or buffered.
 //!
 //! A message is sent in chunks that are short enough for MPI to buffer them while the receiver is
 //! busy. Receiving polls and never waits. At most [`WINDOW`] chunks are in flight. After that the

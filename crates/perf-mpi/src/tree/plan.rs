@@ -1,5 +1,5 @@
-//! [`Plan`]: the order in which a rank merges [`Part`]s, which is the same for any distribution of
-//! their places over ranks.
+//! [`Plan`]: selects the neighbouring [`Part`]s that a rank merges, by a fixed binary tree, so that
+//! the result is the same for any distribution of parts over ranks.
 
 use crate::{Reader, Result, Wire};
 use perf_core::Merge;

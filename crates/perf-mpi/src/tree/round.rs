@@ -1,4 +1,5 @@
-//! [`Round`]: one merge of the parts of all ranks, up the tree of messages and down again, advanced by polling.
+//! [`Round`]: one merge of the parts of all ranks, up the tree of messages and down again, advanced
+//! by polling, with the progress and error of each rank as [`Status`].
 
 use super::nonblocking::{DOWN, Incoming, Outgoing, UP, Way};
 use super::{Family, Part, Plan};

@@ -1,4 +1,5 @@
-//! [`condense`]: selects the MPI calls of a location that each other rank needs, without functions and counters.
+//! [`condense`]: selects, for each other rank, the MPI calls of a location that it needs, as
+//! [`Condensed`] calls, which the receiver converts back to events.
 
 use super::partners::Partners;
 use super::record::{Record, Recorded, TIME_MARK, communication};

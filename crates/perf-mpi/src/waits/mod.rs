@@ -1,4 +1,5 @@
-//! [`waits`] and [`efficiencies`]: wait states and efficiencies of a trace that is distributed over ranks.
+//! [`waits`] and [`efficiencies`]: wait states and efficiencies of a trace that is distributed over
+//! ranks, after these have sent each other the MPI calls that they need.
 
 mod condense;
 mod partners;

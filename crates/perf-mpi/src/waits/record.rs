@@ -1,4 +1,5 @@
-//! [`Record`]: event of an MPI call, with its encoding for sending it to other ranks.
+//! [`Record`]: event of an MPI call with its time, encoded for other ranks and appended to the
+//! events there.
 
 use super::windows::WindowRecord;
 use crate::{Reader, Result, Wire};

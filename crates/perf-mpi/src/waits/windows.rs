@@ -1,5 +1,5 @@
-//! [`WindowRecord`]: record of one-sided communication that wait states depend on, taken from an
-//! event and appended to the events of another rank.
+//! [`WindowRecord`]: record of one-sided communication that wait states depend on, from an event of
+//! one rank to the events of another; [`used`]: the windows of each location.
 
 use crate::{Reader, Result, Wire};
 use perf_core::{

@@ -1,5 +1,5 @@
-//! [`Energies`]: energy of a packed spectrum along each axis; also the weights of a filter and the
-//! power of blocks, in the order of packed spectra.
+//! [`Energies`]: energy of a packed spectrum along each axis; iteration over a packed spectrum in
+//! [`Run`]s, for the weights of a filter and the power of blocks.
 
 use crate::fft::Transform;
 use crate::fft::layout::Layout;

@@ -1,5 +1,5 @@
-//! [`AxisPower`]: the distribution of the variation of a view over the axes, and filters derived
-//! from it.
+//! [`Spectra::axis_power`]: share of each axis in the variation of a view, from the energies of its
+//! spectrum; [`AxisPower`]: the shares, and filters that select or remove the dominant axes.
 
 use crate::axes::Energies;
 use crate::real::Real;

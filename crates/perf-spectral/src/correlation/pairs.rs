@@ -1,5 +1,5 @@
 //! [`Spectra::pairs`] and [`Spectra::correlate_pairs`]: correlation of all pairs of views, in order
-//! of their score, or of chosen pairs.
+//! of their score, or of chosen pairs, as [`PairMatch`]es.
 
 use crate::correlation::CheckedRank;
 use crate::correlation::Match;

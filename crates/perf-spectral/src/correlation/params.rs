@@ -1,4 +1,5 @@
-//! [`RankParams`]: score, length and tolerance of a list of views that is sorted by correlation.
+//! [`RankParams`], and validated as [`CheckedRank`]: [`Score`], length and tolerance of a list of
+//! views that is sorted by correlation.
 
 use crate::{Error, Result, TOLERANCE};
 

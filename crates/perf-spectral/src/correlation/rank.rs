@@ -1,5 +1,5 @@
-//! [`Ranking`]: all or chosen views in order of their correlation with a reference, exhaustively or
-//! with pruning, with the same result.
+//! [`Ranking`]: all or chosen views as [`Match`]es in order of their correlation with a reference,
+//! exhaustively or with pruning, with the same result.
 
 use crate::correlation::{CheckedRank, RankParams, Score};
 use crate::correlation::{Correlation, Reference};

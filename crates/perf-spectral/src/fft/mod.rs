@@ -1,4 +1,5 @@
-//! [`Transform`]: real Fourier transforms in any number of dimensions.
+//! [`Transform`] and its workspace [`Scratch`]: real Fourier transforms in any number of
+//! dimensions, from a view to its packed spectrum and back.
 //!
 //! This crate has its own kernels because each lane of a vector processes a separate line: a view
 //! of 28x8x8x8x2x16x4 in f64 takes 7.3 ms on one core of a busy machine, like FFTW (7.1 to 7.8 ms).

@@ -1,5 +1,5 @@
-//! Transposition in square blocks: between the transforms along outer and inner axes, and of views
-//! in which samples of the real axis are contiguous.
+//! Transposition in square blocks: of [`Blocks`] between the transforms along outer and inner axes,
+//! and of [`Strips`] of a view in which samples of the real axis are contiguous.
 
 use crate::real::Real;
 #[cfg(target_arch = "x86_64")]

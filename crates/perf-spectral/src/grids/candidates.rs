@@ -1,4 +1,5 @@
-//! Candidates for the grid of a number of processes: its factorisations, and node x process.
+//! [`Candidates`] for the grid of a number of processes: its factorisations, and node x process;
+//! each [`Candidate`] with the frequencies along its axes.
 
 use super::Assignment;
 use perf_core::{GroupKind, SystemTree};

@@ -1,4 +1,5 @@
-//! Evidence for grids: the share of the variance along their axes, against random views.
+//! [`Evidence`] for candidate grids: the share of the variance of views along their axes, and its
+//! probability for random views by a beta distribution.
 //!
 //! The N - 1 frequencies of a random view have equal variances. The share of m of them in all is
 //! therefore beta-distributed, with parameters m / 2 and (N - 1 - m) / 2: exactly for normal

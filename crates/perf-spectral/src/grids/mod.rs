@@ -1,4 +1,5 @@
-//! Detection of the grid of processes on which a program works, from its severity views.
+//! [`Grids`]: the search for the grid of processes on which a program works, from the severity
+//! views of a profile, with its [`GridParams`], each [`GridCandidate`] and the [`GridVerdict`].
 
 mod candidates;
 mod evidence;

@@ -1,4 +1,5 @@
-//! Gram matrix of filtered, normalised spectra, of which only strong pairs are kept.
+//! [`strong_pairs`]: Gram matrix of filtered, normalised spectra ([`Rows`]), of which only strong
+//! pairs are kept.
 
 use crate::real::Real;
 use crate::significance::PhaseNull;

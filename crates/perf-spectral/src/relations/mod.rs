@@ -1,5 +1,5 @@
-//! [`Relations`]: pairs of views whose correlation is not chance, found among all pairs with a
-//! bounded rate of false discoveries.
+//! [`Relations`]: pairs of views whose correlation is not chance, each a [`Relation`], found among
+//! all pairs with a bounded rate of false discoveries, which [`RelationParams`] sets.
 //!
 //! R without shift of all pairs is a Gram matrix of filtered, normalised spectra. It is computed in
 //! blocks, and only strong pairs are kept. Their p-values come from the phase null

@@ -1,4 +1,4 @@
-//! Sorting of relations by strength, and marks of those that follow from earlier ones.
+//! [`arrange`]: sorts relations by strength and marks those that follow from earlier ones.
 
 use super::{Kinship, Relation};
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! [`Confidence`]: significance of correlations with a reference, from surrogates with its spectrum
-//! and random phases.
+//! [`Confidence`]: p-values of correlations with a reference, from surrogates with its spectrum and
+//! random phases, whose number and seed [`NullParams`] set.
 //!
 //! Among many views some always correlate by chance. A surrogate has the power spectrum of the
 //! reference, and thus the same smoothness along each axis, but is unrelated to any view. The

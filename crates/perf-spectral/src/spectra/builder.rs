@@ -1,4 +1,5 @@
-//! [`SpectraBuilder`]: normalises views and computes their Fourier spectra. Equal views are stored once.
+//! [`SpectraBuilder`]: normalises views, computes their Fourier spectra and collects them, equal
+//! ones once, as [`Spectra`] in memory or in a file.
 
 use crate::axes::{Energies, roots};
 use crate::fft::{Scratch, Transform};

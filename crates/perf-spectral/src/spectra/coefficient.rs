@@ -1,4 +1,5 @@
-//! Access to packed spectra: single coefficients and magnitudes.
+//! [`Transform::coefficient`] and [`Transform::magnitudes`]: the coefficient of one frequency, or
+//! the magnitudes of all, read from a packed spectrum.
 
 use crate::fft::Transform;
 use crate::fft::layout::{Place, signed};

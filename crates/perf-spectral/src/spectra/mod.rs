@@ -1,5 +1,5 @@
-//! [`Spectra`]: the spectra of many views, computed once, from which correlations, bounds and
-//! filtered views follow; [`View`]: properties of one view.
+//! [`Spectra`]: the spectra of many views, collected by a builder or opened from a file, from which
+//! correlations, bounds and filtered views follow; [`View`]: properties of one view.
 
 pub(crate) mod builder;
 mod coefficient;

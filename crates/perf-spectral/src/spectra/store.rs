@@ -1,4 +1,5 @@
-//! Storage of spectra: in memory, or in a file that is written once.
+//! [`Store`]: spectra by number, in memory or in a file that is written once, with a header before
+//! and a table of views behind them.
 
 use crate::Result;
 use crate::fft::Transform;

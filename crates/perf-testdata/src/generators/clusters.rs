@@ -1,5 +1,6 @@
-//! Generated points like those of CPU bursts: a few phases of a program, each a cloud around its
-//! centre, with noise.
+//! [`phases`]: generated points like those of CPU bursts: a few phases of a program, each a
+//! Gaussian cloud around its centre, with noise; [`Phases::bursts`]: the same points as bursts of
+//! threads.
 
 use crate::xorshift::Xorshift;
 

@@ -1,5 +1,5 @@
-//! Generated recordings of any size in the JSON of PyTorch's Kineto, and the counts that they
-//! contain.
+//! [`write()`]: generated recordings of any size in the JSON of PyTorch's Kineto, and the counts
+//! that they contain as [`Made`].
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! Generated trace of any number of ranks and events: calls nested up to eight deep, and a ring of
-//! messages.
+//! [`trace`]: generated trace of any number of ranks and events, with calls nested up to eight deep
+//! and a ring of messages; [`paths`]: trace of one rank with many call paths.
 
 use crate::xorshift::Xorshift;
 use perf_core::{

@@ -1,5 +1,5 @@
-//! Generated trace of six devices with 14 streams each, and its planted utilisation, overlap and
-//! causes of idle time.
+//! Generated trace of six devices with 14 streams each; [`Plan`]: its planted utilisation, overlap
+//! and causes of idle time by device.
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, Event, EventId, Events, GroupKind, Link,

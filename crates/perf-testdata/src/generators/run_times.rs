@@ -1,5 +1,5 @@
-//! [`SHAPES`]: random run times of a function with many distributions, and run times of planted
-//! calls that are too slow for each of them.
+//! [`SHAPES`]: distributions of the run times of a function, each a [`Shape`], with random run
+//! times drawn from a [`Source`], and the times of [`Planted`] calls that are too slow.
 
 use crate::xorshift::Xorshift;
 

@@ -1,5 +1,5 @@
 //! [`Formula`]: metric of a burst as an arithmetic expression of counters, with its parser and
-//! evaluation.
+//! evaluation; [`ZeroDivision`]: the result of a division by 0.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,5 @@
-//! [`Bursts`]: table of CPU bursts with their metrics, threads and callers.
+//! [`Bursts`]: table of CPU bursts, with the thread, times, callers, [`Kind`] and [`Position`] of
+//! each [`Burst`] and a [`Column`] for each metric.
 
 mod chains;
 mod dropped;

@@ -1,5 +1,6 @@
 //! [`Scale::fit`]: converts the bursts of several experiments to points in one space ([`Scaled`]),
-//! by logarithms, shifts between experiments and ranges.
+//! by logarithms, shifts and ranges; [`ScaledExperiment`]: the points of one experiment and their
+//! bursts.
 
 mod params;
 mod ranges_and_shifts;

@@ -1,5 +1,5 @@
-//! [`ScaleParams`]: metrics that are axes ([`Dimension`]), with their logarithms, weights, shifts
-//! and ranges; [`Scale`]: their validated form.
+//! [`ScaleParams`]: metrics that are axes ([`Dimension`]), with their logarithms, weights,
+//! [`Shift`]s and the [`ScaleMode`] of their ranges; [`Scale`]: their validated form.
 
 use crate::{Error, Result};
 

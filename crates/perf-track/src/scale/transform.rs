@@ -1,5 +1,5 @@
-//! [`Transform`]: fitted axes of a space of points, which convert the metrics of a burst to
-//! coordinates and back.
+//! [`Transform`]: fitted axes of a space of points ([`TransformAxis`]), with shift and range by
+//! experiment ([`ExperimentAxis`]), which convert the metrics of a burst to coordinates and back.
 
 /// Parameters of an axis for one experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,4 +1,5 @@
-//! [`ScalingModel`]: constant and terms of a fitted model of a metric, with the data for prediction intervals.
+//! [`ScalingModel`]: [`Form`], constant and [`Term`]s of a fitted model of a metric, with its
+//! derivatives and the variances from which prediction intervals follow.
 
 use super::Measurements;
 use super::search::Curve;

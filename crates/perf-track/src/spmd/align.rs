@@ -1,5 +1,5 @@
-//! [`Align`]: aligns the sequences of clusters of all threads in columns, by an improved consensus
-//! or the published method; [`AlignParams`]: its parameters.
+//! [`Align`]: aligns the sequences of clusters of all threads in columns; [`AlignParams`]: its
+//! parameters, with the [`AlignMethod`]: an improved consensus or the published method.
 
 use super::optimal::consensus::{Consensus, Worth};
 use super::optimal::{LONGEST, Place, Scratch, align};

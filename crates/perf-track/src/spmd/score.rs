@@ -1,5 +1,5 @@
-//! [`SpmdScore`]: degree to which all threads execute the same cluster at the same time;
-//! [`time_shares`]: share of each cluster in the time.
+//! [`SpmdScore`]: degree to which all threads execute the same cluster at the same time, with the
+//! score of each cluster ([`ClusterScore`]); [`time_shares`]: share of each cluster in the time.
 
 use super::Alignment;
 use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};

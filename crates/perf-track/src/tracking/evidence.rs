@@ -1,5 +1,5 @@
-//! [`compare`]: evidence that clusters of two experiments are the same, from all evaluators;
-//! [`parthood`]: evidence that one is a part of another.
+//! [`compare`]: evidence that clusters of two [`Prepared`] experiments are the same, from the votes
+//! of all evaluators; [`parthood`]: evidence that one cluster is a part of another.
 
 use super::evaluators;
 use super::matrix::Matrix;

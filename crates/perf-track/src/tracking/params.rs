@@ -1,5 +1,5 @@
-//! [`TrackParams`]: mode, evaluators, thresholds and filters of tracking; [`TrackChecked`]: their
-//! validated form.
+//! [`TrackParams`]: mode, evaluators, [`Threshold`] of links and filters of tracking;
+//! [`TrackChecked`]: their validated form.
 
 use super::CallerWeight;
 use crate::{Error, Mode, Result};

@@ -1,4 +1,5 @@
-//! [`Tracking`] and its parts: tracked regions, links, events and votes.
+//! [`Tracking`], the result: each [`TrackedRegion`] with its [`Link`]s and [`Event`]s, each
+//! [`TrackedExperiment`], and the [`Vote`] of each [`Evaluator`] on each [`Pair`] of experiments.
 
 use super::matrix::Matrix;
 use crate::tracking::composition::mixture::Mixture;

@@ -1,4 +1,5 @@
-//! [`windows`]: splits the bursts of one recording by time into a series of experiments.
+//! [`windows`]: splits the bursts of one recording by time into a series of experiments, by a rule
+//! ([`Windows`]).
 
 use crate::{Bursts, Error, Result};
 use perf_core::Nanos;

@@ -1,5 +1,6 @@
-//! [`TimeChange`]: change in the duration of a tracked region between experiments, as factors of
-//! instructions, IPC and frequency from [`Counters`].
+//! [`Trends::change`]: change in the duration of a tracked region between two experiments as
+//! factors of instructions, IPC and frequency ([`TimeChange`]), from the metrics named by
+//! [`Counters`].
 
 use super::trends::Trends;
 use crate::tracking::TrackedRegionId;

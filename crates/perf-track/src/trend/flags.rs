@@ -1,5 +1,5 @@
-//! [`Flag`]: metric of a tracked region that degraded between two experiments, compared with the
-//! expected behaviour ([`Expect`]).
+//! [`Trends::flags`]: metrics of tracked regions that degraded between consecutive experiments,
+//! each as a [`Flag`], compared with the expected behaviour ([`Expect`]).
 
 use super::Summary;
 use super::trends::Trends;

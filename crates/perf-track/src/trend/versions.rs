@@ -1,4 +1,5 @@
-//! [`VersionChange`]: change of the time of tracked regions between two program versions, with a test for slowdowns.
+//! [`VersionChange`]: change of the time of a tracked region between the runs of two program
+//! versions, from a test over runs or threads ([`Sample`]), with its [`VersionParams`] and table.
 
 use super::trends::Trends;
 use crate::tracking::TrackedRegionId;

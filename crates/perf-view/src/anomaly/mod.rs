@@ -1,4 +1,5 @@
-//! Pictures and page sections of abnormal ranks, steps, functions and calls.
+//! Pictures and page sections of abnormal ranks, steps, functions and calls; here the script
+//! [`PARTS`] and [`STYLE`] sheet with which other pages draw the same charts.
 //!
 //! | | |
 //! |---|---|

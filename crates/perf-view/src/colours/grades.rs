@@ -1,4 +1,5 @@
-//! [`Grades`]: table of efficiencies as percentages, coloured from red (low) to green (high).
+//! [`Grades`]: drawing of a table of efficiencies as percentages, with a column for each run,
+//! coloured from red (low) to green (high).
 
 use crate::{Anchor, Colour, ColourMap, Mark, Scene, Theme, glyphs, shortened};
 

@@ -1,4 +1,5 @@
-//! [`Palette`]: colours of states by kind and name, and [`numbered`]: colours of numbered items.
+//! [`Palette`]: colours of states by [`Kind`] and name; [`numbered`]: colours of numbered items
+//! such as clusters and ranks.
 
 use crate::Colour;
 use perf_core::{Paradigm, RegionRole};

@@ -1,4 +1,5 @@
-//! [`Scene`]: picture as a list of marks, which is written as SVG or PNG.
+//! [`Scene`]: picture as a list of [`Mark`]s such as rectangles, paths and text, which is written
+//! as SVG or PNG.
 
 use super::svg;
 use crate::canvas::Canvas;

@@ -1,4 +1,4 @@
-//! Escaping of untrusted text for pages and pictures, and shortening of names.
+//! Escaping of untrusted text for HTML, SVG and JSON in scripts, and shortening of names.
 //!
 //! Names come from the binaries of users and may contain templates, quotes or control characters.
 //! All text passes through this module or through templates that escape it.

@@ -1,4 +1,5 @@
-//! Colours of the cells of a folded timeline.
+//! [`Paint`]: colour of a cell of a folded timeline, by its state, number or agreement of streams,
+//! mixed with the paper.
 
 use crate::{Colour, Palette, Theme};
 use perf_core::LocationKind;

@@ -1,5 +1,5 @@
-//! Legend of a timeline: the states with their colours, sorted by time or painted area; also the
-//! [`Palette`] of the states and the share of MPI.
+//! Legend of a timeline: an [`Entry`] for each state with its colour, sorted by time or painted
+//! area; also the [`Palette`] of the states and the share of MPI.
 
 use crate::{Colour, Kind, Palette, Theme, number, shortened};
 use perf_core::Paradigm;

@@ -1,4 +1,5 @@
-//! [`MatrixPicture`]: messages between rows as a picture, a cell for each sender and receiver.
+//! [`MatrixPicture`]: messages between rows as a picture, a cell for each sender and receiver,
+//! coloured by a [`Measure`] such as their number or bytes.
 
 use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, ColourMap, Mark, Scene, Theme, number, shortened};

@@ -1,6 +1,7 @@
-//! Vector kernels for short Fourier transforms along an axis of a tile, in one step, in two steps,
-//! or as passes of a longer transform. Each lane of a vector holds a separate line, so that no
-//! shuffles are needed and all lanes share a twiddle factor.
+//! Vector kernels for short Fourier transforms along an axis of a tile, in one step ([`Single`]),
+//! in two ([`Double`]), or as a [`Pass`] of a longer transform; complex vectors [`Cx`]. Each lane
+//! of a vector holds a separate line, so that no shuffles are needed and all lanes share a twiddle
+//! factor.
 //!
 //! All transforms are forward, `exp(-2 pi i k x / L)`. The inverse is the same with real and
 //! imaginary planes swapped.

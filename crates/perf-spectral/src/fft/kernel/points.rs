@@ -1,5 +1,5 @@
-//! [`Source`] and [`Sink`]: traits through which short transforms read and write complex points, at
-//! any distance and with twiddles.
+//! [`Source`] and [`Sink`]: traits through which short transforms read and write complex points,
+//! implemented for planes and slices at any distance, and with twiddles.
 //!
 //! These are traits rather than closures, because vector code must be inlined into the function
 //! that is compiled for the instruction set, and `#[inline]` is not available for closures.

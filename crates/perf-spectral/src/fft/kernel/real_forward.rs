@@ -1,4 +1,5 @@
-//! [`RealForward`]: the first step of a forward transform, along the real axis, in one pass. It transforms
+//! [`RealForward`]: the first step of a forward transform, along the real axis, in one pass over
+//! the lines of a [`RealForwardWork`], which can also copy them without a transform. It transforms
 //! the samples of some lines and stores their spectra in the working space.
 
 use crate::fft::kernel::butterfly::{Steps, middle};

@@ -1,4 +1,5 @@
-//! [`Counters`]: values of the requested counters of one thread within the current burst.
+//! [`Counters`]: reduces the counter samples of one thread to one value for each requested counter
+//! and burst.
 
 use crate::bursts::formula::Fold;
 use perf_core::{MetricMode, Value, ValueType};

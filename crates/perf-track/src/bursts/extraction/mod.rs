@@ -1,5 +1,6 @@
-//! [`Extract::extract`]: extracts the bursts of all threads of a trace with their metrics and
-//! callers. Bursts that a filter drops are kept with a mark and counted.
+//! [`Extract::extract`] and [`Extract::unfiltered`]: extract the bursts of all threads of a trace
+//! with their metrics and callers, and decide which of them a filter drops. Bursts that a filter
+//! drops are kept with a mark and counted.
 
 mod caller_texts;
 mod counters;

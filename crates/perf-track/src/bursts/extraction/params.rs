@@ -1,5 +1,5 @@
-//! [`ExtractParams`]: delimiters, metrics and filters with which bursts are extracted; [`Extract`]:
-//! their validated form.
+//! [`ExtractParams`]: each [`Delimiter`], metric and filter with which bursts are extracted;
+//! [`Extract`]: their validated form.
 
 use crate::bursts::formula::{Formula, ZeroDivision};
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! DBSCAN on a grid, for up to three dimensions.
+//! [`scan`]: DBSCAN on a grid of [`Cells`], for up to three dimensions: finds the core points,
+//! unites their cells and labels all points.
 //!
 //! Points of one cell are neighbours. A cell with enough points therefore consists of core points,
 //! and the core points of a cell are in one cluster. Two cells are in one cluster if any core point

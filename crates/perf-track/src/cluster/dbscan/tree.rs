@@ -1,4 +1,5 @@
-//! DBSCAN on a k-d tree, for any number of dimensions and any eps.
+//! [`scan`]: DBSCAN on a k-d tree, for any number of dimensions and any eps: finds the core points,
+//! unites those within eps and labels all points.
 //!
 //! Core points are counted with whole boxes at a time. Clusters come from a walk of the tree
 //! against itself, which skips pairs of nodes whose boxes are too far apart or whose core points

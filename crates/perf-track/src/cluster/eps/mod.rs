@@ -1,5 +1,6 @@
 //! [`EpsSearch`]: chooses the radius of [`Dbscan`](super::Dbscan) by the k-distance graph, a sweep
-//! over radii and the modes of the points; [`EpsChoice`]: the result.
+//! of runs ([`EpsStep`]) and the modes of the points; [`EpsChoice`]: the result, with the reason
+//! ([`EpsWhy`]).
 
 mod knee;
 mod modes;

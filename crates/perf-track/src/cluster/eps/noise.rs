@@ -1,5 +1,5 @@
 //! Increase of the chosen DBSCAN radius (eps) until at most a given share of the weight of the
-//! points is left in noise.
+//! points is left in noise ([`noise_weight`]).
 
 use super::{EpsSearch, EpsStep};
 use crate::{Labels, Points, Result};

@@ -1,4 +1,5 @@
-//! Minimum spanning tree under mutual reachability, by Borůvka's method over a k-d tree.
+//! [`edges`] of the minimum spanning tree of points under mutual reachability, by Borůvka's method
+//! over a k-d tree.
 //!
 //! In each round every component finds its shortest edge to another component. Edges are ordered by
 //! (distance, lower index, higher index), so that no two edges are equal and the tree is unique.

@@ -1,5 +1,5 @@
-//! [`RefineParams`]: radii of the steps, minimum number of points and perfect score of a
-//! refinement; [`RefineChecked`]: their validated form.
+//! [`RefineParams`]: source of the radii of the steps ([`RefineMode`]), minimum number of points
+//! and perfect score of a refinement; [`RefineChecked`]: their validated form.
 
 use crate::cluster::Border;
 use crate::{Error, Result};

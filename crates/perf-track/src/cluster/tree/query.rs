@@ -1,5 +1,5 @@
-//! Queries on a [`KdTree`]: the nearest point, the `k` nearest points, and the number of points
-//! within a radius.
+//! Queries on a [`KdTree`]: the nearest point or the `k` nearest points, each as [`Near`], and the
+//! number of points within a radius.
 
 use super::{KdTree, Node, View, by_dimension};
 use crate::Result;

@@ -1,4 +1,5 @@
-//! Division of a long alignment at places that certainly correspond, from an alignment of blocks.
+//! Division of a long alignment [`Problem`] into parts at corresponding places, which an alignment
+//! of blocks of symbols finds.
 
 use super::{Consensus, MOST_CELLS, Place, Problem};
 use crate::monotone::monotone;

@@ -1,4 +1,5 @@
-//! Alignment of the call sites of experiments: which call of one version of a program is which call of another version.
+//! [`align`]: alignment of the call sites of experiments, so that the same call has the same name
+//! in all versions of a program; [`program_order`]: their order on the threads.
 //!
 //! A call site is a chain of functions with their files and lines. Between versions of a program lines
 //! shift, calls appear and calls vanish, and a recording without names has only numbers. The call sites

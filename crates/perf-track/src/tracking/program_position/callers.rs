@@ -1,5 +1,5 @@
 //! [`Callers`]: chain of callers of each burst of an experiment; [`Histogram`]: shares of callers
-//! in a cluster, and the overlap of two of them.
+//! in a cluster, by [`CallerWeight`], and the overlap of two of them.
 
 use crate::tracking::program_position::call_sites::without_lines;
 use crate::{Bursts, ChainId, Error, Result};

@@ -1,4 +1,5 @@
-//! [`Context`]: calls around the bursts of a cluster, of which the names alone are known.
+//! [`Context`]: most frequent calls before and after the bursts of a cluster, for recordings that
+//! know calls by name alone, and the similarity of two contexts.
 
 use perf_core::Nanos;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Program positions of clusters: call sites, callers, functions, and positions in aligned sequences.
+//! Program positions of clusters and tracked regions: call sites, callers, calls around bursts,
+//! functions, and columns of aligned sequences; also the part of the run in which a region occurs.
 
 pub(super) mod aligned;
 pub(super) mod call_sites;

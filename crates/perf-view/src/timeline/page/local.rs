@@ -1,4 +1,5 @@
-//! States of a small recording as page data, from which the script folds any window exactly.
+//! [`Local`]: all states of a small recording as page data, from which the script folds any window
+//! exactly.
 
 use super::View;
 use super::pyramid::{Codes, Node, OTHERS};
