@@ -1,4 +1,5 @@
-//! `cargo xtask record [NAME...]`: records the bundled recordings again.
+//! `cargo xtask record [NAME...]`: records the bundled recordings again by running programs under
+//! EZTrace, and generates streams and a run of devices.
 //!
 //! The programs of `data/programs` are built and run under EZTrace in a separate folder below the
 //! temporary folder of the system, so that no path of the working copy can get into an archive. The

@@ -1,4 +1,6 @@
-//! [`DeviceCollectives`]: collective operations of accelerators, the ranks that arrive late, and exposed communication.
+//! [`DeviceCollectives`]: collective operations of accelerators with the time lost in them, the
+//! rank that arrives late and its [`LateReason`], and the exposed communication of each
+//! accelerator.
 //!
 //! A kernel of NCCL or RCCL runs until all ranks of its group have arrived. The ranks that arrive early lose the time up to
 //! the last arrival:

@@ -1,5 +1,5 @@
-//! [`LoadImbalance`]: largest value over the mean, and excess over the mean, of each call path of a
-//! profile over its locations.
+//! [`LoadImbalance`] of a profile: for each call path, the largest value over the mean, and the
+//! excess over the mean, over its locations ([`Imbalance`]).
 //!
 //! With the values `v_p` of a call path on the locations `p`, load imbalance is the factor
 //!

@@ -1,4 +1,5 @@
-//! States of threads in recordings of Paraver, which are frames inside of all functions.
+//! Recognition of the state `Running` of Paraver recordings, which is a frame inside of the
+//! function that computes, and [`function`]: the call path of that function.
 
 use perf_core::{CallPathId, CallTree, Definitions, Paradigm, Region, RegionRole};
 

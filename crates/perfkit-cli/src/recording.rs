@@ -1,5 +1,5 @@
-//! [`Recording`], [`Profiled`] and [`Any`]: traces and profiles opened for all subcommands, after
-//! the clock correction and within a window of time.
+//! [`Recording`] (trace), [`Profiled`] (profile) and [`Any`]: opened for all subcommands by the
+//! rules of a [`Reading`] for functions, clock correction and time window.
 
 use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};

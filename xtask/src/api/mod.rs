@@ -1,4 +1,5 @@
-//! `cargo xtask api`: writes the public items of each crate to `docs/api`, so that changes of the API show in reviews.
+//! `cargo xtask api`: writes the public items of each crate to `docs/api`, and checks that they are
+//! unchanged, so that changes of the API show in reviews.
 //!
 //! rustdoc can list public items as JSON, but the format is unstable. `RUSTC_BOOTSTRAP` is
 //! therefore set for rustdoc alone; the dependencies are compiled without it. cargo-public-api

@@ -1,4 +1,5 @@
-//! [`TestCount`]: number of tests over all test programs, which `cargo test` counts separately.
+//! [`run_tests`]: runs `cargo test`, and adds up the tests of all test programs, which it counts
+//! separately, to a [`TestCount`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

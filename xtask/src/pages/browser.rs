@@ -1,4 +1,5 @@
-//! [`Browser`]: headless browser that is controlled by the DevTools protocol.
+//! [`Browser`]: headless browser that is controlled by the DevTools protocol; [`Tab`]: open page,
+//! with scripts, simulated clicks and keys, waiting and screenshots.
 //!
 //! Messages are JSON, each terminated by a zero byte, over two pipes.
 

@@ -1,5 +1,5 @@
-//! [`Coded`]: compression of the grids of a page to rounded spectra or few distinct values, from
-//! which the script of the page computes correlations.
+//! [`Coded`]: compression of the grids of a page to a limited number of bytes, as spectra
+//! ([`Frequencies`]) rounded to an accuracy of the correlations, or as few distinct values.
 //!
 //! A view is coded as its spectrum, whose coefficients are rounded to multiples of a step. The step
 //! of a frequency follows from the accuracy of R: with `E_i = sum_k W_i^2 |V|^2` of each axis, it is

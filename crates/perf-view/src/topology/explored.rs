@@ -1,5 +1,5 @@
-//! [`Explored`]: views that the script of a page correlates itself, coded as page data with their
-//! kinship and the trees of their profile.
+//! [`Explored`]: views that the script of a page correlates itself; [`ExploredData`]: their coded
+//! grids, the pairs that contain each other and the trees of the profile as page data.
 
 use super::coded_views::{BEST, Coded, MOST_CELLS};
 use super::trees::{Trees, TreesData};

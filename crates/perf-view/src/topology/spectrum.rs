@@ -1,4 +1,5 @@
-//! Magnitude spectrum of a grid over pairs of axes.
+//! [`planes`]: computes the magnitude spectrum of a [`Coarse`] grid by a Fourier transform, as one
+//! [`Plane`] of values for each pair of axes.
 
 use super::merged_cells::Coarse;
 

@@ -1,4 +1,5 @@
-//! [`View`]: section of a page with two grids of cubes, a common camera and lists of correlated views.
+//! [`View`]: section of a page with two grids of cubes, a common camera and lists of correlated
+//! views ([`Found`]).
 
 use super::cubes::{self, Picture};
 #[cfg(feature = "spectral")]

@@ -1,4 +1,5 @@
-//! Drawing of the evidence that clusters of two experiments are the same, as matrices.
+//! [`Picture::matrices`]: draws the evidence that clusters of two experiments are the same, as
+//! matrices.
 
 use super::model::Compared;
 use super::picture::{GAP, MARGIN, Picture, SIDE};

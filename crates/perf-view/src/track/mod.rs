@@ -1,4 +1,5 @@
-//! Pictures and page sections of clusters of CPU bursts, and of their tracking across experiments.
+//! [`Clusters`] of CPU bursts and their tracking across experiments, as input of a [`Picture`] and
+//! of a section of a page ([`View`]).
 //!
 //! | type | output |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! [`Clusters`]: experiments with their points, tracked regions, links and metrics, as the data of
-//! pictures and pages.
+//! [`Clusters`]: experiments with their points, tracked regions, links and metrics, as input of
+//! pictures and pages; created here from a single experiment without tracking.
 
 use super::merged_points::{self, Cells, Cloud};
 use super::space_axis::SpaceAxis;

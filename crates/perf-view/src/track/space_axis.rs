@@ -1,4 +1,5 @@
-//! [`SpaceAxis`]: axis of the space of points, with the conversion from coordinates to metric values.
+//! [`SpaceAxis`]: axis of the space of points, with the conversion from coordinates to metric
+//! values, round values for ticks, and units of metrics.
 
 use crate::{Axis, Unit};
 use perf_track::TransformAxis;

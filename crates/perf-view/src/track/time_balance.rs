@@ -1,5 +1,5 @@
-//! Division of the CPU time of experiments into classes, as rows of a table and as sentences for
-//! pictures and pages.
+//! [`Clusters::balance`]: known division of the CPU time of experiments into classes, formatted as
+//! table rows ([`Line`]) and as sentences for pictures and pages.
 
 use super::model::Clusters;
 use crate::number;

@@ -1,4 +1,5 @@
-//! Charts of a metric of each tracked region over the experiments, as lines or box plots.
+//! [`draw`]: draws a metric of each tracked region over the experiments into a panel, as lines with
+//! deviations or as box plots ([`Kind`]).
 
 use super::model::{Clusters, Metric, Shown};
 use super::space_axis::{factors, unit, with_unit};

@@ -1,4 +1,5 @@
-//! Collective operations of MPI calls that are attributes of the calls, as in Chrome JSON.
+//! [`find`]: collective operations of MPI, from attributes of the calls, for recordings that have
+//! no events of collective operations, such as Chrome JSON.
 
 use super::device_collectives::{ByRank, Names, Operation, matched};
 use super::scan::Scanned;

@@ -1,5 +1,5 @@
-//! Collective operations of accelerators, found as kernels of NCCL and RCCL and matched between
-//! ranks by group and number, or by order.
+//! Collective operations of accelerators: kernels of NCCL and RCCL as an [`Operation`] of each
+//! rank, with [`Facts`] from attributes, matched between ranks by group and number, or by order.
 
 use super::devices::Streams;
 use super::regions::{host_operation, kernel_operation};

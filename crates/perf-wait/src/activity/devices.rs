@@ -1,5 +1,5 @@
-//! [`Streams`]: work of accelerator streams and the gaps around it as calls; links to its launches,
-//! to work of other streams, and from hosts that wait for it.
+//! [`Streams`]: [`Work`] of accelerator streams and the gaps around it as calls; links to its
+//! launches, to work of other streams, and from hosts that wait for it.
 
 use super::regions::{Regions, is_collective_kernel};
 use super::scan::Scanned;

@@ -1,5 +1,5 @@
-//! Links between calls of one-sided communication that wait for each other, by epochs of access
-//! (start, complete) and exposure (post, wait) and by locks.
+//! [`EpochRecords`] of calls of one-sided communication; from them, links between calls that wait
+//! for each other: epochs of access (start, complete) and exposure (post, wait), and locks.
 
 use super::scan::Scanned;
 use super::{Call, CallId, CallKind, CallLink};

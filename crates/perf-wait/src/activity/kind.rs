@@ -1,4 +1,5 @@
-//! [`CallKind`]: the role of a call of MPI, of threads or of accelerators.
+//! [`CallKind`]: the role of a call of MPI, of threads or of accelerators; that of MPI functions by
+//! their name.
 
 use perf_core::Region;
 

@@ -1,4 +1,5 @@
-//! [`Activities`]: the calls of a trace that communicate and wait, with their messages and collectives.
+//! [`Activities`]: every [`Call`] of a trace that communicates or waits, with messages, collectives
+//! and links between calls, and the labels of locations.
 //!
 //! All analyses of this crate work on this model. Each location is a sequence of calls of MPI, of teams of threads and
 //! of accelerators, with computation in between. A message connects the call that sent it, the call that posted its

@@ -1,5 +1,6 @@
-//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and
-//! kernels; [`LockEvent`]: lock records of OTF2 by name.
+//! [`Regions`]: [`CallKind`] of each region of a trace (MPI, teams of threads, Extrae,
+//! accelerators), mostly by name; operations of collective kernels by name; [`LockEvent`]: lock
+//! records of OTF2.
 
 use super::CallKind;
 use super::scan::ExtraeEvent;

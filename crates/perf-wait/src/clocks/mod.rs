@@ -1,5 +1,5 @@
-//! Clock offsets and drifts: [`ClockEstimate`] from messages and collectives, and correction of a
-//! trace.
+//! Clock offsets and drifts: [`ClockEstimate`] from messages and collectives by a [`ClockModel`],
+//! and correction of a trace, with [`Repair`] of remaining violations.
 //!
 //! A message cannot be received before it is sent, and no member leaves an N-to-N operation with data before all members
 //! have begun. Each of them bounds the difference of two clocks from one side. With the correction `o_i(t)` that is added

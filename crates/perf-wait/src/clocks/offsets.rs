@@ -1,5 +1,5 @@
-//! Estimation of constant clock corrections of processes, as shortest paths in a system of
-//! differences.
+//! [`Offsets`]: constant clock corrections of processes, estimated from bounds as shortest paths in
+//! a system of differences.
 
 use super::ClockOffset;
 use super::bounds::Bounds;

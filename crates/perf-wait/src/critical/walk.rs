@@ -1,4 +1,5 @@
-//! Search for the critical path: the walk from the end of a run back to its begin.
+//! [`walk`]: finds the segments of the critical path, from the end of a run back to its begin,
+//! along the wait states.
 
 use super::{Extent, Segment, wait_end};
 use crate::activity::{Activities, CallId, CallKind};

@@ -1,5 +1,5 @@
-//! [`costs`]: computes the short-term and long-term costs of all delays, and propagates them
-//! through wait states back in time.
+//! [`costs`]: computes the short-term and long-term costs of all delays from wait states and
+//! timelines, and propagates them through wait states back in time.
 
 use super::DelayCost;
 use super::synchronisation::{Searched, Synchronisations, cause_time};

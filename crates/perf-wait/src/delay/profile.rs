@@ -1,4 +1,5 @@
-//! Delay costs as a [`Profile`].
+//! Conversion of delay costs to a [`Profile`] with short-term and long-term costs of each
+//! [`Pattern`] as metrics, by call path and location.
 
 use super::DelayCost;
 use crate::Result;

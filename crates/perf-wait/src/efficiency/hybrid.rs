@@ -1,4 +1,5 @@
-//! [`HybridEfficiencies`]: efficiencies of processes, their threads, and accelerators.
+//! [`HybridEfficiencies`]: efficiencies of processes, their threads, and accelerators, from
+//! [`ProcessTimes`] and [`DeviceTimes`] of a trace.
 
 use super::UsefulTime;
 use crate::activity::{Activities, CallKind, LocationCalls, work};

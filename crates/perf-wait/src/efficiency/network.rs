@@ -1,4 +1,5 @@
-//! [`IdealNetwork`]: rules of the replay without latency and with infinite bandwidth.
+//! [`IdealNetworkParams`] and the checked [`IdealNetwork`]: eager limit and rules for collectives
+//! of a replay without latency and with infinite bandwidth, which [`IdealNetwork::replay`] runs.
 
 use crate::Result;
 

@@ -1,4 +1,5 @@
-//! [`Series`]: efficiencies and scaling of several runs of one program.
+//! [`Series`]: efficiencies of several runs of one program, and their strong or weak [`Scaling`]
+//! relative to the first run, as a [`SeriesRow`] for each.
 
 use super::Efficiencies;
 use crate::{Error, Result};

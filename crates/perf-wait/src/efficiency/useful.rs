@@ -1,4 +1,5 @@
-//! [`UsefulTime`]: time and counters of a process in computation.
+//! [`UsefulTime`]: time that a process computes, outside of MPI, and its instructions and cycles in
+//! that time, from the events of a trace.
 
 use crate::states::{has_states, is_running};
 use crate::{Error, Result};

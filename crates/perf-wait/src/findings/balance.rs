@@ -1,4 +1,5 @@
-//! Delays of locations that are compared with each other: imbalance, and delays that move.
+//! [`PathDelays`] of the ranks or threads in a call path, and the findings made from them:
+//! imbalance, and delays that move between locations, unless they are noise.
 
 use super::collect::{Cost, HeldUp, HeldUps, Sources, share};
 use super::times::{HeldUpBy, Peers, Times, mean_and_most, slow, slow_and_others};

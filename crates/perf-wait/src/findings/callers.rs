@@ -1,4 +1,5 @@
-//! Functions that make the calls around computation, for recordings without frames of functions.
+//! [`Sources::add_caller`]: adds to a [`Finding`] about computation outside of functions the
+//! function that makes the next call, for recordings without frames of functions.
 
 use super::collect::Sources;
 use super::{Finding, FindingKind};

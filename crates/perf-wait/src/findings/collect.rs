@@ -1,5 +1,5 @@
-//! [`Sources::findings`]: collects the candidates for findings from the results of all analyses,
-//! each with the run time that a fix would save.
+//! [`Sources::findings`]: collects candidates for findings (delays, late ranks, slow steps,
+//! transfers) from the results of all analyses, each with the run time that a fix would save.
 
 use super::balance::PathDelays;
 use super::times::{HeldUpBy, Peers, Times};

@@ -1,4 +1,5 @@
-//! Exclusive times of ranks and threads by call path, and their comparison with peers.
+//! [`Times`]: exclusive times of ranks and threads by call path; comparison of a location with its
+//! [`Peers`], which depend on the kind of delay ([`HeldUpBy`]).
 
 use crate::Result;
 use crate::activity::Activities;

@@ -1,4 +1,5 @@
-//! [`GraphBuilder`]: builds an activity graph from activities and dependencies, added one by one.
+//! [`GraphBuilder`]: builds an [`ActivityGraph`] from activities, dependencies, and groups that
+//! begin together, added one by one.
 
 use super::{ActivityGraph, ActivityId};
 use crate::{Error, Result};

@@ -1,4 +1,5 @@
-//! [`ActivityGraph`]: activities with durations and dependencies, and their replay.
+//! [`ActivityGraph`]: activities with durations and dependencies, and its replay with other
+//! durations, which gives a [`Schedule`] of begins and ends.
 //!
 //! An activity begins when all activities that it depends on have ended, and ends after its duration. Activities of a
 //! group begin together, at the latest time at which one of them could begin; each ends after its own duration. The

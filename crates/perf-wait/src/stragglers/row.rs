@@ -1,4 +1,4 @@
-//! [`Row`]: times of one function on one rank in order of step.
+//! [`Row`]: times of one function on one rank, with a [`Cell`] for each step, in order of step.
 
 /// Times of one function on one rank in one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

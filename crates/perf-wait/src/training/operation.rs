@@ -1,4 +1,5 @@
-//! [`Operation`]: one timed operation (computation, transfer, reduction, optimizer step) of a training job.
+//! [`Operation`]: one timed operation of a training job with its step, stage and rank;
+//! [`OperationKind`]: computation, transfer, reduction or optimizer step, by name.
 
 use perf_core::Nanos;
 

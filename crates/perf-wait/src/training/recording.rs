@@ -1,4 +1,5 @@
-//! Conversion of the trace of a training job to its operations ([`TrainingJob`]).
+//! [`TrainingJob::of_trace`]: finds the operations of a training job in a trace, with steps and
+//! numbers from attributes of calls, and stages and data-parallel ranks from locations.
 
 use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;

@@ -1,5 +1,5 @@
-//! [`Slowdowns`]: the slowdown of a training job by its stages, ranks, kinds of operation and
-//! steps; [`Culprit`]: a part with its slowdown.
+//! [`Slowdowns`] of a training job by each [`Group`] (stage, data-parallel rank, kind of operation,
+//! worker) and step ([`StepTimes`]), from replays; [`Culprit`]: a group with its slowdown.
 
 use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;

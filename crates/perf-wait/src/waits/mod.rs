@@ -1,4 +1,5 @@
-//! [`WaitStates`]: time that locations spend waiting for others.
+//! [`WaitStates`]: every [`WaitState`] of a trace, the time for which a call waits for another
+//! location, with sums by kind as profile and table.
 //!
 //! All times are charged to the location that waits, and none is longer than its call. The formulas are those of
 //! Scalasca 2.6.

@@ -1,4 +1,5 @@
-//! Wait states as a [`Profile`].
+//! Conversion of wait states to a [`Profile`] with one metric for each [`Pattern`], by call path
+//! and location.
 
 use super::{Pattern, WaitState};
 use crate::activity::{Activities, Call};

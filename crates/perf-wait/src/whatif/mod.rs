@@ -1,5 +1,6 @@
-//! [`WhatIf`]: replays a program with other durations, and returns the run time it would have had
-//! ([`Answer`]) and the cost of its [`Imbalance`].
+//! [`WhatIf`]: replays a program, also with a given [`Dependency`] between calls, with other
+//! durations; returns its run time ([`Answer`]), the cost of [`Imbalance`], and the time that
+//! balancing saves.
 //!
 //! Each location is a sequence of bursts of computation and MPI calls. A burst lasts as long as recorded. A call ends
 //! when all that it waits for has happened, and after its transfer time: the rest of its recorded duration.

@@ -1,4 +1,5 @@
-//! Replay with work that the threads of each team share equally.
+//! Replay in which the threads of each team share the work before each barrier equally, and the
+//! time that this saves.
 
 use super::WhatIf;
 use crate::Result;

@@ -1,4 +1,5 @@
-//! Subcommand `cluster`: clusters the CPU bursts of a recording by their metrics.
+//! Subcommand `cluster` with its [`Options`]: clusters the CPU bursts of a recording by their
+//! metrics, and writes the trace with the cluster of each burst.
 
 mod json;
 mod picture;

@@ -1,4 +1,5 @@
-//! Subcommand `correlate`: correlates the severity views of a profile with one of them, after filtering by axis.
+//! Subcommand `correlate`: correlates the severity views of a profile with one of them, for its
+//! output and for other commands; finds the call path that an option names.
 
 mod axes;
 mod cube;

@@ -1,4 +1,5 @@
-//! Subcommand `detect`: finds abnormal calls, ranks and functions in a stream or in a replayed recording.
+//! Subcommand `detect`: finds abnormal calls, ranks and functions in a stream or in a replayed
+//! recording, also with default options for other commands.
 
 mod options;
 mod report;

@@ -1,4 +1,5 @@
-//! [`RunTime`]: lost time of a run compared with a replay of the run without it.
+//! [`Replayed`]: a recording as source of events of `detect`; [`RunTime`]: run time that a replay
+//! of it without the lost time would save.
 //!
 //! Lost time is a sum over ranks. It delays the run only where other ranks wait for it.
 

@@ -1,4 +1,4 @@
-//! Table of the cells of a fold, for CSV.
+//! [`View::cells`]: table with a row for each cell of a fold, for output as CSV.
 
 use super::View;
 use perfkit::core::Table;

@@ -1,4 +1,5 @@
-//! Subcommand `fold`: folds the timeline of a recording, many streams in few rows.
+//! Subcommand `fold`: folds the timeline of a recording, many streams in few rows, and draws it
+//! with messages, waits and critical path in pictures and pages.
 
 mod cells;
 mod counters;

@@ -1,5 +1,5 @@
-//! Command line of `fold`: [`Options`], the [`Rows`] and states that `serve` shares, and the
-//! [`Operation`] of a fold by name.
+//! Command line of `fold`: [`Options`] and the [`Operation`] of a fold by name; [`Rows`]: options
+//! of rows and states that `serve` shares, and the timelines that they make.
 
 use super::Rules;
 use super::counters::CountersBy;

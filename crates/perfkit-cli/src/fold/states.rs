@@ -1,4 +1,5 @@
-//! Option `--states`: states of a timeline from functions, event types, callers or ranges of a counter.
+//! [`States`]: option `--states`, and the timelines that it makes from a trace with functions,
+//! event types, callers or ranges of a counter as states.
 
 use crate::failure::{Failure, input};
 use crate::recording::Recording;

@@ -1,4 +1,5 @@
-//! `inspect --by rank`: load imbalance of the call paths, and their values on each rank.
+//! Output of `inspect --by rank` ([`ByRank`]): load imbalance of the call paths, and their values
+//! on each rank, as text, table and JSON.
 
 use super::profile::selected;
 use crate::correlate::detected;

@@ -1,4 +1,5 @@
-//! Severities of a profile as a table: a row for each call path and location.
+//! [`severity_table`]: severities of all metrics of a profile as a table, with a row for each call
+//! path and location.
 
 use crate::failure::{Failure, input};
 use crate::scope::scoped_name;

@@ -1,4 +1,5 @@
-//! Correction of clocks that disagree: option `--clocks`, and descriptions of violated clock conditions.
+//! Option `--clocks` ([`Clocks`]): correction of a recording whose clocks disagree ([`correct`]),
+//! and counts and descriptions of violated clock conditions.
 //!
 //! The clock condition states that no message arrives before it is sent.
 

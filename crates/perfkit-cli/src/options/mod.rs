@@ -1,5 +1,5 @@
-//! Options that several subcommands share, such as [`General`] and the time [`Window`], and parsers
-//! of times, numbers, patterns and words.
+//! Options that several subcommands share: [`General`], the time [`Window`] and [`UnifyBy`] for
+//! functions of one name; parsers of times, numbers, patterns and words.
 
 pub mod clocks;
 pub mod scope;

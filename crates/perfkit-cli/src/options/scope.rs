@@ -1,4 +1,5 @@
-//! Metrics of a profile by name and scope: the options `--metric` and `--scope`.
+//! [`ScopeBy`]: option `--scope` for values of a profile; search of a metric by the value of
+//! `--metric` and its scope, and names of scopes for output.
 
 use crate::failure::Failure;
 use crate::options::words;

@@ -1,4 +1,5 @@
-//! Output of the losses, repairs and notes of a reader: as lines of text, on standard error and in JSON.
+//! [`Findings`]: losses, repairs and notes of a reader, and repaired stack frames, as lines of
+//! text, on standard error and in JSON.
 
 use crate::failure::Failure;
 use crate::messages;

@@ -1,5 +1,5 @@
-//! [`Files`]: options for picture and page files, and their writing; folded timelines, their page
-//! sections and titles for several subcommands.
+//! [`Files`]: options for picture and page files, and their writing; drawing that subcommands
+//! share: folded timelines, page sections, tracking results, titles and units.
 
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};

@@ -1,4 +1,5 @@
-//! Formatting of tables and numbers as text.
+//! Formatting as text: a [`Table`], grouped and short numbers, counts with their noun, and
+//! shortened names.
 
 use perfkit::core::{Cell, Column, Table, Values};
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! [`gather_all`]: reads recordings as CPU bursts, and chooses their metrics and minimum duration.
+//! [`gather_all`]: reads recordings as CPU bursts ([`Gathered`]), by [`Wanted`] metrics ([`Axis`])
+//! and minimum duration, which it chooses if they are not set.
 
 use crate::failure::{Failure, input};
 use crate::options::Window;

@@ -1,5 +1,5 @@
-//! Description of the radius chosen for a clustering: the reason for it, and the sensitivity of the
-//! clusters.
+//! Description of the radius chosen for a clustering, with the reason for it, as a [`sentence`],
+//! and the [`Neighbourhood`] of a second density for JSON.
 
 use perfkit::track::cluster::{EpsChoice, EpsWhy};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Output of the CPU time of experiments, divided by what became of the bursts, and of the minimum
-//! duration of bursts.
+//! Output of the CPU time of experiments by class (in clusters, noise, dropped bursts) as a table,
+//! and of the minimum duration of bursts ([`MinDuration`]) as text and JSON.
 
 use crate::table;
 use perfkit::core::{Nanos, Table};

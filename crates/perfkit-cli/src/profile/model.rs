@@ -1,4 +1,5 @@
-//! Operation `model`: scaling models of the call paths of several profiles.
+//! Operation `model` of `profile`: fits a scaling model to each call path of several profiles, with
+//! scales from options or file names, and prints the models.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;

@@ -1,4 +1,5 @@
-//! Subcommand `report`: runs every analysis that recordings support, and writes a page with ranked findings.
+//! Subcommand `report`: runs every analysis that recordings support, and collects ranked findings
+//! and sections of a page in a [`Report`].
 //!
 //! [`Report::of`] runs the analyses; [`Report::write`] writes the page. An analysis that does not apply or fails
 //! becomes a [`Remark`] at the end of the page.

@@ -1,4 +1,4 @@
-//! Output of a report: text, JSON, a table and the page.
+//! Output of a [`Report`]: findings as text, JSON and a table, and all sections as a page.
 
 use super::{Remark, Report};
 use crate::failure::{Failure, Outcome, input};

@@ -1,5 +1,5 @@
-//! Output of `track`, first sentences: the regions that limit scaling most, and experiments of which little is
-//! tracked.
+//! Output of `track`, first sentences: the regions that limit scaling most (growing CPU time, or
+//! serial), and experiments of which little is tracked.
 
 use super::{Report, percent};
 use crate::table::counted;

@@ -1,4 +1,5 @@
-//! Subcommand `track`: tracks the clusters of CPU bursts through several experiments.
+//! Subcommand `track`: tracks the clusters of CPU bursts through several experiments, prints them,
+//! and returns their pictures, page sections and changes for the worse for other commands.
 
 mod findings;
 mod growth;

@@ -1,4 +1,5 @@
-//! Output of `track`: threads and times of the clusters into which a region splits, or that merge into it.
+//! Output of `track`: a sentence with threads and times of the clusters into which a region splits,
+//! or that merge into it.
 
 use super::Report;
 use crate::table::counted;

@@ -1,4 +1,5 @@
-//! Output of `track` as text, first part: experiments and their clustering.
+//! Output of `track` as text, first part: experiments with their CPU time, the radii of their
+//! clustering, and the bursts that filters and axes drop.
 
 use super::Report;
 use crate::failure::Outcome;

@@ -1,5 +1,5 @@
 //! Option `--versions` of `track`: comparison of the time of each tracked region in two versions of
-//! a program.
+//! a program, as text and table, which fails if a region became slower.
 
 use super::{Report, percent};
 use crate::failure::{Failure, Outcome};

@@ -1,4 +1,5 @@
-//! [`Analysis`]: wait states of one trace with delay costs, critical path, findings and efficiencies.
+//! [`Analysis`]: wait states of one trace with delay costs, critical path, findings and
+//! efficiencies; [`Training`]: findings and slowdowns of a training job instead.
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;

@@ -1,4 +1,5 @@
-//! Output of `wait` as pictures: timeline with waits and critical path, and coloured table of efficiencies.
+//! Output of `wait` as pictures, sections of a page and overlay of a timeline: waits and critical
+//! path over time, and coloured table of efficiencies.
 
 use super::output::Document;
 use super::series::grades;

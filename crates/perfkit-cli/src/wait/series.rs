@@ -1,4 +1,5 @@
-//! Subcommand `wait` with several recordings: compares the efficiencies of a series of runs.
+//! Subcommand `wait` with several recordings: compares the efficiencies of a series of runs by
+//! factor ([`FACTORS`]), as text, JSON and coloured table.
 
 use super::statement::Command;
 use super::{Analysed, Analysis, Options, output::warnings, trace_of};

@@ -1,4 +1,5 @@
-//! [`Statement`]: finding of `wait` in words, with its evidence, its window and the next command.
+//! [`Statement`]: finding of `wait` in words, with its evidence, its window and the next command;
+//! [`Command`]: command lines on the files of a recording.
 
 use super::{Analysis, Training};
 use crate::options::{Window, time_option};

@@ -1,4 +1,5 @@
-//! Option `--what-if` of `wait`: run time of a trace after changes of its durations, by replay.
+//! Option `--what-if` of `wait`: parses changes of durations, and replays a trace with them for its
+//! run time ([`Answers`]).
 
 use super::Analysis;
 use crate::failure::{Failure, input};

@@ -1,4 +1,5 @@
-//! Races of the detection of abnormal calls. perfkit runs alone, because no other detector is packaged.
+//! Races of the detection of abnormal calls, of its records, of merging models, of the steps of a
+//! server, and of `tracing` spans. perfkit runs alone, because no other detector is packaged.
 
 use crate::compare::race::{Race, Runner};
 use crate::compare::target::Target;

@@ -1,5 +1,5 @@
-//! Race of the parameter server under load. perfkit runs alone, because no other server is packaged;
-//! `docs/live.md` cites published results of another server.
+//! Race of the parameter server under the load of many simulated ranks. perfkit runs alone, because
+//! no other server is packaged; `docs/live.md` cites published results of another server.
 
 use crate::compare::race::{Race, Runner};
 use crate::compare::target::Target;

@@ -1,4 +1,5 @@
-//! Checks of the pages with anomalies.
+//! Checks of the pages with anomalies: choices of ranks and axes, selection from a rank to a call
+//! with its stack, many ranks, and links to a selection.
 
 use super::Tab;
 

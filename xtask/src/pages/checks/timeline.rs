@@ -1,4 +1,5 @@
-//! Checks of the pages with folded timelines.
+//! Checks of the pages with folded timelines: unfolding of rows, zoom, operations, call stacks,
+//! lines of messages, hostile names and many rows.
 
 use super::{PIXEL, Tab};
 

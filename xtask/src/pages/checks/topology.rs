@@ -1,4 +1,5 @@
-//! Checks of the pages with severities on grids.
+//! Checks of the pages with severities on grids: cubes, camera, slices, lists of correlated views,
+//! large grids, and views that the page correlates itself.
 
 use super::{CUBES, INKED, Tab};
 

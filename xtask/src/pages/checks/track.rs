@@ -1,4 +1,5 @@
-//! Checks of the pages with clusters and tracked regions.
+//! Checks of the pages with clusters and tracked regions: slider through experiments, selection of
+//! a region, axes, trends, votes, many points, and links to a selection.
 
 use super::{INKED, Tab};
 

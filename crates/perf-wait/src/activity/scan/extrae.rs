@@ -1,4 +1,5 @@
-//! Teams of threads in recordings of Extrae, from its events about OpenMP.
+//! [`ExtraeEvent`]: OpenMP events of Extrae recordings; converts those of a thread to calls of
+//! parallel regions, barriers, idle time and critical sections, completed by [`Teams`].
 //!
 //! | event of Paraver | meaning |
 //! |---|---|

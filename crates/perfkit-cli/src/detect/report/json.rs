@@ -1,4 +1,5 @@
-//! Output of `detect` as JSON.
+//! Output of `detect` as JSON: counts, ranks, functions, changes, causes of lost time, call paths
+//! and worst calls in one document.
 
 use super::Detected;
 use super::comparison::Compared;

@@ -1,4 +1,5 @@
-//! Causes of lost time in sentences: single calls, new modes, slow ranks and slow phases.
+//! Causes of lost time in sentences (single calls, new modes, slow ranks, slow phases) for text and
+//! pages; [`Printed`]: those that are new while a stream is followed.
 
 use super::Detected;
 use crate::detect::run_time::RunTime;

@@ -1,4 +1,5 @@
-//! The longest calls that were not judged, as text and as JSON.
+//! Output of `detect`: the longest calls that were not judged because of too little data, as text
+//! and as a table for JSON.
 
 use super::Detected;
 use crate::failure::Outcome;

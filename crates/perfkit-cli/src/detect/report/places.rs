@@ -1,4 +1,5 @@
-//! Call paths and steps that lost time in abnormal calls, as text.
+//! Output of `detect` as text: tables of the call paths and of the steps that lost time in abnormal
+//! calls.
 
 use super::Detected;
 use crate::failure::Outcome;

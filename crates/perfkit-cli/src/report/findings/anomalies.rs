@@ -1,4 +1,5 @@
-//! Findings of the report about abnormal calls, and about functions that became slower during the run.
+//! Findings of the report about abnormal calls, slow ranks, and functions that became slower during
+//! the run, with their section of the page.
 
 use super::{Finding, Kind, count, percent, time, verb};
 use crate::detect::{self, Detected};

@@ -1,4 +1,5 @@
-//! Findings of the report about accelerators: idle time, gaps, uneven devices, and exposed communication.
+//! Findings of the report about accelerators (idle time, gaps, uneven devices, exposed
+//! communication), and the timeline of the devices.
 
 use super::balance::MIN_EXPLAINED;
 use super::{Finding, Kind, percent, time};

@@ -1,5 +1,5 @@
-//! [`Finding`]: statement about a recording with its figure, its place and the next command;
-//! [`rank`] orders findings by importance.
+//! [`Finding`]: statement about a recording by [`Kind`], with its [`Figure`], its [`Place`] and the
+//! next command; [`rank`] orders findings by importance.
 //!
 //! Each module finds statements about one subject.
 

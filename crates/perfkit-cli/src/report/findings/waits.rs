@@ -1,4 +1,5 @@
-//! Findings of the report about waiting: ranks, call paths and steps that delay others, and the saving of a fix.
+//! [`Waits`]: analysis of the waiting in a recording, with its findings for the report: ranks, call
+//! paths and steps that delay others, and the saving of a fix.
 
 use super::{Finding, Kind};
 use crate::clocks::{self, Clocks};
