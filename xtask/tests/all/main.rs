@@ -3,3 +3,4 @@
 mod architecture;
 mod methods;
 mod skipped;
+mod tracked_files;
