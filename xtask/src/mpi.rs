@@ -36,7 +36,7 @@ pub(crate) fn is_possible() -> bool {
 /// Runs all tests and examples.
 pub(crate) fn run() -> Outcome {
     // Cargo unifies the features of all selected packages, so the libraries are those of the step `optional`.
-    let package = serial(true);
+    let package = serial(true)?;
     let tests = |what: &[&str]| {
         let mut command = cargo(&["test", "--quiet", "--locked"]);
         execute(command.args(&package).args(what))

@@ -11,7 +11,7 @@
 //! which is written by hand.
 
 mod document;
-mod others;
+mod machine_load;
 mod race;
 mod races;
 mod results;

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use super::others::Watch;
+use super::machine_load::Watch;
 use super::target::{Target, time};
 use crate::output_of;
 

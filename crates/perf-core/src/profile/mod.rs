@@ -4,9 +4,9 @@
 
 pub mod algebra;
 mod combine;
+mod derived_rows;
 mod in_scope;
 mod rows;
-mod scope;
 mod severities;
 mod table;
 

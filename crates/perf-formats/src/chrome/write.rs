@@ -3,18 +3,18 @@
 
 mod calls;
 mod collectives;
-mod names;
+mod places;
 
 use crate::json::encode;
 use crate::lanes::Lanes;
 use crate::{Error, Result};
 use calls::Call;
 use collectives::Collectives;
-use names::{Places, Thread, category};
 use perf_core::{
     Event, EventId, Job, LinkKind, LocationId, LocationView, Messages, Place, Ticks, TraceView,
     Value, match_messages,
 };
+use places::{Places, Thread, category};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
@@ -341,7 +341,7 @@ impl Writer<'_, '_> {
                     .filter_map(|id| definitions.metrics.get(id.index()))
                     .collect();
                 let names: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
-                for (name, series) in names::series(&names) {
+                for (name, series) in places::series(&names) {
                     self.begin();
                     self.written.samples += 1;
                     self.text.extend(b"{\"ph\": \"C\", \"name\": ");

@@ -1,13 +1,13 @@
 //! [`assemble`]: combines the parts read from files into one trace.
 
 use super::arguments::Argument;
-use super::clock::{YEAR_2001, align, begin};
 use super::layout::{Copies, Layout, Placed, Scribe};
 use super::links;
 use super::locations::{Places, in_order};
 use super::names::Texts;
 use super::part::Part;
 use super::rank_groups::RankGroups;
+use super::ranks_and_clocks::{YEAR_2001, align, begin};
 use super::row::{Row, RowKey};
 use super::{Kind, duplicate_files, most_text, outliers, rules, xla_devices};
 use crate::Result;

@@ -13,13 +13,13 @@
 use perf_core::Limits;
 
 mod assemble;
-mod clock;
 mod duplicate_files;
 mod layout;
 mod links;
 mod locations;
 mod one_file;
 mod rank_groups;
+mod ranks_and_clocks;
 pub(crate) mod rules;
 mod several_files;
 mod xla_devices;
@@ -29,10 +29,10 @@ use one_file::{arguments, memory_budget, names, outliers, part, row};
 #[cfg(feature = "chrome")]
 pub(crate) use arguments::Argument;
 use assemble::assemble;
-use clock::rank_of;
 pub(crate) use memory_budget::MemoryBudget;
 pub(crate) use names::Kind;
 pub(crate) use part::Part;
+use ranks_and_clocks::rank_of;
 #[cfg(any(feature = "chrome", feature = "nsys"))]
 pub(crate) use row::Edge;
 pub(crate) use row::{Extra, Role, RowKey, Sym};

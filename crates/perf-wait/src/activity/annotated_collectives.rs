@@ -1,7 +1,7 @@
 //! [`find`]: collective operations of MPI, from attributes of the calls, for recordings that have
 //! no events of collective operations, such as Chrome JSON.
 
-use super::device_collectives::{ByRank, Names, Operation, matched};
+use super::collective_attributes::{ByRank, Names, Operation, matched};
 use super::scan::Scanned;
 use super::{Call, CallCollective, CallId, CallMember};
 use crate::Result;

@@ -2,7 +2,7 @@
 
 use super::annotated_collectives;
 use super::arrow_messages;
-use super::device_collectives;
+use super::collective_attributes;
 use super::devices::{Stream, Streams};
 use super::epochs;
 use super::fences;
@@ -192,7 +192,7 @@ impl Activities {
         ));
         links.sort_unstable_by_key(|link| (link.call, link.on));
         teams.append(&mut fences::fences(definitions, &found.scanned));
-        teams.append(&mut device_collectives::find(
+        teams.append(&mut collective_attributes::find(
             view,
             &streams,
             &found.scanned,

@@ -28,7 +28,7 @@
 mod annotated_collectives;
 mod arrow_messages;
 mod build;
-mod device_collectives;
+mod collective_attributes;
 mod devices;
 mod epochs;
 mod fences;

@@ -33,8 +33,8 @@
 mod apply;
 mod band;
 mod bounds;
+mod drifts;
 mod likely;
-mod lines;
 mod logical;
 mod offsets;
 
@@ -134,9 +134,9 @@ impl ClockEstimate {
         let constants = offsets::estimate(&bounds, job)?;
         let (model, corrections) = match model {
             ClockModel::Offset => (ClockModel::Offset, constants.corrections),
-            ClockModel::Drift => (ClockModel::Drift, lines::estimate(&bounds, job)?),
+            ClockModel::Drift => (ClockModel::Drift, drifts::estimate(&bounds, job)?),
             ClockModel::Auto => {
-                let lines = lines::estimate(&bounds, job)?;
+                let lines = drifts::estimate(&bounds, job)?;
                 if constants.is_feasible {
                     (
                         ClockModel::Offset,

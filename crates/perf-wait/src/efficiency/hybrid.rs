@@ -4,7 +4,7 @@
 use super::UsefulTime;
 use crate::activity::{Activities, CallKind, LocationCalls, work};
 use crate::device_collectives::union;
-use crate::states::has_states;
+use crate::running_state::has_states;
 use crate::{Error, Result};
 use perf_core::{
     Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table, Ticks, TraceView,

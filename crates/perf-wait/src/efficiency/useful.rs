@@ -1,7 +1,7 @@
 //! [`UsefulTime`]: time that a process computes, outside of MPI, and its instructions and cycles in
 //! that time, from the events of a trace.
 
-use crate::states::{has_states, is_running};
+use crate::running_state::{has_states, is_running};
 use crate::{Error, Result};
 use perf_core::{
     Close, Definitions, Event, Job, LocationId, MetricMode, Nanos, Paradigm, RegionId, Ticks,

@@ -3,7 +3,7 @@
 use super::collect::Sources;
 use super::{Finding, FindingKind};
 use crate::Result;
-use crate::states::is_running;
+use crate::running_state::is_running;
 use crate::stragglers::{FunctionKey, Straggler, StragglerKind};
 use perf_core::{
     CallPathId, Close, Job, LocationId, Nanos, RegionId, Ticks, TimeRange, Unify, Visitor, replay,

@@ -4,7 +4,7 @@
 use super::collect::Sources;
 use super::{Finding, FindingKind};
 use crate::activity::{Call, CallId};
-use crate::states::{self, is_running};
+use crate::running_state::{self, is_running};
 use perf_core::{CallPathId, Event, RegionId, Ticks};
 
 impl Sources<'_> {
@@ -34,7 +34,7 @@ impl Sources<'_> {
     /// Returns `true` for the state in which a thread computes, outside of all functions.
     pub(super) fn is_outside(&self, path: CallPathId) -> bool {
         let (paths, definitions) = (self.activities.paths(), self.activities.definitions());
-        states::function(paths, definitions, path).is_none()
+        running_state::function(paths, definitions, path).is_none()
     }
 
     /// Returns the innermost caller of a call, which recordings of Extrae have as a sample at its enter.

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
 use crate::device_collectives::{DeviceCollective, DeviceCollectives};
-use crate::states::{self, is_running};
+use crate::running_state::{self, is_running};
 use crate::stragglers::{Straggler, StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
@@ -275,7 +275,7 @@ impl Sources<'_> {
     /// counts them.
     pub(super) fn function_of_calls(&self, path: CallPathId) -> Option<RegionId> {
         let (paths, definitions) = (self.activities.paths(), self.activities.definitions());
-        let around = states::function(paths, definitions, path);
+        let around = running_state::function(paths, definitions, path);
         Some(paths.get(around.unwrap_or(path))?.region)
     }
 

@@ -35,7 +35,7 @@ mod training;
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
 use crate::device_collectives::{DeviceCollectives, LateReason};
-use crate::states;
+use crate::running_state;
 use crate::stragglers::{PeerSums, Stragglers};
 use crate::training::{Group, OperationKind, TrainingJob};
 use crate::waits::{Pattern, WaitState, WaitStates};
@@ -232,7 +232,7 @@ impl Finding {
                 return "time outside of functions".to_owned();
             };
             // The state in which a thread computes says less than the function around it.
-            match states::function(paths, definitions, path) {
+            match running_state::function(paths, definitions, path) {
                 Some(function) => format!("`{}`", paths.name(function, regions)),
                 None => format!("computation (state `{}`)", paths.name(path, regions)),
             }
@@ -330,7 +330,8 @@ impl Finding {
                 let own_share = own.0 as f64 * 100.0 / runtime.0.max(1) as f64;
                 let place = match path {
                     Some(path)
-                        if states::function(activities.paths(), definitions, path).is_none() =>
+                        if running_state::function(activities.paths(), definitions, path)
+                            .is_none() =>
                     {
                         String::new()
                     }
@@ -420,7 +421,7 @@ impl Finding {
         let definitions = activities.definitions();
         let region = definitions.regions.get(function.index());
         let start = self.window.map(|it| it.start);
-        let start = start.filter(|_| region.is_some_and(states::is_running));
+        let start = start.filter(|_| region.is_some_and(running_state::is_running));
         let Some((before, after)) = start.and_then(|at| activities.around(at)) else {
             return format!("call {step} of `{}`", definitions.region_name(function));
         };

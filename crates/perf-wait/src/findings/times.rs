@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::activity::Activities;
-use crate::states;
+use crate::running_state;
 use crate::waits::Pattern;
 use crate::whatif::{Change, WhatIf};
 use perf_core::{CallPathId, Job, LocationGroupId, LocationId, LocationKind, RegionId};
@@ -191,7 +191,7 @@ impl Times<'_> {
     pub(super) fn function(&self, path: CallPathId) -> Option<Function> {
         let (paths, definitions) = (self.activities.paths(), self.activities.definitions());
         let region = paths.get(path)?.region;
-        let around = match states::function(paths, definitions, path) {
+        let around = match running_state::function(paths, definitions, path) {
             Some(own) if own == path => None,
             around => around.and_then(|it| paths.get(it)).map(|it| it.region),
         };

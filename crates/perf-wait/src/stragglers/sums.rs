@@ -3,7 +3,7 @@
 
 use super::FunctionKey;
 use super::row::{Cell, Row};
-use crate::states::is_running;
+use crate::running_state::is_running;
 use crate::{Error, Result};
 use perf_core::{
     Close, Job, LocationId, Merge, Nanos, RegionId, Ticks, TraceView, Unify, Visitor, parallel,

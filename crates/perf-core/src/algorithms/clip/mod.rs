@@ -2,7 +2,7 @@
 //! and communication that its edges cut ([`Clipped`]).
 
 mod requests;
-mod state;
+mod state_before;
 
 use super::messages::{Endpoint, Messages, Unmatched, UnmatchedCause, match_messages};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     Trace, parallel,
 };
 use requests::Requests;
-use state::{OpenCalls, State};
+use state_before::{OpenCalls, State};
 use std::collections::HashSet;
 use std::ops::Range;
 

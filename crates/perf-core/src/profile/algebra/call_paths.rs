@@ -1,7 +1,7 @@
 //! [`cut`]: a profile with a part of its call tree; [`rename`]: a profile with other names of
 //! regions, which can group call paths.
 
-use crate::profile::scope::add;
+use crate::profile::derived_rows::add;
 use crate::profile::{Combine, Profile, RowStore, Scope, Severities};
 use crate::{CallPath, CallPathId, CallTree, Error, Job, MetricId, Region, RegionId, Result, fits};
 use std::collections::{BTreeSet, HashMap};

@@ -1,8 +1,8 @@
 //! [`Lines`]: converts the [`Step`]s of one thread at one instant (enters, leaves, samples and
 //! metrics) to the type-value pairs of its event lines in the exported `.prv`.
 
+use super::collectives::Plan;
 use super::event_types::{Is, Names};
-use super::matching::Plan;
 use super::steps::Step;
 use crate::paraver::names;
 use crate::paraver::record::Pair;

@@ -1,9 +1,9 @@
 //! [`write_trace`]: exports a [`Trace`](perf_core::Trace) as a Paraver trace, with the lines of all
 //! threads and messages in order of time; [`write_files`]: with its `.pcf` and `.row` files.
 
+mod collectives;
 mod event_lines;
 mod event_types;
-mod matching;
 mod message_times;
 mod objects;
 mod states;
@@ -15,11 +15,11 @@ use crate::paraver::rules;
 use crate::paraver::write::Writer;
 use crate::paraver::{Pcf, Row};
 use crate::{Error, Result};
+use collectives::Plan;
 use event_lines::{Lines, Shared};
 use event_types::Names;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use matching::Plan;
 use message_times::Ends;
 use objects::ObjectMap;
 use perf_core::{

@@ -16,7 +16,7 @@
 //! A recording of at most an hour has no outliers.
 
 use super::part::Part;
-use crate::timeline::clock::YEAR_2001;
+use crate::timeline::ranks_and_clocks::YEAR_2001;
 use crate::timeline::rules;
 use perf_core::Place;
 use std::sync::Arc;
