@@ -1,7 +1,7 @@
-//! Finds performance problems of parallel programs in their recordings.
+//! Finds performance problems of parallel programs in their recordings: re-exports the other crates as modules, and adds
+//! [`open`], [`open_trace`], [`open_profile`] and the [`prelude`].
 //!
-//! This crate re-exports the other crates as modules, and adds [`open`] and the [`prelude`], which
-//! holds the names that a first program needs. A tool that embeds one analysis depends on the crate
+//! The [`prelude`] holds the names that a first program needs. A tool that embeds one analysis depends on the crate
 //! of that analysis alone. A program that explores recordings depends on this crate.
 //!
 //! ```

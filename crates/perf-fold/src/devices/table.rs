@@ -1,4 +1,5 @@
-//! Tables of devices, of Holistic Trace Analysis results, and of copies.
+//! Tables of [`Devices`] (work, overlap, causes of idle time, streams, gaps), of [`Hta`] results and of
+//! [`DeviceCopies`].
 
 use super::{Cause, Device, DeviceCopies, Devices, Hta, Work};
 use crate::table::percent;

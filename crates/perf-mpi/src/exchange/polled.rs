@@ -1,4 +1,5 @@
-//! [`Polled`]: exchange rounds that the thread of the program advances by polling.
+//! [`Polled`]: exchange of learned statistics between ranks, in [`Rounds`] that the thread of the program advances
+//! by polling.
 
 use super::pace::{LIMIT, communicator, place};
 use super::rounds::Rounds;

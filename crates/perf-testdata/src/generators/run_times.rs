@@ -1,5 +1,5 @@
-//! [`SHAPES`]: distributions of the run times of a function, each a [`Shape`], with random run
-//! times drawn from a [`Source`], and the times of [`Planted`] calls that are too slow.
+//! [`SHAPES`]: distributions ([`Shape`]) of a function's run times, drawn with a [`Source`]; [`Planted`]: calls
+//! that are too slow; [`Random`]: seeded generator of random numbers.
 
 use crate::xorshift::Xorshift;
 

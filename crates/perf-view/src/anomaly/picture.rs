@@ -1,4 +1,5 @@
-//! [`Picture`]: ranking, counts by step, run times of a function and call stacks as PNG or SVG.
+//! [`Picture`]: ranking of ranks, abnormal calls by step and run times of a function, alone or together, as a
+//! [`Scene`]; the module `stack_picture` draws the call stacks.
 
 use super::distribution::Distribution;
 use super::model::{Anomalies, Function, RANKINGS, rank_name};

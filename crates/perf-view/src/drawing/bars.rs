@@ -1,4 +1,4 @@
-//! [`Bars`]: bar chart of named values as PNG or SVG.
+//! [`Bars`]: bar chart of named values in a [`Unit`], drawn as a [`Scene`], which can be written as PNG or SVG.
 
 use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, glyphs, shortened};
 

@@ -1,5 +1,5 @@
-//! [`LikelyBound`]: bound of a clock difference that holds with some slack, because calls that wait
-//! end as soon as they can.
+//! [`bounds()`]: derives bounds of clock differences that hold with some slack ([`LikelyBound`]) from receives
+//! that wait and from N-to-N operations, whose members end together.
 //!
 //! A rank that is always the last one to send or to enter a collective bounds the other clocks closely from one side
 //! and loosely from the other: its partners always wait, and their waiting time cannot be distinguished from an offset.

@@ -1,5 +1,5 @@
-//! [`Views`]: severity views of a profile with their grid and spectra, prepared within the memory
-//! budget for lists and relations.
+//! [`Views`]: spectra of the severity views of a profile with the grid of its locations, for lists and relations;
+//! refuses what exceeds the memory budget.
 
 use super::Options;
 use super::grid::Grid;

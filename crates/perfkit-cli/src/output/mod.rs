@@ -1,4 +1,5 @@
-//! Output to files that are either complete or unchanged, and of results as JSON and CSV.
+//! Output of subcommands: findings, messages, progress, pictures and text tables; here only [`whole`], which
+//! completes a file or leaves it unchanged, [`csv`] and [`json`].
 
 pub mod findings;
 pub mod messages;

@@ -8,6 +8,8 @@ mod topology;
 mod track;
 
 use super::browser::Tab;
+use crate::ci::at;
+use crate::root;
 use anomaly::{anomaly, anomaly_many, linked_anomaly};
 use report::{report, tour};
 use timeline::{hostile, many, timeline};
@@ -50,8 +52,10 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     tab.expect("[...document.querySelectorAll('canvas, img')].every((e) => e.getAttribute('aria-label') || e.alt)")?;
     tab.expect("document.querySelectorAll('h1').length === 1")?;
+    let path = root().join(SHORTENED);
+    let shortened = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
     tab.expect(&format!(
-        "{SHORTENED}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"
+        "{shortened}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"
     ))?;
     for theme in ["light", "dark"] {
         let faint = tab.text(&format!("{CONTRAST}('{theme}')"))?;
@@ -65,8 +69,8 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
-/// Names with the largest number of characters, and as they are shortened.
-const SHORTENED: &str = include_str!("../../../../crates/perf-view/assets/page/shortened.json");
+/// File with names, the largest number of characters of each, and as they are shortened.
+const SHORTENED: &str = "crates/perf-view/assets/page/shortened.json";
 
 /// Script that returns the first texts in a theme with a contrast below 4.5.
 const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;

@@ -1,4 +1,5 @@
-//! [`Histogram`]: counts in bins of equal width over the range of the data, for the strict detectors.
+//! [`Histogram`]: counts in bins of equal width over the range of the data, with merging, statistics and byte
+//! encoding, for the strict detectors; [`Bin`]: place of a value.
 
 use super::overlap::spread;
 use crate::Result;

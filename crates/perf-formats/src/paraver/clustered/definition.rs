@@ -1,4 +1,4 @@
-//! [`Definition`]: the parameters of a clustering, read from XML.
+//! [`Definition`]: parameters of a clustering, read from XML: its [`Algorithm`], filters and metrics ([`Axis`]).
 
 use crate::xml::{Tag, Token, Unfinished, Xml, text};
 use crate::{Error, Result};

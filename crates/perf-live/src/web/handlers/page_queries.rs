@@ -1,5 +1,5 @@
-//! Handlers of the page and of its JSON queries: state, ranking, steps, totals, functions, samples
-//! and records; also of health checks and unknown paths.
+//! Handlers of the page, its JSON queries (run, ranking, steps, totals, profile, functions, samples, records),
+//! health and unknown paths; [`answer`], [`StateData`] and [`RankingData`] for other handlers.
 
 use super::query_string::{Fields, Parsed};
 use crate::hub::{Overview, ProgramSummary};

@@ -1,4 +1,5 @@
-//! [`Mixture`]: call sites that a tracked region mixes although an experiment separates them.
+//! [`Mixture`]: call sites that a tracked region mixes although an experiment separates them, or that change from
+//! one experiment to the next.
 
 use crate::ClusterId;
 use crate::tracking::observation::Observation;
