@@ -60,7 +60,8 @@ fn traces_are_analysed_alike() {
         "/../../data/recordings/jacobi-16"
     );
     let recorded = perfkit::open(path).unwrap().into_trace().unwrap();
-    for trace in [&recorded, &cosmo::trace()] {
+    let generated = cosmo::trace();
+    for trace in perf_testdata::repeats(&[&recorded, &generated][..], &[&recorded]) {
         for (name, work) in work::of_trace(trace) {
             compare(name, &work);
         }
@@ -79,7 +80,8 @@ fn all_that_is_found_and_drawn_is_alike() {
     );
     let recorded = perfkit::open(path).unwrap().into_trace().unwrap();
     let (made, _) = work::recordings("threads-results").unwrap();
-    for trace in [&recorded, &cosmo::trace()] {
+    let generated = cosmo::trace();
+    for trace in perf_testdata::repeats(&[&recorded, &generated][..], &[&recorded]) {
         for (name, work) in results::of_folds(trace) {
             compare(&name, &work);
         }
