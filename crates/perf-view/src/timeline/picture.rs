@@ -76,10 +76,20 @@ impl<'a> Picture<'a> {
                 what: "a fold without rows or columns",
             });
         }
+        let (window, job) = (fold.window(), Job::default());
+        // The remark about sampling compares the busy time of rows with the operation `idle`. No other row of threads
+        // needs the union of its busy intervals, which takes longer than all else.
+        let is_compared = |kind| folder.checked().op(kind) == Some(Op::Idle);
+        let has_unions = fold.rows().any(|row| is_compared(row.group().kind));
+        let usage = if has_unions {
+            folder.usage(window, &job)?
+        } else {
+            folder.busy_shares(window, &job)?
+        };
         Ok(Picture {
             folder,
             fold,
-            usage: folder.usage(fold.window(), &Job::default())?,
+            usage,
             title: String::new(),
             theme: Theme::light(),
             lines: None,
