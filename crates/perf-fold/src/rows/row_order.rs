@@ -112,9 +112,8 @@ impl Groups {
     /// if there are more than `most` of them. The members of an unfolded row then fit on a screen.
     ///
     /// A block has rows of one kind of locations only, so there may be one more block for each
-    /// change of the kind. If `blocks` blocks would have more than `most` members each, there are
-    /// up to `most` blocks, so that their members need no blocks of their own. `blocks` is raised to at least 2, and
-    /// `most` to at least `blocks`.
+    /// change of the kind. Members of a block are joined to blocks in turn if there are more than `most` of them.
+    /// `blocks` is raised to at least 2, and `most` to at least `blocks`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -147,12 +146,7 @@ impl Groups {
         if ids.len() <= most {
             return ids;
         }
-        let count = match ids.len().div_ceil(most) {
-            // Some more blocks, so that their members need no blocks of their own.
-            count if (blocks..=most).contains(&count) => count,
-            _ => blocks,
-        };
-        let size = ids.len().div_ceil(count);
+        let size = ids.len().div_ceil(blocks);
         let kind = |groups: &Groups, id: &GroupId| groups.get(*id).map(|group| group.kind);
         let alike = ids.chunk_by(|a, b| kind(self, a) == kind(self, b));
         let pieces: Vec<Vec<GroupId>> = alike

@@ -245,6 +245,11 @@ impl<'a> Picture<'a> {
         for (entry, [x, y]) in entries.iter().zip(places) {
             let y = layout.bottom + AXIS + y + LEGEND_LINE / 2.0;
             if let Some(colour) = entry.colour {
+                // Colours of the theme hardly differ from the paper.
+                if is_theme(colour) {
+                    let frame = [x - 1.0, y - 7.0, 14.0, 14.0];
+                    scene.push(Mark::Rect(frame, self.theme.quiet));
+                }
                 scene.push(Mark::Rect([x, y - 6.0, 12.0, 12.0], colour));
             }
             let indent = if entry.colour.is_some() { 17.0 } else { 0.0 };
