@@ -58,15 +58,20 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// Formats a fraction of 1 as a percentage, with one decimal place below 10 %.
+/// Formats a fraction of 1 as a percentage, with one decimal place below 10 %. A positive fraction that would be rounded
+/// to 0 is `< 0.1 %`.
 ///
 /// ```
 /// use perf_view::number::percent;
 /// assert_eq!(percent(0.5), "50 %");
 /// assert_eq!(percent(0.0123), "1.2 %");
+/// assert_eq!((percent(1e-6).as_str(), percent(0.0).as_str()), ("< 0.1 %", "0 %"));
 /// ```
 pub fn percent(share: f64) -> String {
     let value = 100.0 * share;
+    if value > 0.0 && value < 0.05 {
+        return "< 0.1 %".into();
+    }
     match value.abs() {
         0.0..9.95 if value != 0.0 => format!("{value:.1} %"),
         _ => format!("{value:.0} %"),

@@ -32,6 +32,11 @@ impl Threads {
     }
 
     /// Runs `work` in a context whose parallel loops use these threads.
+    ///
+    /// ```
+    /// use perf_core::parallel::{Threads, current_threads};
+    /// assert_eq!(Threads::new(1).install(current_threads), 1);
+    /// ```
     pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
         self.pool().install(work)
     }
@@ -58,12 +63,13 @@ impl Threads {
 pub struct Pool(#[cfg(feature = "parallel")] Option<rayon::ThreadPool>);
 
 impl Pool {
-    /// Starts `count` threads. For 0 and 1, and if the system cannot create threads, the current
-    /// pool is used.
+    /// Starts `count` threads. For 0, and if the system cannot create threads, the current pool is used. The current
+    /// pool is also used if it has `count` threads.
     #[cfg(feature = "parallel")]
     fn new(count: usize) -> Self {
         let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
-        Pool((count > 1).then(build).and_then(Result::ok))
+        let is_other = count > 0 && count != super::current_threads();
+        Pool(is_other.then(build).and_then(Result::ok))
     }
 
     /// Uses the calling thread.

@@ -4,4 +4,4 @@ pub(crate) mod groups;
 mod row_order;
 mod system_groups;
 
-pub use row_order::RowOrder;
+pub use row_order::{RowOrder, similar_rows};

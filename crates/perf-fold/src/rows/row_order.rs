@@ -77,7 +77,11 @@ impl Groups {
             }
         };
         let sort = |groups: &Groups, ids: &mut Vec<GroupId>| match order {
-            RowOrder::Behaviour => *ids = similar(&usage, ids),
+            RowOrder::Behaviour => {
+                let rows: Vec<&Usage> = ids.iter().filter_map(|id| usage.get(id.index())).collect();
+                let order = similar_rows(&rows).into_iter();
+                *ids = order.filter_map(|at| ids.get(at).copied()).collect();
+            }
             RowOrder::Name => ids.sort_by_cached_key(|id| {
                 natural(groups.get(*id).map_or("", |group| group.label.as_str()))
             }),
@@ -108,9 +112,8 @@ impl Groups {
     /// if there are more than `most` of them. The members of an unfolded row then fit on a screen.
     ///
     /// A block has rows of one kind of locations only, so there may be one more block for each
-    /// change of the kind. If `blocks` blocks would have more than `most` members each, there are
-    /// up to `most` blocks, so that their members need no blocks of their own. `blocks` is raised to at least 2, and
-    /// `most` to at least `blocks`.
+    /// change of the kind. Members of a block are joined to blocks in turn if there are more than `most` of them.
+    /// `blocks` is raised to at least 2, and `most` to at least `blocks`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -143,12 +146,7 @@ impl Groups {
         if ids.len() <= most {
             return ids;
         }
-        let count = match ids.len().div_ceil(most) {
-            // Some more blocks, so that their members need no blocks of their own.
-            count if (blocks..=most).contains(&count) => count,
-            _ => blocks,
-        };
-        let size = ids.len().div_ceil(count);
+        let size = ids.len().div_ceil(blocks);
         let kind = |groups: &Groups, id: &GroupId| groups.get(*id).map(|group| group.kind);
         let alike = ids.chunk_by(|a, b| kind(self, a) == kind(self, b));
         let pieces: Vec<Vec<GroupId>> = alike
@@ -270,16 +268,29 @@ fn mpi(usage: &Usage, timelines: &Timelines) -> u64 {
     times.fold(0, |sum, (_, time)| sum.saturating_add(*time))
 }
 
-/// Orders groups so that those with similar time shares are neighbours.
-fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
+/// Returns the order of rows in which those with similar time shares are neighbours, as numbers of the rows. This is
+/// the order of [`RowOrder::Behaviour`] for rows whose usage is known.
+///
+/// ```
+/// use perf_core::Job;
+/// use perf_fold::{RegionMap, Timelines, Usage, similar_rows};
+/// let trace = perf_core::samples::cosmo::trace();
+/// let map = RegionMap::by_name(trace.definitions())?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+/// // Ranks 0 and 2 have more work than ranks 30 and 31.
+/// let usage = [0, 30, 2, 31].map(|rank| Usage::of(&timelines, &[rank], timelines.range(), &Job::default()));
+/// let usage: Vec<Usage> = usage.into_iter().collect::<Result<_, _>>()?;
+/// let order = similar_rows(&usage.iter().collect::<Vec<_>>());
+/// assert!(order == [0, 2, 1, 3] || order == [1, 3, 0, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn similar_rows(rows: &[&Usage]) -> Vec<usize> {
     let mut states: HashMap<State, usize> = HashMap::new();
-    let shares: Vec<Vec<(usize, f64)>> = ids
+    let shares: Vec<Vec<(usize, f64)>> = rows
         .iter()
-        .map(|id| {
-            let usage = usage.get(id.index());
-            let shares = usage.into_iter().flat_map(Usage::shares);
+        .map(|usage| {
+            let shares = usage.shares().filter(|(_, share)| *share > 0.0);
             shares
-                .filter(|(_, share)| *share > 0.0)
                 .map(|(state, share)| {
                     let next = states.len();
                     (*states.entry(state).or_insert(next), share)
@@ -287,9 +298,9 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
                 .collect()
         })
         .collect();
-    let mut order: Vec<usize> = (0..ids.len()).collect();
-    let mut open = VecDeque::from([(0, ids.len())]);
-    let mut left = MOST_VISITS.saturating_mul(ids.len());
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let mut open = VecDeque::from([(0, rows.len())]);
+    let mut left = MOST_VISITS.saturating_mul(rows.len());
     while let Some((start, end)) = open.pop_front() {
         let Some(part) = order.get_mut(start..end).filter(|part| part.len() > 2) else {
             continue;
@@ -310,9 +321,6 @@ fn similar(usage: &[Usage], ids: &[GroupId]) -> Vec<GroupId> {
         }
     }
     order
-        .into_iter()
-        .filter_map(|at| ids.get(at).copied())
-        .collect()
 }
 
 /// Returns the position of each row along the principal axis of the shares; `None` if all rows are equal.

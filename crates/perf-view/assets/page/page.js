@@ -37,7 +37,7 @@ const perfkit = (() => {
     return (found ? three(value / found[0]) + " " + found[1] + unit : value.toExponential(2) + " " + unit).trim();
   };
   const time = (nanos) => short(nanos / 1e9, "s");
-  const percent = (share) => (share > 0 && share < 0.0995 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
+  const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1" : share > 0 && share < 0.0995 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
   const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
   const bytesText = (value) => {
     const unit = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -295,6 +295,12 @@ perfkit.view("timeline", (section, data) => {
     }), 250);
   };
 
+  // The rows that the box does not show. Some browsers hide its scroll bar.
+  const hidden = () => {
+    const first = Math.ceil(layout.top / layout.pitch), last = Math.min(layout.rows.length, Math.floor(layout.bottom / layout.pitch));
+    return last - first < layout.rows.length ? ` Rows ${first + 1} to ${last} of ${count(layout.rows.length)}: scroll for the others.` : "";
+  };
+
   // The window in words, and beyond the resolution of the page the command that writes a finer one.
   const about = (remark) => {
     const isLimit = state.span <= shortest() * (1 + 1e-9), [from, to] = [data.start + state.from, data.start + state.from + state.span];
@@ -304,7 +310,7 @@ perfkit.view("timeline", (section, data) => {
     const isWide = data.members && (state.span / data.span) * data.members.columns < layout.plot && layout.rows.some((group, row) => isSeen(row) && isMember(group));
     const wide = isWide ? ` Unfolded rows of this page have ${count(data.members.columns)} columns of ${time(data.span / data.members.columns)}${data.serve ? "; " + data.serve + " shows them exactly" : ""}.` : "";
     const waiting = isServed && !part ? " The picture is being computed." : "";
-    view.textContent = window + limit + wide + waiting + remark + whole + uniform();
+    view.textContent = window + hidden() + limit + wide + waiting + remark + whole + uniform();
     closer.hidden = !isLimit || isExact || !data.command;
     if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
       ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
@@ -460,7 +466,9 @@ perfkit.view("timeline", (section, data) => {
     if (group === undefined) { status.textContent = "No row matches the filter; clear it to show all rows."; return; }
     const found = groups[group], { busy: share, shares: states } = numbers(group);
     if (state.at === null) {
-      const shares = states.map(([name, share]) => name + " " + percent(share)).join(", ");
+      // A device is busy while any of its streams is; the states are shares of the time of all of them.
+      const whose = found.device && found.streams > 1 ? "of the time of its streams: " : "";
+      const shares = states.length ? whose + states.map(([name, share]) => name + " " + percent(share)).join(", ") : "";
       const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
       status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${[busy, shares].filter(Boolean).join("; ")}.`;
       return;

@@ -76,10 +76,20 @@ impl<'a> Picture<'a> {
                 what: "a fold without rows or columns",
             });
         }
+        let (window, job) = (fold.window(), Job::default());
+        // The remark about sampling compares the busy time of rows with the operation `idle`. No other row of threads
+        // needs the union of its busy intervals, which takes longer than all else.
+        let is_compared = |kind| folder.checked().op(kind) == Some(Op::Idle);
+        let has_unions = fold.rows().any(|row| is_compared(row.group().kind));
+        let usage = if has_unions {
+            folder.usage(window, &job)?
+        } else {
+            folder.busy_shares(window, &job)?
+        };
         Ok(Picture {
             folder,
             fold,
-            usage: folder.usage(fold.window(), &Job::default())?,
+            usage,
             title: String::new(),
             theme: Theme::light(),
             lines: None,
@@ -235,6 +245,11 @@ impl<'a> Picture<'a> {
         for (entry, [x, y]) in entries.iter().zip(places) {
             let y = layout.bottom + AXIS + y + LEGEND_LINE / 2.0;
             if let Some(colour) = entry.colour {
+                // Colours of the theme hardly differ from the paper.
+                if is_theme(colour) {
+                    let frame = [x - 1.0, y - 7.0, 14.0, 14.0];
+                    scene.push(Mark::Rect(frame, self.theme.quiet));
+                }
                 scene.push(Mark::Rect([x, y - 6.0, 12.0, 12.0], colour));
             }
             let indent = if entry.colour.is_some() { 17.0 } else { 0.0 };

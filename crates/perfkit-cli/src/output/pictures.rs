@@ -252,9 +252,20 @@ pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// are joined to blocks.
 pub const MOST_ROWS: usize = 128;
 
-/// Joins rows that do not fit on a screen to blocks of neighbours.
+/// Number of blocks of a picture, whose rows cannot be unfolded.
+const PICTURE_BLOCKS: usize = 64;
+
+/// Number of blocks of a page, which fit on a screen with their labels.
+const PAGE_BLOCKS: usize = 32;
+
+/// Joins rows that do not fit in a picture to blocks of neighbours.
 pub fn in_blocks(groups: Groups) -> Groups {
-    groups.in_blocks(MOST_ROWS, MOST_ROWS / 2)
+    groups.in_blocks(MOST_ROWS, PICTURE_BLOCKS)
+}
+
+/// Joins rows that do not fit on a screen to blocks of neighbours, for a page that unfolds them.
+pub fn in_page_blocks(groups: Groups) -> Groups {
+    groups.in_blocks(MOST_ROWS, PAGE_BLOCKS)
 }
 
 /// Commands and rules of a page with a timeline.
@@ -330,7 +341,7 @@ pub fn timeline(
         Calls::By(map) => Some(map),
         _ => functions.as_ref(),
     };
-    let view = timeline::View::new(timelines, in_blocks(groups))
+    let view = timeline::View::new(timelines, in_page_blocks(groups))
         .named(heading, id)
         .window(window)
         .own_spans(has_own_spans)
@@ -356,8 +367,16 @@ pub fn timeline(
     };
     let section = view.section(&Bar::job());
     let mut sections = vec![section.map_err(failed)?];
-    let said = clocks::of(&found.clock_violations(), trace);
+    let mut said = clocks::of(&found.clock_violations(), trace);
     if !said.is_empty() {
+        said.iter_mut().for_each(|sentence| sentence.push('.'));
+        // The command may ask for corrected clocks already.
+        if !more.command.is_empty() && !more.command.contains("--clocks") {
+            said.push(format!(
+                "Times of different ranks are comparable after a correction: `{} --clocks correct`.",
+                more.command
+            ));
+        }
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         sections.push(Section::text(&format!("{id}-clocks"), "Clocks", &said));
     }

@@ -121,7 +121,7 @@ impl Pages {
                 let file = file.display();
                 return Err(Failure::Input(format!("{file}: no region is entered")));
             }
-            let view = View::new(&states, pictures::in_blocks(groups))
+            let view = View::new(&states, pictures::in_page_blocks(groups))
                 .named(name, format!("timeline-{number}"))
                 .counters(CountersBy::of_page(&counters, &chosen))
                 .most_rows(MOST_ROWS);

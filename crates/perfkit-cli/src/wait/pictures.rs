@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome, input};
 use crate::pictures::{self, Files, failed};
 use crate::progress::Bar;
 use perfkit::core::{Job, Ticks, TimeRange, TraceView};
-use perfkit::fold::{Folder, GroupBy, Groups, RegionGroups, Timelines};
+use perfkit::fold::{Fold, Folder, GroupBy, Groups, RegionGroups, Timelines};
 use perfkit::view::{Item, Scene, Section, Theme, timeline};
 use perfkit::wait::efficiency::{Scaling, Series};
 use perfkit::wait::waits::WaitState;
@@ -33,9 +33,10 @@ pub(super) fn write(
     document: &Document,
 ) -> Outcome {
     let title = format!("{name}: waits and critical path");
-    let scene = || scene(view, analysis, &title, Theme::light(), COLUMNS);
+    let timeline = WaitTimeline::of(view, analysis, COLUMNS)?;
+    let scene = || timeline.scene(&title, Theme::light());
     files.write(&format!("{name}: wait states"), scene, || {
-        let parts = sections(view, analysis, name, COLUMNS)?;
+        let parts = timeline.sections(analysis, name)?;
         let mut all = vec![items(&document.findings)];
         // Places the findings next to the efficiencies, if there are any.
         if parts.len() > 1 {
@@ -104,19 +105,7 @@ pub(crate) fn sections(
     name: &str,
     columns: usize,
 ) -> Result<Vec<Section>, Failure> {
-    let mut sections = Vec::new();
-    if let Some(efficiencies) = &analysis.efficiencies {
-        let runs = [efficiencies.clone()];
-        let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
-        let table = |theme| grades(&series, &[name]).theme(theme).scene();
-        let words = "POP efficiencies: each is the product of those below it; 100 % is ideal.";
-        let grades = Section::picture("efficiencies", "Efficiencies", table, words);
-        sections.push(grades.map_err(failed)?);
-    }
-    let light = scene(view, analysis, "", Theme::light(), columns)?;
-    let dark = scene(view, analysis, "", Theme::dark(), columns)?;
-    sections.push(timeline_section(light, dark)?);
-    Ok(sections)
+    WaitTimeline::of(view, analysis, columns)?.sections(analysis, name)
 }
 
 /// Returns a timeline with waits as a section of a page, from its pictures on light and on dark paper.
@@ -135,36 +124,72 @@ pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Fai
     Section::picture("waits-timeline", "Waits and critical path", draw, words).map_err(failed)
 }
 
-/// Draws the timeline of all ranks with their waits, the causes of the longest waits and the critical path.
-fn scene(
-    view: TraceView<'_>,
-    analysis: &Analysis,
-    title: &str,
-    theme: Theme,
-    columns: usize,
-) -> Result<Scene, Failure> {
-    let map = RegionGroups::new()
-        .mpi("MPI")
-        .plan(view.definitions())
-        .map_err(input)?;
-    let timelines = Timelines::new(view.trace().view(), &map, &Bar::job()).map_err(input)?;
-    let system = &view.definitions().system;
-    let processes = analysis.ranks.iter().map(|id| system.process(*id));
-    let rows = match processes.collect::<BTreeSet<_>>().len() {
-        1 => GroupBy::Location,
-        _ => GroupBy::Process,
-    };
-    let groups = pictures::in_blocks(Groups::by(&timelines, rows));
-    let params = Folder::params().columns(columns);
-    let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
-    let window = analysis.activities.range();
-    let window =
-        window.and_then(|(start, end)| TimeRange::new(start, Ticks(end.0.saturating_add(1))));
-    let window = window.unwrap_or(timelines.range());
-    let fold = folder.fold(window, &Job::default()).map_err(input)?;
-    let overlay = analysis.overlay();
-    let picture = timeline::Picture::new(&folder, &fold).map_err(pictures::failed)?;
-    Ok(picture.titled(title).theme(theme).overlay(&overlay).scene())
+/// Folded timeline of all ranks with their waits, the causes of the longest waits and the critical path. All pictures of
+/// a command are drawn from one.
+struct WaitTimeline {
+    /// Folder of the rows.
+    folder: Folder,
+    /// Cells of the rows.
+    fold: Fold,
+    /// Waits, causes and critical path.
+    overlay: timeline::Overlay,
+}
+
+impl WaitTimeline {
+    /// Folds the timeline of the ranks to `columns` pixels.
+    fn of(view: TraceView<'_>, analysis: &Analysis, columns: usize) -> Result<Self, Failure> {
+        let map = RegionGroups::new()
+            .mpi("MPI")
+            .plan(view.definitions())
+            .map_err(input)?;
+        let timelines = Timelines::new(view.trace().view(), &map, &Bar::job()).map_err(input)?;
+        let system = &view.definitions().system;
+        let processes = analysis.ranks.iter().map(|id| system.process(*id));
+        let rows = match processes.collect::<BTreeSet<_>>().len() {
+            1 => GroupBy::Location,
+            _ => GroupBy::Process,
+        };
+        let groups = pictures::in_blocks(Groups::by(&timelines, rows));
+        let params = Folder::params().columns(columns);
+        let params = params.check().map_err(input)?;
+        let folder = Folder::new(&timelines, groups, params).map_err(input)?;
+        let window = analysis.activities.range();
+        let window =
+            window.and_then(|(start, end)| TimeRange::new(start, Ticks(end.0.saturating_add(1))));
+        let window = window.unwrap_or(timelines.range());
+        let fold = folder.fold(window, &Job::default()).map_err(input)?;
+        Ok(WaitTimeline {
+            folder,
+            fold,
+            overlay: analysis.overlay(),
+        })
+    }
+
+    /// Returns the coloured table of efficiencies, if there are any, and the timeline as sections.
+    fn sections(&self, analysis: &Analysis, name: &str) -> Result<Vec<Section>, Failure> {
+        let mut sections = Vec::new();
+        if let Some(efficiencies) = &analysis.efficiencies {
+            let runs = [efficiencies.clone()];
+            let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
+            let table = |theme| grades(&series, &[name]).theme(theme).scene();
+            let words = "POP efficiencies: each is the product of those below it; 100 % is ideal.";
+            let grades = Section::picture("efficiencies", "Efficiencies", table, words);
+            sections.push(grades.map_err(failed)?);
+        }
+        let (light, dark) = (
+            self.scene("", Theme::light())?,
+            self.scene("", Theme::dark())?,
+        );
+        sections.push(timeline_section(light, dark)?);
+        Ok(sections)
+    }
+
+    /// Draws the timeline.
+    fn scene(&self, title: &str, theme: Theme) -> Result<Scene, Failure> {
+        let picture = timeline::Picture::new(&self.folder, &self.fold).map_err(failed)?;
+        let picture = picture.titled(title).theme(theme);
+        Ok(picture.overlay(&self.overlay).scene())
+    }
 }
 
 impl Analysis {

@@ -9,12 +9,12 @@ use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
 /// Returns the content of the section without its data. `whole` is the display text of the window
-/// to which all numbers refer. `still` is a picture as base64, and `words` its description.
+/// to which all numbers refer. `still` is a picture as base64 with its description, or the heading of a page without one.
 pub(super) fn body(
     id: &str,
     (entries, whole): (&[Entry], &str),
     (help, notes): (&[String], &[String]),
-    (still, words): &(String, String),
+    still: Result<&(String, String), &String>,
     table: Markup,
 ) -> Markup {
     // Colours that belong to the theme are set by CSS classes, so that they follow the choice of
@@ -48,7 +48,7 @@ pub(super) fn body(
         div.rows {
             div.content {
                 canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
-                    aria-label=(words) {}
+                    aria-label=(still.map_or_else(|heading| heading, |(_, words)| words)) {}
                 div.labels {}
             }
         }
@@ -117,7 +117,12 @@ pub(super) fn body(
                 tbody {}
             } }
         }
-        noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+        noscript {
+            @match still {
+                Ok((still, words)) => { img.still src={ "data:image/png;base64," (still) } alt=(words); }
+                Err(_) => { p { "The timeline needs JavaScript. The table below is of the whole recording." } }
+            }
+        }
         (table)
     }
 }

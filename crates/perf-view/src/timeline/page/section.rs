@@ -12,8 +12,7 @@ use crate::timeline::picture::{busy_share, busy_words};
 use crate::timeline::{Picture, legend};
 use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind};
-use perf_fold::{Folder, GroupId, RowOrder, Usage};
-use std::collections::HashMap;
+use perf_fold::{Folder, Usage, similar_rows};
 use std::sync::OnceLock;
 
 const SCRIPT: &str = concat!(
@@ -106,7 +105,7 @@ impl View<'_> {
             start,
             span,
             busy: busy_words(self.has_own_spans),
-            groups: self.groups_of(&nodes, &usage, &self.similar(job)?),
+            groups: self.groups_of(&nodes, &usage, &similar(&nodes, &usage)),
             states: states.collect(),
             others: (
                 format!("one of {others} other states"),
@@ -150,12 +149,16 @@ impl View<'_> {
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
-        let still = self.still(&job.without_progress())?;
+        // A served page shows nothing without its script.
+        let still = match served {
+            Some(_) => None,
+            None => Some(self.still(&job.without_progress())?),
+        };
         let body = markup::body(
             &self.id,
             (&entries, &whole),
             (&help, &note),
-            &still,
+            still.as_ref().ok_or(&self.heading),
             markup::table(
                 (&self.groups, &nodes),
                 &usage,
@@ -189,6 +192,7 @@ impl View<'_> {
             rules: self.rules.clone(),
             start,
             roots,
+            whole: (self.window, usage),
             nodes,
             counters: self.counters.clone(),
         };
@@ -231,22 +235,11 @@ impl View<'_> {
         Ok(Folder::new(self.timelines, groups, params)?)
     }
 
-    /// Returns the position of each group when similar groups are neighbours.
-    fn similar(&self, job: &Job) -> Result<HashMap<GroupId, usize>> {
-        let groups = self.groups.clone();
-        let job = job.without_progress();
-        let sorted = groups.ordered(RowOrder::Behaviour, self.timelines, self.window, &job)?;
-        let members = sorted.all().iter().map(|group| group.children.as_slice());
-        let lists = members.chain([sorted.rows()]);
-        let places = lists.flat_map(|list| list.iter().enumerate());
-        Ok(places.map(|(place, id)| (*id, place)).collect())
-    }
-
     fn groups_of<'n>(
         &'n self,
         nodes: &'n [Node],
         usage: &'n [Usage],
-        similar: &HashMap<GroupId, usize>,
+        similar: &[usize],
     ) -> Vec<GroupData<'n>> {
         let classes = self.timelines.classes();
         let value = |(at, (node, usage)): (usize, (&'n Node, &'n Usage))| {
@@ -264,15 +257,14 @@ impl View<'_> {
                     self.has_own_spans,
                 )),
                 mpi: rounded(legend::mpi_share(usage, classes)),
-                // A group in no list has no neighbours to be sorted among.
-                similar: similar.get(&node.group).copied().unwrap_or(0),
+                similar: similar[at],
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }
         };
         nodes.iter().zip(usage).enumerate().map(value).collect()
     }
 
-    /// Returns the rows as a picture, for readers without scripts.
+    /// Returns the rows as a picture and its description, for readers without scripts.
     fn still(&self, job: &Job) -> Result<(String, String)> {
         let rows = self.groups.rows();
         let groups = self
@@ -286,4 +278,19 @@ impl View<'_> {
         let words = scene.title.clone();
         Ok((crate::encoding::base64(&scene.png()?), words))
     }
+}
+
+/// Returns the position of each node among the nodes of its parent if similar nodes are neighbours.
+fn similar(nodes: &[Node], usage: &[Usage]) -> Vec<usize> {
+    let mut places = vec![0; nodes.len()];
+    let is_root = |at: &usize| nodes[*at].parent.is_none();
+    let roots: Vec<usize> = (0..nodes.len()).take_while(is_root).collect();
+    let members = nodes.iter().map(|node| &node.children);
+    for list in members.chain([&roots]) {
+        let rows: Vec<&Usage> = list.iter().map(|at| &usage[*at]).collect();
+        for (place, row) in similar_rows(&rows).into_iter().enumerate() {
+            places[list[row]] = place;
+        }
+    }
+    places
 }

@@ -29,6 +29,8 @@ pub struct Served {
     pub(super) nodes: Vec<Node>,
     /// Number of nodes that no other node unfolds into.
     pub(super) roots: usize,
+    /// Window of the page with the usage of each node, for the requests of the whole window.
+    pub(super) whole: (TimeRange, Vec<Usage>),
     /// Operations of the page.
     pub(super) ops: Vec<Option<Op>>,
     /// Codes of states.
@@ -269,8 +271,13 @@ impl Served {
     ) -> Result<(BTreeMap<usize, Shares>, Vec<Usage>)> {
         let others = rows.iter().copied().filter(|row| *row >= self.roots);
         let all: Vec<usize> = (0..self.roots).chain(others).collect();
-        let folder = self.folder(all.iter().copied())?;
-        let mut usage = folder.busy_shares(window, &job.without_progress())?;
+        let mut usage = if window == self.whole.0 {
+            let known = all.iter().filter_map(|row| self.whole.1.get(*row));
+            known.cloned().collect()
+        } else {
+            let folder = self.folder(all.iter().copied())?;
+            folder.busy_shares(window, &job.without_progress())?
+        };
         let classes = self.timelines.classes();
         let of = |(row, usage): (&usize, &Usage)| {
             let named = usage.named(classes).take(4);
