@@ -44,6 +44,7 @@
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 
+mod burst_counts;
 mod change;
 mod experiment_metrics;
 mod flags;

@@ -1,12 +1,17 @@
 //! [`VersionChange`]: change of the time of a tracked region between the runs of two program
 //! versions, from a test over runs or threads ([`Sample`]), with its [`VersionParams`] and table.
 
+use super::burst_counts::{BurstCounts, Variation};
 use super::trends::Trends;
 use crate::tracking::TrackedRegionId;
 use crate::{ClusterId, Error, Result};
 use perf_core::{Column, Table};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
+
+/// Share of the rate of false alarms for numbers of bursts; the rest is for times. With the default rate and ten runs,
+/// it suffices for numbers that do not vary.
+const SHARE_OF_COUNTS: f64 = 0.2;
 
 /// Parameters of [`Trends::versions`].
 ///
@@ -17,8 +22,8 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VersionParams {
-    /// Largest probability, in `0.0..1.0`, that runs of equal versions raise an alarm for any region.
-    /// Default 0.005.
+    /// Largest probability, in `0.0..1.0`, that runs of equal versions raise an alarm of either kind for any region.
+    /// Default 0.005. See [`VersionChange::is_more_often`] for few runs.
     pub false_alarms: f64,
     /// Relative slowdown up to which no alarm is raised, at least 0. Default 0.01.
     pub tolerance: f64,
@@ -33,6 +38,23 @@ impl Default for VersionParams {
             tolerance: 0.01,
             min_share: 0.01,
         }
+    }
+}
+
+impl VersionParams {
+    /// Returns an upper bound of the probability that `runs` runs of equal versions, several of the old and several of
+    /// the new one, raise an alarm: [`false_alarms`](Self::false_alarms), or more for fewer than ten runs, in which a
+    /// number of bursts that takes two values at random may have one of them in all runs of a version.
+    ///
+    /// ```
+    /// use perf_track::trend::VersionParams;
+    /// let params = VersionParams::default();
+    /// assert_eq!(params.rate(10), 0.005);
+    /// assert_eq!(params.rate(4), 0.004 + 0.0625);
+    /// ```
+    pub fn rate(&self, runs: usize) -> f64 {
+        let counts = (self.false_alarms * SHARE_OF_COUNTS).max(0.5_f64.powf(runs as f64));
+        self.false_alarms * (1.0 - SHARE_OF_COUNTS) + counts
     }
 }
 
@@ -73,9 +95,17 @@ pub struct VersionChange {
     pub share: f64,
     /// `true` if a burst of the region became slower.
     pub is_slower: bool,
+    /// Upper bound of the probability that equal versions have such numbers of bursts, in `0.0..=1.0`; `None` unless
+    /// the numbers are equal in all runs of a version, several of each, and larger in the new version.
+    pub bursts_probability: Option<f64>,
     /// `true` if the new version executes the region more often and it takes more time in total. All runs of a
     /// version must have equal numbers of bursts, and each version must have several runs: otherwise the
     /// numbers may depend on which bursts a run has in a cluster.
+    ///
+    /// If the numbers of any tested region vary between runs of one version, they may also be equal by chance. Then
+    /// [`bursts_probability`](Self::bursts_probability) must be at most a fifth of
+    /// [`VersionParams::false_alarms`]. If none varies, the program is taken to determine them, and equal versions
+    /// raise this alarm with at most that probability: 0.001 with five runs of each version, 0.06 with two.
     pub is_more_often: bool,
 }
 
@@ -86,8 +116,9 @@ impl Trends {
     /// Bursts of one run are not independent: they share the machine, the frequency and the placement of
     /// ranks. The value of a run is therefore a single number, the mean over threads of the mean logarithm
     /// of the time of a burst. The values of both versions are compared by Student's t test for equal
-    /// variances. The limit of the probability is [`VersionParams::false_alarms`] divided by the number of
-    /// tested regions (Bonferroni), which holds for any dependence between regions. With one run of each
+    /// variances. The limit of the probability is four fifths of [`VersionParams::false_alarms`] divided by the number
+    /// of tested regions (Bonferroni), which holds for any dependence between regions. The other fifth is for numbers
+    /// of bursts; see [`VersionChange::is_more_often`]. With one run of each
     /// version, the test is over threads in pairs, which does not know the noise between runs.
     ///
     /// ```
@@ -137,10 +168,8 @@ impl Trends {
                 time / totals[range].iter().sum::<f64>()
             };
             let share = share(0..old).max(share(old..runs.len()));
-            let (before, after) = runs.split_at(old);
-            let [before, after] = [before, after].map(|of| of.iter().flatten().collect::<Vec<_>>());
             if share >= params.min_share
-                && let Some(mut comparison) = Comparison::of(&before, &after)
+                && let Some(mut comparison) = Comparison::of(&runs, old)
             {
                 comparison.change.region = TrackedRegionId(index as u32 + 1);
                 comparison.change.share = share;
@@ -148,11 +177,15 @@ impl Trends {
             }
         }
         let tests = found.iter().filter(|of| of.student.is_some()).count();
-        let limit = params.false_alarms / tests.max(1) as f64;
-        Ok(found
-            .into_iter()
-            .map(|of| of.judged(limit, params.tolerance))
-            .collect())
+        let limits = Limits {
+            slower: params.false_alarms * (1.0 - SHARE_OF_COUNTS) / tests.max(1) as f64,
+            more_often: params.false_alarms * SHARE_OF_COUNTS,
+            tolerance: params.tolerance,
+        };
+        let counts: Vec<&BurstCounts> = found.iter().map(|of| &of.counts).collect();
+        let variation = Variation::of(&counts);
+        let judged = found.into_iter().map(|of| of.judged(&limits, &variation));
+        Ok(judged.collect())
     }
 
     fn clustered_time(&self, run: usize, metric: &str) -> f64 {
@@ -206,6 +239,7 @@ impl Trends {
     /// | `samples` | text | `runs` or `threads` |
     /// | `old samples`, `new samples` | unsigned | number of samples of each version |
     /// | `factor of bursts` | float | new number of bursts of a run divided by the old number |
+    /// | `probability of bursts` | float | upper bound of the probability of such numbers in equal versions |
     /// | `slower` | flag | true if a burst of the region became slower |
     /// | `more often` | flag | true if the region is executed more often |
     pub fn version_table(changes: &[VersionChange]) -> Table {
@@ -238,6 +272,7 @@ impl Trends {
         .with(counts("old samples", 0))
         .with(counts("new samples", 1))
         .with(floats("factor of bursts", &|it| Some(it.bursts)))
+        .with(floats("probability of bursts", &|it| it.bursts_probability))
         .flags("slower", changes.iter().map(|it| it.is_slower))
         .flags("more often", changes.iter().map(|it| it.is_more_often))
     }
@@ -295,11 +330,24 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
+/// Limits of alarms.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Probability of a slowdown below which it is an alarm.
+    slower: f64,
+    /// Probability of numbers of bursts up to which they are an alarm, if numbers vary between runs.
+    more_often: f64,
+    /// Relative increase of the time up to which there is no alarm.
+    tolerance: f64,
+}
+
 /// Comparison of the runs of a region.
 #[derive(Clone, Debug)]
 struct Comparison {
     /// Change without the judgement.
     change: VersionChange,
+    /// Numbers of bursts.
+    counts: BurstCounts,
     /// Distribution of the change in standard errors; `None` without a degree of freedom.
     student: Option<StudentsT>,
     /// Standard error of the logarithm of the factor.
@@ -307,13 +355,23 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Compares the runs of a region. `None` if a version does not have the region.
-    fn of(old: &[&Run], new: &[&Run]) -> Option<Self> {
-        let first = old.first()?;
+    /// Compares the runs of a region, of which the first `first_new` are those of the old version. `None` if a version
+    /// does not have the region.
+    fn of(runs: &[Option<Run>], first_new: usize) -> Option<Self> {
+        let (before, after) = runs.split_at_checked(first_new)?;
+        let [counts, new_counts] = [before, after].map(|runs| {
+            let counts = runs
+                .iter()
+                .map(|run| run.as_ref().map_or(0, |run| run.bursts));
+            counts.collect::<Vec<usize>>()
+        });
+        let counts = BurstCounts::new(counts, new_counts);
+        let [old, new] = [before, after].map(|runs| runs.iter().flatten().collect::<Vec<_>>());
+        let first = *old.first()?;
         // Threads that are missing in a run would change its mean.
         let mut common: Vec<u32> = first.threads.keys().copied().collect();
         let has = |thread: &u32, run: &&Run| run.threads.contains_key(thread);
-        common.retain(|thread| old.iter().chain(new).all(|run| has(thread, run)));
+        common.retain(|thread| old.iter().chain(&new).all(|run| has(thread, run)));
         if common.is_empty() || new.is_empty() {
             return None;
         }
@@ -325,7 +383,7 @@ impl Comparison {
         };
         let values =
             |runs: &[&Run]| -> Vec<f64> { runs.iter().map(|run| mean(&of_threads(run))).collect() };
-        let (before, after) = (values(old), values(new));
+        let (before, after) = (values(&old), values(&new));
         let change = mean(&after) - mean(&before);
         let [m, n] = [old.len(), new.len()];
         let (sample, samples, free, error) = if m + n > 2 {
@@ -341,11 +399,6 @@ impl Comparison {
             let error = (squares(&pairs) / (free.max(1) * count) as f64).sqrt();
             (Sample::Threads, [count; 2], free, error)
         };
-        let bursts = |runs: &[&Run]| {
-            runs.iter().map(|run| run.bursts as f64).sum::<f64>() / runs.len() as f64
-        };
-        let is_constant =
-            |runs: &[&Run]| runs.len() > 1 && runs.iter().all(|run| run.bursts == runs[0].bursts);
         Some(Comparison {
             change: VersionChange {
                 region: TrackedRegionId(0),
@@ -355,21 +408,26 @@ impl Comparison {
                 detectable: None,
                 sample,
                 samples,
-                bursts: bursts(new) / bursts(old),
+                bursts: counts.factor(),
                 share: 0.0,
                 is_slower: false,
-                is_more_often: is_constant(old) && is_constant(new) && bursts(new) > bursts(old),
+                bursts_probability: None,
+                is_more_often: false,
             },
+            counts,
             student: StudentsT::new(0.0, 1.0, free as f64).ok(),
             error,
         })
     }
 
-    /// Returns the change with its interval and judgement. `limit` is the probability below which a
-    /// slowdown above `tolerance` is an alarm.
-    fn judged(self, limit: f64, tolerance: f64) -> VersionChange {
+    /// Returns the change with its interval and judgement.
+    fn judged(self, limits: &Limits, variation: &Variation) -> VersionChange {
         let mut change = self.change;
-        change.is_more_often &= change.factor * change.bursts > 1.0 + tolerance;
+        change.bursts_probability = variation.probability(&self.counts);
+        let is_beyond_chance =
+            |probability| variation.is_none() || probability <= limits.more_often;
+        change.is_more_often = change.bursts_probability.is_some_and(is_beyond_chance)
+            && change.factor * change.bursts > 1.0 + limits.tolerance;
         let Some(student) = self.student else {
             return change;
         };
@@ -385,9 +443,9 @@ impl Comparison {
             f64::from(u8::from(log < 0.0))
         };
         change.probability = Some(probability);
-        let least = (student.inverse_cdf(1.0 - limit) * error).exp();
-        change.detectable = Some(least.max(1.0 + tolerance));
-        change.is_slower = change.factor > 1.0 + tolerance && probability < limit;
+        let least = (student.inverse_cdf(1.0 - limits.slower) * error).exp();
+        change.detectable = Some(least.max(1.0 + limits.tolerance));
+        change.is_slower = change.factor > 1.0 + limits.tolerance && probability < limits.slower;
         change
     }
 }

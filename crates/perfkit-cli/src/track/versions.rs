@@ -23,7 +23,7 @@ pub(super) struct VersionArgs {
     /// one: the first N recordings are runs of the old version, the others of the new one [default: the first half]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true)]
     versions: Option<Option<usize>>,
-    /// Largest probability that equal versions raise an alarm [default: 0.005]
+    /// Largest probability that equal versions, with ten runs or more, raise an alarm of either kind [default: 0.005]
     #[arg(
         long,
         value_name = "P",
@@ -209,7 +209,6 @@ impl Report<'_> {
         for sentence in self.in_one_version(old, of.params.min_share) {
             writeln!(out, "{sentence}")?;
         }
-        let rate = 100.0 * of.params.false_alarms;
         let tolerance = 100.0 * of.params.tolerance;
         write!(
             out,
@@ -224,8 +223,9 @@ impl Report<'_> {
             let detectable = detectable.fold(1.0, f64::max);
             writeln!(
                 out,
-                "equal versions raise an alarm in at most {rate} % of comparisons, and a slowdown of {:.1} % of any \
-                 tested region raises one",
+                "equal versions raise an alarm of either kind in at most {} % of comparisons, and a slowdown of {:.1} % of \
+                 any tested region raises one",
+                table::short(100.0 * of.params.rate(old + new)),
                 100.0 * (detectable - 1.0)
             )?;
         } else {

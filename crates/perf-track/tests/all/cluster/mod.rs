@@ -7,5 +7,6 @@ mod linfa;
 mod modes;
 mod one_axis;
 mod peer;
+mod phases;
 mod refine_spmd;
 mod search;

@@ -6,7 +6,7 @@ use perf_testdata::clusters::unit;
 use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan};
 use perf_track::tracking::{Observation, Tracking};
-use perf_track::trend::{Measured, Sample, Trends, VersionParams};
+use perf_track::trend::{Measured, Sample, Trends, VersionChange, VersionParams};
 use perf_track::{Bursts, ClusterId, Dimension, Experiment, Extract, Points, Scale};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -79,19 +79,93 @@ fn normal(random: &mut Xorshift) -> f64 {
     (0..12).map(|_| unit(random)).sum::<f64>() - 6.0
 }
 
+/// Variation of the numbers of bursts between runs of one version.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Counts {
+    /// None.
+    Fixed,
+    /// A solver converges after 46 to 54 steps, where the recorded run has 50.
+    Steps,
+    /// Threads take bursts from each other; a region has as many in each run.
+    Stealing,
+    /// Threads take bursts from each other, and each region has up to 2 % more or fewer.
+    Uneven,
+    /// Each region has one burst more on each thread in half of the runs.
+    TwoValues,
+    /// The same, of all regions together.
+    TwoValuesTogether,
+}
+
+const COUNTS: [Counts; 6] = [
+    Counts::Fixed,
+    Counts::Steps,
+    Counts::Stealing,
+    Counts::Uneven,
+    Counts::TwoValues,
+    Counts::TwoValuesTogether,
+];
+
+/// Change of region 2 in a version.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// Factor of the time of a burst.
+    time: f64,
+    /// Factor of the number of bursts.
+    bursts: f64,
+}
+
+const NONE: Change = Change {
+    time: 1.0,
+    bursts: 1.0,
+};
+
 /// Draws a run: bursts of each thread with replacement, noise of 0.7 % that all regions of the run share,
-/// and 0.7 % of each region. Region 2 takes `factor` as long.
-fn run(recorded: &Recorded, clusters: usize, factor: f64, random: &mut Xorshift) -> Measured {
+/// and 0.7 % of each region.
+fn run(
+    recorded: &Recorded,
+    clusters: usize,
+    (change, counts): (Change, Counts),
+    random: &mut Xorshift,
+) -> Measured {
     let common = 0.007 * normal(random);
     let own: Vec<f64> = (0..=clusters).map(|_| 0.007 * normal(random)).collect();
+    let steps = 46 + random.below(9) as usize;
+    let more: Vec<usize> = (0..=clusters).map(|_| random.below(2) as usize).collect();
     let (mut labels, mut threads, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    // Bursts that the previous thread of each region left to the next one.
+    let mut left = vec![0; clusters + 1];
+    let last: BTreeMap<ClusterId, u32> = recorded
+        .keys()
+        .map(|(thread, label)| (*label, *thread))
+        .collect();
     for ((thread, label), durations) in recorded {
-        for _ in durations {
+        let region = label.0 as usize;
+        let is_changed = region == 2;
+        let mut count = durations.len();
+        match counts {
+            Counts::Fixed => {}
+            Counts::Steps => count = (count * steps).div_ceil(50),
+            Counts::Stealing | Counts::Uneven => {
+                count += left[region];
+                let is_last = last.get(label) == Some(thread);
+                left[region] = 0;
+                if !is_last || counts == Counts::Uneven {
+                    left[region] = random.below(count as u64 / 5 + 1) as usize;
+                }
+                count -= left[region];
+            }
+            Counts::TwoValues => count += more[region],
+            Counts::TwoValuesTogether => count += more[0],
+        }
+        if is_changed {
+            count = (count as f64 * change.bursts).round() as usize;
+        }
+        for _ in 0..count {
             let drawn = durations[random.below(durations.len() as u64) as usize];
-            let slower = if label.0 == 2 { factor } else { 1.0 };
+            let slower = if is_changed { change.time } else { 1.0 };
             labels.push(*label);
             threads.push(*thread);
-            times.push(drawn * slower * (common + own[label.0 as usize]).exp());
+            times.push(drawn * slower * (common + own[region]).exp());
         }
     }
     let measured = Measured::new(&labels).threads(threads).expect("one each");
@@ -121,44 +195,85 @@ fn tracking(clusters: usize, runs: usize) -> Tracking {
     tracking
 }
 
-#[test]
-fn a_slowdown_of_five_per_cent_is_found_and_equal_versions_raise_no_alarm() {
+/// Repetitions with alarms.
+#[derive(Debug, Default)]
+struct Alarms {
+    /// Slowdown of the changed region.
+    slower: usize,
+    /// Higher number of bursts of the changed region.
+    more_often: usize,
+    /// Alarm of any kind for another region.
+    others: usize,
+    /// Alarm of any kind.
+    any: usize,
+}
+
+/// Compares five runs of each version in 100 repetitions. The runs are interleaved: those of both versions alternate,
+/// and noise does not depend on the version.
+fn repeated(change: Change, counts: Counts, seed: u64) -> Alarms {
     let (recorded, clusters) = recorded();
     assert!(clusters >= 3, "{clusters}");
     let tracking = tracking(clusters, 10);
-    let mut random = Xorshift::new(2_026);
-    let (mut found, mut wrong, mut alarms) = (0, 0, 0);
-    for factor in [1.05, 1.0] {
-        for _ in 0..100 {
-            // Interleaved: the runs of both versions alternate, and noise does not depend on the version.
-            let mut versions = [Vec::new(), Vec::new()];
-            for _ in 0..5 {
-                versions[0].push(run(&recorded, clusters, 1.0, &mut random));
-                versions[1].push(run(&recorded, clusters, factor, &mut random));
-            }
-            let trends = Trends::of(&tracking, versions.concat()).expect("ten runs");
-            let changes = trends.versions(5, "duration", &VersionParams::default());
-            let changes = changes.expect("two versions");
-            assert!(
-                changes
-                    .iter()
-                    .all(|of| of.sample == Sample::Runs && of.samples == [5, 5])
-            );
-            let slower = changes.iter().filter(|of| of.is_slower);
-            let slower: Vec<u32> = slower.map(|of| of.region.0).collect();
-            if factor > 1.0 {
-                found += usize::from(slower.contains(&2));
-                wrong += usize::from(slower.iter().any(|id| *id != 2));
-            } else {
-                alarms += usize::from(!slower.is_empty());
+    let mut random = Xorshift::new(seed);
+    let mut alarms = Alarms::default();
+    for _ in 0..100 {
+        let mut versions = [Vec::new(), Vec::new()];
+        for _ in 0..5 {
+            for (runs, change) in versions.iter_mut().zip([NONE, change]) {
+                runs.push(run(&recorded, clusters, (change, counts), &mut random));
             }
         }
+        let trends = Trends::of(&tracking, versions.concat()).expect("ten runs");
+        let changes = trends.versions(5, "duration", &VersionParams::default());
+        let changes = changes.expect("two versions");
+        assert!(
+            changes
+                .iter()
+                .all(|of| of.sample == Sample::Runs && of.samples == [5, 5])
+        );
+        let is_any = |of: &VersionChange| of.is_slower || of.is_more_often;
+        let own = changes.iter().find(|of| of.region.0 == 2);
+        let own = own.expect("the region is tested");
+        alarms.slower += usize::from(own.is_slower);
+        alarms.more_often += usize::from(own.is_more_often);
+        alarms.any += usize::from(changes.iter().any(is_any));
+        let mut others = changes.iter().filter(|of| of.region.0 != 2);
+        alarms.others += usize::from(others.any(is_any));
     }
-    println!("found {found} of 100, wrong regions in {wrong}, alarms in {alarms} of 100");
-    assert!(
-        found >= 95 && wrong <= 1 && alarms <= 1,
-        "{found} {wrong} {alarms}"
-    );
+    println!("{counts:?} {change:?}: {alarms:?}");
+    alarms
+}
+
+#[test]
+fn a_slowdown_of_five_per_cent_is_found_and_equal_versions_raise_no_alarm() {
+    for (seed, counts) in (2_026..).zip(COUNTS) {
+        let slower = Change { time: 1.05, ..NONE };
+        let alarms = repeated(slower, counts, seed);
+        assert!(
+            alarms.slower >= 95 && alarms.others <= 1,
+            "{counts:?} {alarms:?}"
+        );
+        let alarms = repeated(NONE, counts, seed + 100);
+        assert!(alarms.any <= 1, "{counts:?} {alarms:?}");
+    }
+}
+
+/// A region that each run executes a tenth more often is found if the numbers of the program are fixed, and one that
+/// is executed twice as often also if those of other regions vary.
+#[test]
+fn more_bursts_are_found_beside_regions_whose_numbers_vary() {
+    let more = Change {
+        bursts: 1.1,
+        ..NONE
+    };
+    let alarms = repeated(more, Counts::Fixed, 7);
+    assert!(alarms.more_often == 100 && alarms.others <= 1, "{alarms:?}");
+    let twice = Change {
+        bursts: 2.0,
+        ..NONE
+    };
+    let alarms = repeated(twice, Counts::Stealing, 8);
+    assert!(alarms.more_often == 100 && alarms.others <= 1, "{alarms:?}");
 }
 
 #[test]
