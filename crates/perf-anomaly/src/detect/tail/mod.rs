@@ -35,8 +35,7 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 ///   family of shapes from lighter than normal to heavier than Pareto, averaged over shapes and
 ///   scales by their likelihood. The uncertainty of few calls is thus part of the result. If as many
 ///   calls as a mode requires lie so far out that the tail does not explain them, they have a tail of
-///   their own; the
-///   source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
+///   their own. The source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
 ///   exponential tail in time and the extrapolation of the mirrored run times exclude it.
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
 ///   of the clock have a tail. If most calls of a mode are ties at a few ticks, its tail consists of
