@@ -97,16 +97,16 @@ independent: among all calls of a function from the first one on, then among a t
     *page += "
 One alarm of a function is 5,000, 500 and 50 in a million of its calls. There are two reasons for more alarms than stated:
 
-* Few calls do not show that a tail is heavy (Student's t, two deviations). A detector that allowed for it would find no
-  call of 10 deviations after 200 calls of a normal function.
+* Few calls do not show that a tail is heavy (Student's t, two deviations). With more weight of heavy tails, the
+  detector finds fewer than 99 % of the calls of 10 deviations after 200 lognormal calls.
 * Slow calls of a kind that a function did not have before cannot be told from faults. They are alarms until the function
   has 16 of them, and they are 0.5 % of its calls, or 0.05 % if they take about the same time. Rarer ones remain
   alarms, such as interrupts in one of 1,000 calls; faults are as rare.
 
 If such alarms are of no interest, `--ignore GLOB` excludes a function. With a lower rate, such as `--false-alarms 0.1`
 or `--threshold GLOB=0.1` for some functions, heavy tails cause a fifth of the alarms, and rare interrupts nine tenths.
-Library users may set `TailParams::mode_share` to 0.0005: after 20,000 calls, interrupts in one of 100 calls then cause a
-third of the alarms.
+Library users may set `TailParams::mode_share` to 0.0005: among the first 20,000 calls, interrupts in one of 100 calls
+then cause fewer than half of the alarms.
 ";
 }
 
