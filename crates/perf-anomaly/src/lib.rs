@@ -80,8 +80,10 @@
 //!   7.5 ms are expected more often than 10 times in a million, except before the first of them was
 //!   known. The other labelled calls take 5 to 25 us, a few ticks of a clock of 1 us. To report
 //!   them, allow more false alarms.
-//! * The stated rates hold for independent calls. A program with phases has runs of slow calls: use
-//!   a model for each call path, or examine the [changes](Drift).
+//! * The stated rates hold for independent calls of functions without rare slow calls. A program with
+//!   phases has runs of slow calls: use a model for each call path, or examine the [changes](Drift).
+//!   Interrupts of one call in 1,000 are alarms, as faults of that share are. After 200 calls a heavy
+//!   tail is not known yet. `docs/power.md` has the false alarms of such functions.
 //! * Labels use the model at the time of the call. [`Report::prune`] judges the recorded calls
 //!   again with the final model.
 //! * The strict detectors reproduce the labels of Chimbuko, including their peculiarities, for

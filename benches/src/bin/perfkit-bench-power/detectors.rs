@@ -1,4 +1,4 @@
-//! [`DETECTORS`]: the compared detectors, four of perfkit, ECOD and an isolation forest, each
+//! [`DETECTORS`]: the compared detectors, those of perfkit, ECOD and an isolation forest, each
 //! behind the trait [`Peer`], which learns calls and judges others.
 
 use extended_isolation_forest::{Forest, ForestOptions};
@@ -17,15 +17,26 @@ pub(crate) trait Peer {
 /// Name and constructor of a detector.
 pub(crate) type Entry = (&'static str, fn() -> Box<dyn Peer>);
 
-/// The detectors; the first one is the default of perfkit.
-pub(crate) const DETECTORS: [Entry; 6] = [
+/// Number of the detectors that differ in more than their threshold.
+pub(crate) const KINDS: usize = 6;
+/// The detectors; the first one is the default of perfkit. The last ones are SSTD at other numbers of
+/// deviations.
+pub(crate) const DETECTORS: [Entry; KINDS + 2] = [
     ("default", || Box::new(Streaming(Tail::default()))),
     ("SSTD", || Box::new(Streaming(Sstd::default()))),
     ("HBOS", || Box::new(Streaming(Hbos::default()))),
     ("COPOD", || Box::new(Streaming(Copod::default()))),
     ("ECOD", || Box::new(Ecod::default())),
     ("isolation forest", || Box::new(Isolation(None))),
+    ("SSTD, 5", || deviations(5.0)),
+    ("SSTD, 3", || deviations(3.0)),
 ];
+
+/// Returns SSTD with a threshold in standard deviations.
+fn deviations(sigma: f64) -> Box<dyn Peer> {
+    let params = Sstd::params().sigma(sigma).check();
+    Box::new(Streaming(Sstd::new(params.expect("a positive number"))))
+}
 
 /// Detector of perfkit, which judges and learns at the same time.
 struct Streaming<D>(D);

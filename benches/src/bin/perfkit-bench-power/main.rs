@@ -10,9 +10,9 @@ mod page;
 mod picture;
 
 use detectors::{DETECTORS, Peer};
-use perf_testdata::run_times::{Planted, SHAPES, Shape, Source};
-use perfkit::anomaly::{FunctionId, Sample};
-use perfkit::core::Nanos;
+use perf_testdata::run_times::{HEAVY_SHAPES, Planted, SHAPES, Shape, Source};
+use perfkit::anomaly::{Detector, FunctionId, Sample, Tail};
+use perfkit::core::{Job, Nanos};
 use perfkit_benches::Outcome;
 use rayon::prelude::*;
 use std::path::Path;
@@ -113,6 +113,32 @@ fn call(runtime: f64) -> Sample {
     }
 }
 
+/// Returns the false alarms of the default detector in a million calls of functions with this number of
+/// calls each: among all calls from the first one on, and among a tenth as many calls that follow.
+fn heavy(shape: &Shape, calls: usize, runs: u64) -> [f64; 2] {
+    // As many calls for each number of calls.
+    let runs = runs * (CALLS[2] / calls) as u64;
+    let following = calls / 10;
+    let alarms = (0..runs).into_par_iter().map(|seed| {
+        let mut source = Source::new(seed + 1, calls + following);
+        let mut tail = Tail::default();
+        [calls, following].map(|calls| {
+            let samples: Vec<_> = (0..calls).map(|_| call(source.next(shape))).collect();
+            let mut judgements = Vec::new();
+            tail.detect(&samples, &mut judgements, &Job::default())
+                .expect("not cancelled");
+            let alarms = judgements.iter().filter(|one| one.label.is_anomaly());
+            alarms.count()
+        })
+    });
+    let [first, next] = alarms.reduce(
+        || [0; 2],
+        |one, other| [one[0] + other[0], one[1] + other[1]],
+    );
+    let rate = |alarms: usize, calls: usize| 1e6 * alarms as f64 / (runs * calls as u64) as f64;
+    [rate(first, calls), rate(next, following)]
+}
+
 /// Lets a detector learn calls and judge normal and planted ones.
 fn measure(shape: &Shape, calls: usize, seed: u64, make: fn() -> Box<dyn Peer>) -> Measured {
     let mut peer = make();
@@ -167,7 +193,11 @@ fn run(args: &[String]) -> Outcome<String> {
         }
     }
     let docs = Path::new(docs);
-    let text = page::text(&rows, runs);
+    let heavy = HEAVY_SHAPES.iter().map(|shape| {
+        let rates = CALLS.map(|calls| heavy(shape, calls, runs));
+        (shape.name, rates)
+    });
+    let text = page::text(&rows, &heavy.collect::<Vec<_>>(), runs);
     std::fs::write(docs.join("power.md"), &text)?;
     for (name, scene) in [
         ("power-alarms.svg", picture::by_alarms(&rows)),

@@ -1,7 +1,7 @@
 //! Pictures of recall against false alarms, and against the size of the planted call: one panel for
 //! each shape and number of calls, and one line for each detector.
 
-use crate::detectors::DETECTORS;
+use crate::detectors::{DETECTORS, KINDS};
 use crate::{Measured, Row};
 use perfkit::view::{Anchor, Mark, Scene, Theme, numbered};
 
@@ -88,7 +88,7 @@ fn panels(
     let height = LEGEND + rows.len().div_ceil(COLUMNS) as f64 * PANEL[1];
     let width = COLUMNS as f64 * PANEL[0];
     let mut scene = Scene::new(width as u32, height as u32, theme.paper).titled(title);
-    for (at, (name, _)) in DETECTORS.iter().enumerate() {
+    for (at, (name, _)) in DETECTORS.iter().take(KINDS).enumerate() {
         let x = SPACE[0] + at as f64 * 110.0;
         let y = LEGEND / 2.0;
         scene.push(Mark::Rect([x, y - 4.0, 14.0, 8.0], numbered(at)));
@@ -115,7 +115,7 @@ fn panels(
             scene.text([x, bottom + 10.0], Anchor::Middle, theme.quiet, &label);
         }
         // The default detector covers the others.
-        for (at, one) in row.each.iter().enumerate().rev() {
+        for (at, one) in row.each.iter().take(KINDS).enumerate().rev() {
             let points = line(row, one).into_iter().map(place).collect();
             let width = if at == 0 { 2.5 } else { 1.2 };
             scene.push(Mark::Path(points, width, numbered(at)));

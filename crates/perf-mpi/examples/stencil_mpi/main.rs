@@ -32,9 +32,9 @@ Relaxes a plate on all ranks, watched and not, and prints what watching costs.
 
   --rows N     rows of cells a rank, default 256
   --columns N  columns of cells, default 1024
-  --steps N    steps, default 1500
-  --slow N     some rank is slow once in N steps, default 250; 0 for never
-  --repeat N   runs of each kind, of which the fastest counts, default 5
+  --steps N    steps, default 400
+  --slow N     some rank is slow once in N steps, default 100; 0 for never
+  --repeat N   runs of each kind, of which the fastest counts, default 3
   --period N   milliseconds from one exchange to the next, default 200
   --polled     the program itself looks after the exchange, by an MPI that one thread alone may call; without
                it a thread does, by one that many threads may call";
@@ -66,9 +66,9 @@ fn parse(mut parser: lexopt::Parser) -> Result<Plan, lexopt::Error> {
     let mut plan = Plan {
         rows: 256,
         columns: 1024,
-        steps: 1500,
-        slow: 250,
-        repeat: 5,
+        steps: 400,
+        slow: 100,
+        repeat: 3,
         period: 200,
         is_polled: false,
     };

@@ -47,6 +47,12 @@ pub(crate) fn table(
         text,
         "    of it while it runs {during:.2}, after the last step {ending:.2}"
     )?;
+    if over(events).min(over(detection)) < 0.0 {
+        writeln!(
+            text,
+            "a negative overhead is less than the scatter of the runs: use a quiet machine, more --steps, more --repeat"
+        )?;
+    }
     writeln!(
         text,
         "\npublished for NWChem with Chimbuko, overhead in % of the run time"

@@ -98,7 +98,7 @@ pub enum Planted {
         /// Usual number.
         usual: f64,
     },
-    /// None: the shape changes, or its calls depend on each other.
+    /// None: only false alarms are counted, such as those of a shape that changes.
     Nothing,
 }
 
@@ -257,6 +257,85 @@ pub const SHAPES: [Shape; 18] = [
     }),
     shape("bursts of 50 in 500", Planted::Nothing, |s| {
         1e6 * ([1.0, 2.0][usize::from(s.at % 500 >= 450)] + 0.05 * s.random.normal())
+    }),
+];
+
+/// Returns a function of which one call in `one_in` takes eight times as long.
+fn second_mode(source: &mut Source, one_in: u64) -> f64 {
+    let usual = if source.random.below(one_in) == 0 {
+        8e6
+    } else {
+        1e6
+    };
+    usual * (1.0 + 0.02 * source.random.normal())
+}
+
+/// Returns a function of which one call in `one_in` has an interrupt of 500 us on average.
+fn interrupts(source: &mut Source, one_in: u64) -> f64 {
+    let interrupt = if source.random.below(one_in) == 0 {
+        -5e5 * source.random.unit().ln()
+    } else {
+        0.0
+    };
+    1e6 * (1.0 + 0.05 * source.random.normal()) + interrupt
+}
+
+/// Returns normal times with a deviation of 5 %, or of 15 % in one of `one_in` calls.
+fn two_deviations(source: &mut Source, one_in: u64) -> f64 {
+    let wide = if source.random.below(one_in) == 0 {
+        3.0
+    } else {
+        1.0
+    };
+    1e6 * (1.0 + 0.05 * wide * source.random.normal())
+}
+
+/// Returns a number with Student's t distribution of three degrees of freedom.
+fn student(source: &mut Source) -> f64 {
+    let squares = (0..3).map(|_| source.random.normal().powi(2)).sum::<f64>();
+    source.random.normal() / (squares / 3.0).sqrt()
+}
+
+/// Shapes that do not change and whose calls are independent, with heavy tails or tails of two parts.
+pub const HEAVY_SHAPES: [Shape; 11] = [
+    shape("Student's t, 3 degrees, 5 %", Planted::Nothing, |s| {
+        (1e6 * (1.0 + 0.05 * student(s))).max(0.0)
+    }),
+    shape("Student's t, 3 degrees, 1 %", Planted::Nothing, |s| {
+        (1e6 * (1.0 + 0.01 * student(s))).max(0.0)
+    }),
+    shape(
+        "normal, 1 in 10 three times as wide",
+        Planted::Nothing,
+        |s| two_deviations(s, 10),
+    ),
+    shape(
+        "normal, 1 in 50 three times as wide",
+        Planted::Nothing,
+        |s| two_deviations(s, 50),
+    ),
+    shape("interrupts, 1 in 100", Planted::Nothing, |s| {
+        interrupts(s, 100)
+    }),
+    shape("interrupts, 1 in 1,000", Planted::Nothing, |s| {
+        interrupts(s, 1000)
+    }),
+    shape("second mode, 1 in 30", Planted::Nothing, |s| {
+        second_mode(s, 30)
+    }),
+    shape("second mode, 1 in 100", Planted::Nothing, |s| {
+        second_mode(s, 100)
+    }),
+    shape("second mode, 1 in 300", Planted::Nothing, |s| {
+        second_mode(s, 300)
+    }),
+    shape("0 us or lognormal, 1", Planted::Nothing, |s| {
+        let long = s.random.below(2) as f64;
+        whole(long * 2e4 * s.random.normal().exp())
+    }),
+    shape("0 us in 9 of 10, or lognormal, 1", Planted::Nothing, |s| {
+        let long = f64::from(u8::from(s.random.below(10) == 0));
+        whole(long * 2e4 * s.random.normal().exp())
     }),
 ];
 

@@ -11,6 +11,10 @@ const perfkitAnomaly = (() => {
   };
   const box = (width, height) => [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
 
+  // Ticks at whole numbers, such as those of steps and counts.
+  const whole = (of) => of.ticks.map(([share]) => [share, of.value(share)]).filter(([, value]) => value > -0.01 && Math.abs(value - Math.round(value)) < 1e-6)
+    .map(([share, value]) => [share, count(value)]);
+
   // The ranks in order of a statistic, the highest first.
   const ranked = (data, by) => data.ranks.map((_, at) => at).sort((a, b) => data.ranks[b].values[by] - data.ranks[a].values[by] || a - b);
 
@@ -82,7 +86,7 @@ const perfkitAnomaly = (() => {
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
     const without = (data.phases || []).length ? ", without slow phases of all ranks" : "";
     const words = `Time lost by rank and step${without}: ` + (cells.length ? `at most ${time(most)}, logarithmic` : "none");
-    chart(context, inside, { x: x.ticks, y: labels, xName: "step", yName: "rank", title: words });
+    chart(context, inside, { x: whole(x), y: labels, xName: "step", yName: "rank", title: words });
     context.fillStyle = perfkit.variable("alarm");
     for (const one of shown.values()) {
       const share = most > least ? Math.log(Math.max(1, one.lost / least)) / Math.log(most / least) : 1;
@@ -144,7 +148,7 @@ const perfkitAnomaly = (() => {
     const totals = sums.map((list) => list.reduce((to, one) => to + one, 0)), most = Math.max(1, ...totals);
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(0, 1.05 * most, "ns", 4);
     const words = `Time lost by function and step${chosen === null ? "" : " on " + data.ranks[chosen].name}`;
-    chart(context, inside, { x: x.ticks, y: y.ticks, xName: "step", yName: "time lost", title: words });
+    chart(context, inside, { x: whole(x), y: y.ticks, xName: "step", yName: "time lost", title: words });
     const bottom = inside[1] + inside[3], places = [];
     sums.forEach((list, at) => {
       let above = bottom;
@@ -177,8 +181,6 @@ const perfkitAnomaly = (() => {
     for (const one of data.rest) most = Math.max(most, one[4]);
     if (first > last) [first, last] = [0, 1];
     const x = scale(first - 0.5, last + 0.5, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(-0.04 * most, 1.05 * most, "", 5);
-    const whole = (of) => of.ticks.map(([share]) => [share, of.value(share)]).filter(([, value]) => value > -0.01 && Math.abs(value - Math.round(value)) < 1e-6)
-      .map(([share, value]) => [share, count(value)]);
     chart(context, inside, { x: whole(x), y: whole(y), xName: "step", yName: "abnormal calls of a rank", title: "Anomalies by step and rank" });
     const px = (at) => inside[0] + x.share(at) * inside[2], py = (found) => inside[1] + inside[3] * (1 - y.share(found));
     for (const [at, ranks, mean, deviation, largest] of data.rest) {

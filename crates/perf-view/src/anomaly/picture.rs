@@ -167,10 +167,14 @@ impl<'a> Picture<'a> {
             title => format!("{title}: "),
         };
         format!(
-            "{title}{} abnormal calls of {} on {} ranks, {} lost in them",
+            "{title}{} abnormal calls of {} on {} {}, {} lost in them",
             number::count(anomalies),
             number::count(calls),
             number::count(self.found.ranks.len() as u64),
+            match self.found.ranks.len() {
+                1 => "rank",
+                _ => "ranks",
+            },
             number::time(lost as f64)
         )
     }

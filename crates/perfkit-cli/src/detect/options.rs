@@ -29,7 +29,8 @@ pub struct Options {
         ("copod", Method::Copod, "empirical copulas, as in Chimbuko"),
     ]))]
     pub(crate) method: Method,
-    /// Expected alarms in a million calls when nothing is wrong, at most; default method only [default: 10]
+    /// Expected alarms in a million calls when nothing is wrong, more for functions with rare slow calls; default
+    /// method only [default: 10]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) false_alarms: Option<f64>,
     /// Calls that share a model

@@ -1,5 +1,4 @@
-//! [`Extrapolation`]: tail shapes fitted to the longest calls of a mode, which give the probability
-//! of a longer call and the run time for a probability.
+//! [`Extrapolation`]: probability of a call beyond the slow tail of a mode.
 //!
 //! The `k` outermost of the `n` calls of a mode exceed the threshold `u`. Let `e` be the logarithm
 //! of the ratio of a run time to `u`, and `z` the standard normal number that is exceeded with the
@@ -11,13 +10,22 @@
 //!
 //! The scale `s` is free and the shape `l` is one of [`SHAPES`]. Times are lognormal at `l = 1`,
 //! Pareto at 2.06 within 2 % down to a probability of `1e-9`, normal with a deviation of 10 % at
-//! 0.8, and exponential at 0.35. A generalised Pareto distribution needs many more calls for the
-//! same purpose, because the maxima of normal times converge slowly to its limit.
+//! 0.8, and exponential at 0.35. A generalised Pareto distribution alone needs many more calls for
+//! the same purpose, because the maxima of normal times converge slowly to its limit.
+//!
+//! Narrow distributions with heavy tails, such as Student's `t` or normal times of two deviations,
+//! are no member of this family. Generalised Pareto distributions of the excess `x / u - 1` with the
+//! indices of [`PARETO`] are therefore further shapes. Few calls do not distinguish them from
+//! normal times, so that they count less until there are more calls.
 //!
 //! If most calls are ties at a few ticks of the clock, only the calls above the ties are the tail,
 //! however few they are. Their rate is the mean of its posterior distribution, `(k + 1/2) / (n + 1)`,
 //! and `s` is limited to tails with about a finite mean. A first longer call is thus abnormal only
 //! if it is far longer than the ties and there were many of them.
+//!
+//! A tail may have two parts, such as usual calls and those with an interrupt. If at least as many
+//! calls as a mode requires lie so far out that the fitted tail does not explain their number, they are
+//! no anomalies: the tail is fitted again to the calls beyond the point where they begin, up to twice.
 //!
 //! No estimate of `s` and `l` is used. The result is the average of the tail probability over all
 //! of them, weighted by the likelihood of the calls. Few calls do not determine the shape, so
@@ -26,15 +34,28 @@
 //!
 //! The tail functions are tabulated, which makes a fit thirty times as fast as without tables.
 
-use super::mode::{Segment, middle};
-use super::sketch::edge;
+use super::cells::{Cell, above_ties, cells};
+use super::mode::Segment;
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::sync::OnceLock;
 
 /// Shapes in ascending order of the weight of their tails.
-const SHAPES: [f64; COUNT] = [-0.4, 0.0, 0.35, 0.7, 1.0, 1.35, 1.7, 2.06, 2.45];
-/// Number of shapes.
-const COUNT: usize = 9;
+const SHAPES: [f64; 9] = [-0.4, 0.0, 0.35, 0.7, 1.0, 1.35, 1.7, 2.06, 2.45];
+/// Indices of generalised Pareto distributions of the excess.
+const PARETO: [f64; 3] = [0.2, 0.4, 1.0];
+/// Number of shapes of both kinds.
+const COUNT: usize = SHAPES.len() + PARETO.len();
+/// Shape of each kind from which the range of likely scales is computed.
+const MIDDLE: [usize; 2] = [4, SHAPES.len() + 1];
+/// Logarithm of the prior weight of [`PARETO`] for a tail of [`FEWEST`] calls. It approaches 0 with
+/// the square root of the number of calls.
+const PARETO_WEIGHT: f64 = -6.0;
+/// Largest number of times that a tail is fitted again to its outer part.
+const PARTS: usize = 2;
+/// Least deviance of the number of calls beyond a point that the fitted tail does not explain.
+const UNEXPLAINED: f64 = 10.0;
+/// Weight of a shape and scale that is negligible for an expected number of calls.
+const SMALL_WEIGHT: f64 = 1e-3;
 /// Standard normal numbers of tabulated thresholds.
 const STARTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5];
 /// Range of the logarithm of the ratio of an excess to its median.
@@ -49,12 +70,6 @@ const LOWEST: f64 = -690.0;
 const SCALES: usize = 13;
 /// Largest number of intervals of a tail.
 const INTERVALS: usize = 32;
-/// Largest number of ticks of calls that are ties because of the resolution of the clock.
-const MOST_TICKS: u64 = 4;
-/// Smallest fraction of the calls at two adjacent multiples of the tick that are ties.
-const TIES: f64 = 0.7;
-/// Smallest fraction of the calls at one multiple of the tick that are ties.
-const MOST_TIES: f64 = 0.9;
 /// Number that is added to the observed number of calls above ties, because the next call may be the
 /// first of them. It is that of the prior of Jeffreys for a rate.
 const FIRST: f64 = 0.5;
@@ -93,7 +108,7 @@ fn table(number: usize) -> &'static Table {
         let log_tail = |z: f64| normal.sf(z).max(f64::MIN_POSITIVE).ln();
         let median = -normal.inverse_cdf(normal.sf(start) / 2.0);
         let log_start = log_tail(start);
-        Box::new(SHAPES.map(|shape| {
+        let logs = SHAPES.map(|shape| {
             let power = |z: f64| match shape {
                 0.0 => (1.0 + z).ln(),
                 _ => ((1.0 + z).powf(shape) - 1.0) / shape,
@@ -109,7 +124,19 @@ fn table(number: usize) -> &'static Table {
                 let excess = unit * (at as f64 / FINE - RANGE).exp();
                 (log_tail(root(from + excess)) - log_start).clamp(LOWEST, 0.0)
             })
-        }))
+        });
+        // The excess over a threshold has the same distribution for all thresholds.
+        let pareto = PARETO.map(|index| {
+            std::array::from_fn(|at| {
+                let times = (at as f64 / FINE - RANGE).exp();
+                -(times * (index.exp2() - 1.0)).ln_1p() / index
+            })
+        });
+        let mut all = Box::new([[0.0; SIZE]; COUNT]);
+        let (first, second) = all.split_at_mut(SHAPES.len());
+        first.copy_from_slice(&logs);
+        second.copy_from_slice(&pareto);
+        all
     })
 }
 
@@ -125,17 +152,97 @@ fn look_up(table: &[f64; SIZE], log: f64) -> f64 {
     (table[below] + part * (table[below + 1] - table[below])).max(LOWEST)
 }
 
-/// Calls in an interval of run time; bounds are logarithms of excesses.
+/// Returns the kind of a shape, which is an index of [`logs`].
+#[inline]
+fn kind(shape: usize) -> usize {
+    usize::from(shape >= SHAPES.len())
+}
+
+/// Returns the logarithms of the excess over a threshold in log time and in time, given the ratio of
+/// a run time to the threshold.
+#[inline]
+fn logs(ratio: f64) -> [f64; 2] {
+    [ratio.ln().max(1e-12).ln(), (ratio - 1.0).max(1e-12).ln()]
+}
+
+/// Calls in an interval of run time; bounds are logarithms of excesses of both kinds.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     /// Lower bound.
-    low: f64,
+    low: [f64; 2],
     /// Upper bound.
-    high: f64,
+    high: [f64; 2],
+    /// Lower bound, a shifted value.
+    from: f64,
     /// Number of calls.
     calls: f64,
     /// `true` if the calls may also be longer than the upper bound.
     is_open: bool,
+}
+
+/// Returns the intervals of the calls of a tail above a threshold, from the outermost inwards.
+fn intervals(tail: &[Cell], start: f64, outliers: u64) -> Vec<Interval> {
+    let mut intervals: Vec<Interval> = Vec::with_capacity(INTERVALS);
+    let mut sum = 0;
+    for cell in tail.iter().rev() {
+        let count = cell.calls;
+        let is_full = match intervals.as_slice() {
+            [] => true,
+            [_] => sum >= outliers || sum + count > 2 * outliers,
+            [.., last] => last.calls * 4.0 >= sum as f64,
+        };
+        if intervals.is_empty() || (is_full && intervals.len() < INTERVALS) {
+            intervals.push(Interval {
+                low: [0.0; 2],
+                high: logs(cell.high / start),
+                from: 0.0,
+                calls: 0.0,
+                is_open: false,
+            });
+        }
+        if let Some(last) = intervals.last_mut() {
+            last.low = logs(cell.low / start);
+            last.from = cell.low;
+            last.calls += count as f64;
+        }
+        sum += count;
+    }
+    if let Some(outermost) = intervals.first_mut() {
+        // More calls than that are no anomalies, but ties.
+        outermost.is_open = outermost.calls <= 2.0 * outliers as f64;
+    }
+    intervals
+}
+
+/// Returns the index of the first cell of a tail, at least `least`.
+fn first_of_tail(cells: &[Cell], calls: u64, least: usize) -> usize {
+    let wanted = (calls as f64 / 2.0).min(FEWEST.max(16.0 * (calls as f64).sqrt()));
+    let (mut kept, mut first) = (0, cells.len());
+    while let Some(cell) = first.checked_sub(1).and_then(|at| cells.get(at)) {
+        let sum = (kept + cell.calls) as f64;
+        // The nearer one of the two numbers of calls.
+        let is_full = sum > wanted && kept as f64 * sum > wanted * wanted;
+        if is_full || first <= least {
+            break;
+        }
+        (kept, first) = (kept + cell.calls, first - 1);
+    }
+    first
+}
+
+/// Outermost calls to which a tail is fitted.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    /// Calls of the mode.
+    cells: &'a [Cell],
+    /// Index of the first cell of the tail.
+    first: usize,
+    /// Fraction of the calls of the mode in the tail.
+    share: f64,
+    /// Number of calls that may be anomalies.
+    outliers: u64,
+    /// Logarithm of the prior weight of [`PARETO`]; `None` if these shapes do not count.
+    pareto: Option<f64>,
 }
 
 /// Slow tail of a mode, averaged over shapes and scales.
@@ -152,22 +259,22 @@ pub(super) struct Extrapolation {
     far: f64,
     /// Number of the table.
     table: usize,
-    /// Logarithm of the smallest scale.
-    scale: f64,
+    /// Logarithm of the smallest scale of each kind of shape.
+    scale: [f64; 2],
     /// Step of the logarithms of scales.
-    step: f64,
+    step: [f64; 2],
     /// Weight of each shape and scale.
     weights: [[f64; SCALES]; COUNT],
 }
 
 impl Extrapolation {
-    /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `regular` are
-    /// those without outliers far beyond the others. `resolution` is the one of the sketch, and
-    /// `tick` the tick of the clock.
+    /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `least` calls
+    /// that the tail does not explain are a part of it. `regular` are the calls without outliers far
+    /// beyond the others. `resolution` is the one of the sketch, and `tick` the tick of the clock.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
-        outliers: u64,
+        (outliers, least): (u64, u64),
         resolution: f64,
         tick: f64,
     ) -> Self {
@@ -176,7 +283,7 @@ impl Extrapolation {
         let above = above_ties(&cells, calls);
         if above.is_none() {
             calls = regular.calls;
-            cells = self::cells(regular.filled, resolution, tick);
+            cells = super::cells::cells(regular.filled, resolution, tick);
         }
         let mut shift = tick - resolution;
         if above.is_some() {
@@ -187,83 +294,129 @@ impl Extrapolation {
                 cell.high -= tick;
             }
         }
-        let wanted = (calls as f64 / 2.0).min(FEWEST.max(16.0 * (calls as f64).sqrt()));
-        let (mut kept, mut first) = (0, cells.len());
-        while let Some(cell) = first.checked_sub(1).and_then(|at| cells.get(at)) {
-            let sum = (kept + cell.calls) as f64;
-            // The nearer one of the two numbers of calls.
-            let is_full = sum > wanted && kept as f64 * sum > wanted * wanted;
-            if is_full || above.is_some_and(|above| first <= above) {
-                break;
-            }
-            (kept, first) = (kept + cell.calls, first - 1);
+        let first = first_of_tail(&cells, calls, above.unwrap_or(0));
+        if above.is_none() {
+            return Extrapolation::of_parts(&cells, first, calls, (outliers, least), shift);
         }
-        let outliers = match above {
-            Some(_) => outliers.min(kept / 4),
-            None => outliers,
+        let kept = cells[first..].iter().map(|cell| cell.calls).sum::<u64>();
+        let part = Part {
+            cells: &cells,
+            first,
+            share: (kept as f64 + FIRST) / (calls + 1) as f64,
+            outliers: outliers.min(kept / 4),
+            // Few calls above ties do not determine more shapes.
+            pareto: None,
         };
-        let tail = &cells[first..];
-        let start = match first.checked_sub(1) {
-            Some(before) => cells[before].high,
+        let far = match kept {
+            0 => FAR_TICKS * tick,
+            _ => f64::INFINITY,
+        };
+        Extrapolation::of_part(&part, shift, far).0
+    }
+
+    /// Fits the tail of the fast calls of a mode, which is the slow tail of run times that are mirrored
+    /// at `center`, a value of the sketch. The arguments are those of [`new`](Self::new).
+    pub(super) fn mirrored(
+        calls: &Segment<'_>,
+        (outliers, least): (u64, u64),
+        resolution: f64,
+        tick: f64,
+        center: f64,
+    ) -> Self {
+        let shift = tick - resolution;
+        let turn = 2.0 * (center + shift);
+        let cells = cells(calls.filled, resolution, tick);
+        let below = cells.iter().rev().filter(|cell| cell.low < turn / 2.0);
+        let cells: Vec<Cell> = below
+            .map(|cell| Cell {
+                low: turn - cell.high,
+                high: turn - cell.low,
+                ..*cell
+            })
+            .collect();
+        let first = first_of_tail(&cells, calls.calls, 0);
+        Extrapolation::of_parts(&cells, first, calls.calls, (outliers, least), shift)
+    }
+
+    /// Fits a tail from the cell `first` on, and again to its outer part if it does not explain the number
+    /// of calls there, at most [`PARTS`] times.
+    fn of_parts(
+        cells: &[Cell],
+        first: usize,
+        calls: u64,
+        (outliers, least): (u64, u64),
+        shift: f64,
+    ) -> Self {
+        let kept = cells[first..].iter().map(|cell| cell.calls).sum::<u64>();
+        let mut part = Part {
+            cells,
+            first,
+            share: kept as f64 / calls.max(1) as f64,
+            outliers,
+            pareto: Some(PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt()),
+        };
+        let (mut tail, mut intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
+        for _ in 0..PARTS {
+            let Some((from, beyond)) = tail.unexplained(&intervals, calls, least) else {
+                break;
+            };
+            part = Part {
+                first: cells.partition_point(|cell| cell.low < from),
+                share: (beyond as f64 + FIRST) / (calls + 1) as f64,
+                outliers: outliers.min(beyond / 4),
+                pareto: Some(0.0),
+                ..part
+            };
+            (tail, intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
+        }
+        tail
+    }
+
+    /// Fits a part of a tail. Returns it with the intervals of its calls, from the outermost inwards.
+    fn of_part(part: &Part<'_>, shift: f64, far: f64) -> (Self, Vec<Interval>) {
+        let tail = &part.cells[part.first..];
+        let start = match part.first.checked_sub(1) {
+            Some(before) => part.cells[before].high,
             None => tail.first().map_or(1.0, |cell| cell.low),
         };
-        let share = match above {
-            Some(_) => (kept as f64 + FIRST) / (calls + 1) as f64,
-            None => kept as f64 / calls.max(1) as f64,
-        };
-        let mut intervals = [Interval {
-            low: 0.0,
-            high: 0.0,
-            calls: 0.0,
-            is_open: false,
-        }; INTERVALS];
-        let (mut used, mut sum) = (0, 0);
-        for cell in tail.iter().rev() {
-            let count = cell.calls;
-            let is_full = match used {
-                0 => sum >= outliers || sum + count > 2 * outliers,
-                _ => intervals[used].calls * 4.0 >= sum as f64,
-            };
-            if sum > 0 && is_full && used + 1 < INTERVALS {
-                used += 1;
-            }
-            let interval = &mut intervals[used];
-            if interval.calls == 0.0 {
-                interval.high = (cell.high / start).ln().max(1e-12).ln();
-            }
-            interval.low = (cell.low / start).ln().max(1e-12).ln();
-            interval.calls += count as f64;
-            sum += count;
-        }
-        // More calls than that are no anomalies, but ties.
-        intervals[0].is_open = intervals[0].calls <= 2.0 * outliers as f64;
-        let intervals = if tail.is_empty() {
-            &[]
-        } else {
-            &intervals[..=used]
-        };
-        let table = nearest_start(share);
+        let intervals = intervals(tail, start, part.outliers);
         let mut all = Extrapolation {
             shift,
             start,
-            share,
-            far: match above {
-                Some(_) if kept == 0 => FAR_TICKS * tick,
-                _ => f64::INFINITY,
-            },
-            table,
-            scale: 0.0,
-            step: 0.0,
+            share: part.share,
+            far,
+            table: nearest_start(part.share),
+            scale: [0.0; 2],
+            step: [0.0; 2],
             weights: [[0.0; SCALES]; COUNT],
         };
-        all.weigh(intervals, above.is_some());
-        all
+        all.weigh(&intervals, part.pareto);
+        (all, intervals)
     }
 
-    fn weigh(&mut self, intervals: &[Interval], is_above_ties: bool) {
+    /// Returns the start and the number of those outermost calls whose number the tail explains
+    /// least; `None` if it explains all calls, apart from fewer than `least` that may be anomalies.
+    fn unexplained(&self, intervals: &[Interval], calls: u64, least: u64) -> Option<(f64, u64)> {
+        let (mut beyond, mut most, mut found) = (0.0, UNEXPLAINED, None);
+        for one in intervals {
+            beyond += one.calls;
+            let share = self.share * self.beyond(one.low, SMALL_WEIGHT);
+            let expected = (calls as f64 * share).max(1e-9);
+            let deviance = beyond * (beyond / expected).ln() - (beyond - expected);
+            if beyond >= least as f64 && beyond > expected && deviance > most {
+                (most, found) = (deviance, Some((one.from, beyond as u64)));
+            }
+        }
+        found
+    }
+
+    /// Weighs shapes and scales by the likelihood of calls. `pareto` is the logarithm of the prior
+    /// weight of [`PARETO`]; `None` for a tail above ties, which has the other shapes only.
+    fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>) {
         let tables = table(self.table);
         // No term is positive, so that the sum ends where it is negligible.
-        let likelihood = |table: &[f64; SIZE], scale: f64, least: f64| {
+        let likelihood = |shape: usize, scale: f64, least: f64| {
+            let (table, kind) = (&tables[shape], kind(shape));
             let mut sum = 0.0;
             let tail = |log: f64| look_up(table, log - scale).exp();
             // Most intervals begin where the previous one ends.
@@ -271,10 +424,10 @@ impl Extrapolation {
             for one in intervals {
                 let beyond = match one.is_open {
                     true => 0.0,
-                    false if one.high == last.0 => last.1,
-                    false => tail(one.high),
+                    false if one.high[kind] == last.0 => last.1,
+                    false => tail(one.high[kind]),
                 };
-                last = (one.low, tail(one.low));
+                last = (one.low[kind], tail(one.low[kind]));
                 let within = last.1 - beyond;
                 sum += one.calls * within.max(1e-300).ln();
                 if sum < least {
@@ -283,45 +436,58 @@ impl Extrapolation {
             }
             sum
         };
-        // The scales that matter are those of a middle shape, and some more.
-        let logs = intervals.iter().map(|one| one.high);
-        let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
-        let lowest = logs.fold(f64::INFINITY, f64::min);
-        let (mut from, mut to) = if is_above_ties && intervals.is_empty() {
-            FIRST_BOUNDS
-        } else if is_above_ties {
-            BOUNDS
-        } else {
-            (lowest - 2.5, highest + 1.0)
-        };
-        for _ in 0..3 {
-            let step = (to - from) / 15.0;
-            let at = |index: usize| from + step * index as f64;
-            let mut best = f64::NEG_INFINITY;
-            let found: [f64; 16] = std::array::from_fn(|index| {
-                let found = likelihood(&tables[4], at(index), best - 2.0 * NEGLIGIBLE);
-                best = best.max(found);
-                found
-            });
-            let is_likely = |value: &f64| *value > best - NEGLIGIBLE;
-            let first = found.iter().position(is_likely).unwrap_or(0);
-            let last = found.iter().rposition(is_likely).unwrap_or(15);
-            (from, to) = (at(first.saturating_sub(1)), at((last + 1).min(15)));
+        let is_above_ties = pareto.is_none();
+        for kind in 0..if is_above_ties { 1 } else { 2 } {
+            // The scales that matter are those of a middle shape, and some more.
+            let logs = intervals.iter().map(|one| one.high[kind]);
+            let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+            let lowest = logs.fold(f64::INFINITY, f64::min);
+            let (mut from, mut to) = if is_above_ties && intervals.is_empty() {
+                FIRST_BOUNDS
+            } else if is_above_ties {
+                BOUNDS
+            } else {
+                (lowest - 2.5, highest + 1.0)
+            };
+            for _ in 0..3 {
+                let step = (to - from) / 15.0;
+                let at = |index: usize| from + step * index as f64;
+                let mut best = f64::NEG_INFINITY;
+                let found: [f64; 16] = std::array::from_fn(|index| {
+                    let found = likelihood(MIDDLE[kind], at(index), best - 2.0 * NEGLIGIBLE);
+                    best = best.max(found);
+                    found
+                });
+                let is_likely = |value: &f64| *value > best - NEGLIGIBLE;
+                let first = found.iter().position(is_likely).unwrap_or(0);
+                let last = found.iter().rposition(is_likely).unwrap_or(15);
+                (from, to) = (at(first.saturating_sub(1)), at((last + 1).min(15)));
+            }
+            if !is_above_ties {
+                let spare = 0.1 * (to - from);
+                (from, to) = (from - spare, to + spare);
+            }
+            self.scale[kind] = from;
+            self.step[kind] = (to - from) / (SCALES - 1) as f64;
         }
-        if !is_above_ties {
-            let spare = 0.1 * (to - from);
-            (from, to) = (from - spare, to + spare);
-        }
-        self.scale = from;
-        self.step = (to - from) / (SCALES - 1) as f64;
         let mut best = f64::NEG_INFINITY;
-        let shapes = tables.iter().zip(&mut self.weights);
-        for ((table, weights), shape) in shapes.zip(SHAPES) {
+        for (shape, weights) in self.weights.iter_mut().enumerate() {
+            let kind = kind(shape);
             for (at, weight) in weights.iter_mut().enumerate() {
-                let scale = self.scale + self.step * at as f64;
-                let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
-                *weight = likelihood(table, scale, best - LEAST_WEIGHT)
-                    + 2.0 * narrow * (shape - 1.0).max(0.0);
+                let scale = self.scale[kind] + self.step[kind] * at as f64;
+                let prior = match (SHAPES.get(shape), pareto) {
+                    (Some(shape), _) => {
+                        let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
+                        2.0 * narrow * (shape - 1.0).max(0.0)
+                    }
+                    // Scales are equally likely in all shapes.
+                    (None, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),
+                    (None, None) => f64::NEG_INFINITY,
+                };
+                *weight = prior;
+                if prior.is_finite() {
+                    *weight += likelihood(shape, scale, best - LEAST_WEIGHT);
+                }
                 best = weight.max(best);
             }
         }
@@ -332,26 +498,31 @@ impl Extrapolation {
         all.iter_mut().for_each(|weight| *weight /= sum);
     }
 
-    /// Returns the probability that a call of the mode takes at least as long as `value`.
-    pub(super) fn probability(&self, value: f64) -> f64 {
-        let shifted = value + self.shift;
-        let excess = (shifted / self.start).ln();
-        if excess <= 0.0 {
-            return self.share;
-        }
-        let log = excess.ln();
-        let tables = table(self.table);
+    /// Returns the probability that a call beyond the threshold is beyond an excess, given by its
+    /// logarithms. Shapes and scales of no more than the weight `negligible` do not count.
+    fn beyond(&self, logs: [f64; 2], negligible: f64) -> f64 {
         let mut sum = 0.0;
-        for (table, weights) in tables.iter().zip(&self.weights) {
+        let shapes = table(self.table).iter().zip(&self.weights);
+        for (shape, (table, weights)) in shapes.enumerate() {
+            let kind = kind(shape);
             for (at, weight) in weights.iter().enumerate() {
-                if *weight > 1e-30 {
-                    let scale = self.scale + self.step * at as f64;
-                    sum += weight * look_up(table, log - scale).exp();
+                if *weight > negligible {
+                    let scale = self.scale[kind] + self.step[kind] * at as f64;
+                    sum += weight * look_up(table, logs[kind] - scale).exp();
                 }
             }
         }
+        sum
+    }
+
+    /// Returns the probability that a call of the mode takes at least as long as `value`.
+    pub(super) fn probability(&self, value: f64) -> f64 {
+        let shifted = value + self.shift;
+        if shifted <= self.start {
+            return self.share;
+        }
         let most = if shifted >= self.far { FAR_SHARE } else { 1.0 };
-        self.share * sum.min(most)
+        self.share * self.beyond(logs(shifted / self.start), 1e-30).min(most)
     }
 
     /// Returns the value that a call of the mode exceeds with the given probability.
@@ -368,80 +539,6 @@ impl Extrapolation {
         }
         high
     }
-}
-
-/// Calls whose run times are indistinguishable. Bounds are run times plus a tick, so that the
-/// logarithms of times of few ticks are not far apart.
-#[derive(Clone, Copy, Debug)]
-struct Cell {
-    /// Number of ticks; `None` if the bucket is wider than a tick.
-    ticks: Option<u64>,
-    /// Lower bound.
-    low: f64,
-    /// Upper bound.
-    high: f64,
-    /// Number of calls.
-    calls: u64,
-}
-
-/// Returns the calls of occupied buckets in ascending order, those within half a tick of the same
-/// multiple of the tick together.
-fn cells(filled: &[(usize, u64)], resolution: f64, tick: f64) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Vec::with_capacity(filled.len());
-    for (bucket, count) in filled {
-        let (low, high) = (edge(*bucket), edge(bucket + 1));
-        let ticks = ((middle(*bucket) - resolution) / tick).round();
-        let is_narrow = high - low < tick;
-        let ticks = is_narrow.then_some(ticks.max(0.0) as u64);
-        if let (Some(last), Some(_)) = (cells.last_mut(), ticks)
-            && last.ticks == ticks
-        {
-            last.calls += count;
-            continue;
-        }
-        let (low, high) = match ticks {
-            Some(ticks) => {
-                let middle = (ticks + 1) as f64 * tick;
-                (middle - tick / 2.0, middle + tick / 2.0)
-            }
-            None => (low + tick - resolution, high + tick - resolution),
-        };
-        let below = cells.last().map_or(tick / 2.0, |cell| cell.high);
-        let low = low.max(below);
-        cells.push(Cell {
-            ticks,
-            low,
-            high: high.max(low * 1.001),
-            calls: *count,
-        });
-    }
-    cells
-}
-
-/// Returns the index of the first cell above two adjacent multiples of the tick with more than half
-/// of the calls; `None` if there are no such ties, or if they last many ticks.
-///
-/// A time of less than a tick is measured as one of two multiples of the tick. The distribution of
-/// such calls is unrelated to that of longer calls, which have a cause of their own, such as
-/// interrupts.
-fn above_ties(cells: &[Cell], calls: u64) -> Option<usize> {
-    let near = cells
-        .iter()
-        .take_while(|cell| cell.ticks.is_some_and(|ticks| ticks <= MOST_TICKS));
-    let near = near.count();
-    let follows = |cell: &&Cell, before: &Cell| cell.ticks == before.ticks.map(|ticks| ticks + 1);
-    let ties = |end: usize| {
-        let last = &cells[end - 1];
-        let before = end.checked_sub(2).and_then(|at| cells.get(at));
-        match before.filter(|before| follows(&last, before)) {
-            Some(before) => (last.calls + before.calls) as f64 > TIES * calls as f64,
-            None => last.calls as f64 > MOST_TIES * calls as f64,
-        }
-    };
-    let end = (1..=near).find(|end| ties(*end))?;
-    // The calls at the next multiple of the tick are left out if there are longer ones.
-    let is_next = |next: &Cell| end == 1 && follows(&next, &cells[0]) && cells.len() > 2;
-    Some(end + usize::from(cells.get(end).is_some_and(is_next)))
 }
 
 /// Returns the number of the threshold whose tail probability is nearest to `share`.

@@ -235,11 +235,13 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Extrapolates the slow tail of the calls of a mode with values above `from` and up to `until`.
+/// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`: the slow one,
+/// or the fast one if the median of the mode is given.
 pub(super) fn extrapolate(
     sketch: &Sketch,
     wanted: &Wanted,
     (from, until): (u64, u64),
+    median: Option<u64>,
 ) -> Extrapolation {
     let is_own = |(bucket, _): &(usize, u64)| {
         middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
@@ -255,7 +257,13 @@ pub(super) fn extrapolate(
     // Fewer calls than those of a mode may be anomalies.
     let outliers = (wanted.mode_share * regular.calls as f64) as u64;
     let resolution = sketch.resolution().0 as f64;
-    Extrapolation::new(&all, &regular, outliers, resolution, wanted.tick)
+    let (outliers, tick) = ((outliers, least.mode), wanted.tick);
+    match median {
+        Some(median) => {
+            Extrapolation::mirrored(&regular, outliers, resolution, tick, median as f64)
+        }
+        None => Extrapolation::new(&all, &regular, outliers, resolution, tick),
+    }
 }
 
 /// Excludes fewer than `least` calls at each end that lie further out than a regular tail reaches.

@@ -1,6 +1,7 @@
 //! [`Tail`]: default detector, which judges each call by the modes of its function's earlier run
 //! times, with a stated number of false alarms per million calls.
 
+mod cells;
 mod extrapolation;
 mod fit;
 mod mixture;
@@ -28,12 +29,14 @@ use watched::{MIXED_VIEWS, Rooms, Watched};
 /// * A call is scored before it is learned, so that it cannot mask itself.
 /// * Alarms are calibrated: of a million calls of an unchanged function, at most
 ///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of
-///   ten on the slow side. The detector works in two stages. Calls within the range of earlier
+///   ten on the slow side. There are more for heavy tails after few calls, and for functions with
+///   slow calls that are rarer than a mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier
 ///   calls are normal. For the few others, the slow tail of their mode is extrapolated with a
 ///   family of shapes from lighter than normal to heavier than Pareto, averaged over shapes and
-///   scales by their likelihood. The uncertainty of few calls is thus part of the result; the
-///   source file `tail/extrapolation.rs` has the family. The fast tail is assumed to be at most
-///   exponential in time.
+///   scales by their likelihood. The uncertainty of few calls is thus part of the result. If as many
+///   calls as a mode requires lie so far out that the tail does not explain them, they have a tail of
+///   their own. The source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
+///   exponential tail in time and the extrapolation of the mirrored run times exclude it.
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
 ///   of the clock have a tail. If most calls of a mode are ties at a few ticks, its tail consists of
 ///   the longer calls, however few they are. Calls are abnormal only if they are two resolutions
@@ -130,7 +133,9 @@ impl Tail {
         };
         let modes = watched.modes.iter().enumerate();
         modes
-            .map(|(at, mode)| watched.time(mode.low)..=watched.time(watched.highest(at, mode)))
+            .map(|(at, mode)| {
+                watched.time(watched.lowest(at, mode))..=watched.time(watched.highest(at, mode))
+            })
             .collect()
     }
 
@@ -281,7 +286,7 @@ impl Detector for Tail {
         let mut facts = vec![("calls".into(), watched.sketch.count() as f64)];
         for (at, mode) in watched.modes.iter().enumerate() {
             for (what, value) in [
-                ("from", mode.low),
+                ("from", watched.lowest(at, mode)),
                 ("median", mode.center),
                 ("to", watched.highest(at, mode)),
             ] {

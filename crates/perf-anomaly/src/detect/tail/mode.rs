@@ -1,8 +1,8 @@
 //! [`Mode`]: range of normal run times around a peak, with bounds and scores from exponential tails
 //! of its outermost calls ([`Outer`]); [`Segment`]: its buckets.
 //!
-//! The slow tail that decides about calls is an [extrapolation](super::extrapolation), computed for
-//! the first call that needs it. The estimates here are cheap. They bound fast calls, separate
+//! The tails that decide about calls are [extrapolations](super::extrapolation), computed for the
+//! first call that needs them. The estimates here are cheap. They bound fast calls, separate
 //! neighbouring modes, and give the scores of normal calls.
 //!
 //! Of the `n` calls of a mode, the `k` outermost calls exceed the next call `u` by the excesses
@@ -58,7 +58,7 @@ struct Side {
 pub(super) struct Mode {
     /// Highest value that this mode judges; higher values are judged by the next mode.
     pub(super) until: u64,
-    /// Lowest normal value.
+    /// Lowest value that is normal without an extrapolation.
     pub(super) low: u64,
     /// Highest value that may be normal, if the tail is exponential in log time.
     pub(super) high: u64,
@@ -68,6 +68,10 @@ pub(super) struct Mode {
     pub(super) longest: u64,
     /// Probability of a slow call below which it is abnormal.
     pub(super) probability: f64,
+    /// Probability of a fast call below which it is abnormal.
+    pub(super) fast_probability: f64,
+    /// Tail of fast calls, computed for the first call below `low`.
+    pub(super) fast_tail: OnceLock<Box<Extrapolation>>,
     /// Tail of slow calls, computed for the first call above `seen`.
     pub(super) tail: OnceLock<Box<Extrapolation>>,
     /// Tail of an earlier fit, and its number of calls.
@@ -230,6 +234,8 @@ impl Mode {
             seen: seen as u64,
             longest: longest as u64,
             probability: SLOW_PART * probability,
+            fast_probability: (1.0 - SLOW_PART) * probability,
+            fast_tail: OnceLock::new(),
             tail: OnceLock::new(),
             earlier: None,
             center: center as u64,

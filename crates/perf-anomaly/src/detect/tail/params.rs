@@ -18,7 +18,8 @@ perf_core::parameters! {
     #[derive(Clone, Debug, PartialEq)]
     pub struct TailParams {
         /// Sets the expected number of false alarms per million normal calls, on the slow and the fast
-        /// side together; default 10.
+        /// side together; default 10. Functions with rare slow calls have more, and so have those with
+        /// heavy tails as long as they have few calls.
         false_positives: f64 = 10.0,
         /// Sets the number of calls of a function below which there is not enough data; default 32.
         /// Below three times as many, an abnormal call may be the first call of a further mode and is

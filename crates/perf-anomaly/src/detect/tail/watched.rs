@@ -142,12 +142,15 @@ impl Watched {
                 let tail = self.tail(at - 1, below);
                 tail.probability(value as f64) >= below.probability
             });
-            let label = if is_below {
-                Label::Normal
+            let mirrored = 2.0 * mode.center as f64 - value as f64;
+            let is_usual =
+                || self.fast_tail(at, mode).probability(mirrored) >= mode.fast_probability;
+            let score = mode.score(value);
+            return if is_below || is_usual() {
+                (Label::Normal, score.min(-mode.fast_probability.log10()))
             } else {
-                Label::TooFast
+                (Label::TooFast, score)
             };
-            return (label, mode.score(value));
         }
         let normal = mode.score(value).min(-mode.probability.log10());
         let times = value as f64 / mode.longest as f64;
@@ -287,12 +290,26 @@ impl Watched {
 
     /// Returns the slow tail of a mode.
     fn tail<'a>(&'a self, at: usize, mode: &'a Mode) -> &'a Extrapolation {
-        mode.tail.get_or_init(|| {
-            let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
-            let from = below.map_or(0, |below| below.until);
-            let range = (from, mode.until);
-            Box::new(extrapolate(&self.sketch, &self.wanted, range))
-        })
+        mode.tail.get_or_init(|| self.extrapolate(at, mode, None))
+    }
+
+    /// Returns the tail of the fast calls of a mode, mirrored at the median.
+    fn fast_tail<'a>(&'a self, at: usize, mode: &'a Mode) -> &'a Extrapolation {
+        mode.fast_tail
+            .get_or_init(|| self.extrapolate(at, mode, Some(mode.center)))
+    }
+
+    fn extrapolate(&self, at: usize, mode: &Mode, median: Option<u64>) -> Box<Extrapolation> {
+        let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
+        let range = (below.map_or(0, |below| below.until), mode.until);
+        Box::new(extrapolate(&self.sketch, &self.wanted, range, median))
+    }
+
+    /// Returns the lowest normal value of a mode.
+    pub(super) fn lowest(&self, at: usize, mode: &Mode) -> u64 {
+        // Conversions saturate.
+        let mirrored = self.fast_tail(at, mode).bound(mode.fast_probability) as u64;
+        mode.low.min((2 * mode.center).saturating_sub(mirrored))
     }
 
     /// Returns the highest normal value of a mode.

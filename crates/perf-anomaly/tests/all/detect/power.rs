@@ -6,7 +6,7 @@ use crate::common;
 use common::call;
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sstd, Tail};
 use perf_core::Job;
-use perf_testdata::run_times::{Planted, Random, SHAPES, Shape, Source};
+use perf_testdata::run_times::{HEAVY_SHAPES, Planted, Random, SHAPES, Shape, Source};
 
 /// Numbers of calls before the planted one.
 const CALLS: [usize; 3] = [200, 2_000, 20_000];
@@ -160,6 +160,31 @@ fn the_rate_of_false_alarms_is_used() {
         let alarms = alarms(&mut tail, 77, CALLS, shape);
         println!("{}: {alarms} of 100 allowed", shape.name);
         assert!((24..=140).contains(&alarms), "{}: {alarms}", shape.name);
+    }
+}
+
+/// False alarms in a million calls of functions that do not change and have heavy tails or tails of two
+/// parts. `docs/power.md` has a table of them.
+#[test]
+fn heavy_tails_and_interrupts_are_learned() {
+    const CALLS: usize = 20_000;
+    const RUNS: u64 = 10;
+    for shape in &HEAVY_SHAPES {
+        let sum: usize = (0..RUNS)
+            .map(|seed| alarms(&mut Tail::default(), 1 + seed, CALLS, shape))
+            .sum();
+        let rate = 1e6 * sum as f64 / (RUNS as usize * CALLS) as f64;
+        println!("{}: {rate:.0} in a million", shape.name);
+        let most = match shape.name {
+            // Calls that are rarer than those of a mode remain alarms.
+            "normal, 1 in 50 three times as wide" | "interrupts, 1 in 1,000" => 1100.0,
+            // Alarms until there are 16 calls of a mode.
+            "interrupts, 1 in 100" => 600.0,
+            "second mode, 1 in 300" => 900.0,
+            "second mode, 1 in 100" => 250.0,
+            _ => 150.0,
+        };
+        assert!(rate <= most, "{}: {rate}", shape.name);
     }
 }
 

@@ -137,8 +137,9 @@ fn causes(lost: &LostTime) -> String {
     all.join(", ")
 }
 
-/// Returns the sum of the lost time and its share.
-fn headline(lost: &LostTime) -> String {
+/// Returns the sum of the lost time and its share. `all` counts the calls that were not judged, so that a
+/// result without lost time is not taken for a healthy program.
+fn headline(lost: &LostTime, all: &Loss) -> String {
     match lost.share() {
         Some(share) if lost.total().0 > 0 => format!(
             "{} of {} lost, {}: {}",
@@ -150,10 +151,25 @@ fn headline(lost: &LostTime) -> String {
             },
             causes(lost)
         ),
-        _ => format!(
-            "no time of {} lost: no slow calls, new modes, slow ranks or slow phases",
+        _ if all.calls > 0 && all.not_enough_data >= all.calls => format!(
+            "nothing is known about lost time: no call could be judged, because there are too few calls of each \
+             function in {}",
             lost.of
         ),
+        _ => {
+            let unjudged = match all.not_enough_data {
+                few if few <= all.calls / 2 => String::new(),
+                many => format!(
+                    ", but {} of {} calls could not be judged",
+                    grouped(many),
+                    grouped(all.calls)
+                ),
+            };
+            format!(
+                "no time of {} lost: no slow calls, new modes, slow ranks or slow phases{unjudged}",
+                lost.of
+            )
+        }
     }
 }
 
@@ -186,12 +202,25 @@ fn all(report: &Report, many: bool) -> Vec<Cause> {
     all
 }
 
-/// Describes the comparison with a replay.
-fn replay(run_time: &Result<RunTime, String>) -> String {
-    match run_time {
-        Ok(run_time) => run_time.sentence(),
-        Err(reason) => format!("not compared with the run time: {reason}"),
-    }
+/// Describes the comparison with a replay, or why there is none, and without it the time lost in MPI.
+fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<String> {
+    let reason = match run_time {
+        Some(Ok(run_time)) => return vec![run_time.sentence()],
+        Some(Err(reason)) => Some(format!("not compared with the run time: {reason}")),
+        None => None,
+    };
+    let is_mpi = |name: &str| name.starts_with("MPI_") || name.starts_with("PMPI_");
+    let functions = report.losses.worst_functions().into_iter();
+    let lost = functions.filter(|(function, _)| {
+        let name = report.calls.function_name(*function);
+        name.rsplit(" / ").next().is_some_and(is_mpi)
+    });
+    let lost: i64 = lost.map(|(_, loss)| loss.time.0).sum();
+    let in_mpi = (lost > 0).then(|| {
+        let lost = Nanos(lost);
+        format!("{lost} of it in MPI calls, which end when their partners arrive: look for the cause on other ranks")
+    });
+    reason.into_iter().chain(in_mpi).collect()
 }
 
 /// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
@@ -203,10 +232,8 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let causes = all(report, many).into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
-    let sum = headline(&report.lost_time());
-    let sum = run_time.map_or(sum.clone(), |run_time| {
-        format!("{sum}; {}", replay(run_time))
-    });
+    let sum = headline(&report.lost_time(), &report.losses.total());
+    let sum = [vec![sum], context(report, run_time)].concat().join("; ");
     std::iter::once(sum).chain(causes).collect()
 }
 
@@ -214,7 +241,8 @@ impl Detected {
     /// Writes the time lost by cause, and the causes with the most time lost.
     pub(super) fn lasting(&self, out: &mut dyn Write) -> Outcome {
         let (calls, lasting) = (&self.report.calls, &self.report.lasting);
-        writeln!(out, "{}", headline(&self.report.lost_time()))?;
+        let total = self.report.losses.total();
+        writeln!(out, "{}", headline(&self.report.lost_time(), &total))?;
         let all = all(&self.report, self.many);
         for (at, cause) in all.iter().take(self.shown.top).enumerate() {
             writeln!(out, "  {}. {}", at + 1, cause.sentence)?;
@@ -223,8 +251,8 @@ impl Detected {
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
         }
-        if let Some(run_time) = &self.run_time {
-            writeln!(out, "  {}", replay(run_time))?;
+        for line in context(&self.report, self.run_time.as_ref()) {
+            writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {
             let why = match &mode.accepted {

@@ -336,6 +336,26 @@ fn what_was_left_out_and_what_changed_is_told() {
 }
 
 #[test]
+fn a_run_without_judged_calls_is_not_called_healthy() {
+    let file = scratch("few.tsv");
+    std::fs::write(&file, format!("{HEAD}{}", rows(0..5))).expect("tests may write here");
+    let printed = run(&[text(&file)]).expect("it ends");
+    assert!(
+        printed.starts_with("nothing is known about lost time"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn time_lost_in_mpi_without_a_replay_points_at_other_ranks() {
+    let file = scratch("waits.tsv");
+    let waits = rows(0..200).replace("solve", "MPI_Wait");
+    std::fs::write(&file, format!("{HEAD}{waits}")).expect("tests may write here");
+    let printed = run(&[text(&file)]).expect("it ends");
+    assert!(printed.contains("4.90 ms of it in MPI calls"), "{printed}");
+}
+
+#[test]
 fn the_longest_calls_that_were_not_judged_are_listed() {
     let file = scratch("unjudged.tsv");
     let load = |at: usize| {
