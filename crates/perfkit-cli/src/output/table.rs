@@ -60,9 +60,11 @@ pub fn shortened(text: &str, most: usize) -> String {
 /// around them.
 pub fn different<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
     let texts: Vec<&str> = texts.into_iter().collect();
-    let short = |text: &&str| match text.chars().count() <= most {
-        true => text.to_string(),
-        false => shortened(&without_arguments(text), most),
+    let short = |text: &&str| {
+        if text.chars().count() <= most {
+            return text.to_string();
+        }
+        shortened(&without_arguments(text), most)
     };
     let mut shorter: Vec<String> = texts.iter().map(short).collect();
     let mut groups: Vec<Vec<usize>> = vec![(0..texts.len()).collect()];
