@@ -29,13 +29,18 @@ of the whole process, in megabytes of 10^6 bytes.
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
-        "If rows are not packed, the file consists mostly of numbers. The lower bound for any reader is then a loop \
-         in C that only reads the bytes. It takes 14.2 to 15.4 ms at best for these 106 MB, in blocks of 16 KiB to \
-         1 MiB, and 18 ms in smaller or larger ones (cached, nine runs within one process); 20 times as fast as \
-         pycubexr would be 9 ms. Mapping the file into memory, which would need `unsafe`, is not faster: on \
-         2026-11-25, under the load of other programs, a C loop took 14.1 ms over a mapped file (14.8 ms with all \
-         pages mapped at once) and 11.5 ms with reads, perfkit 16.8 ms and pycubexr 150 ms. No reader can therefore \
-         meet the requirement for this file.",
+        "If rows are not packed, the file consists mostly of numbers, and its 106 MB must pass from the memory of \
+         the system to the program; 20 times as fast as pycubexr would be 8 to 9 ms. Adding up as many numbers that \
+         the program has already takes 3.2 ms. The rest depends on the pieces in which the system keeps the file: \
+         pages of 4 KiB after it was written in small blocks, or pieces of up to 2 MiB after it was written in \
+         blocks of 1 MiB or read from a disk. Reading it in blocks of 32 KiB (a row) and in blocks of 1 MiB, without \
+         a use of the numbers, takes 20 and 20 ms of CPU time with small pages, and 9.5 and 5.1 ms with large pieces; \
+         mapping it into memory, which would need `unsafe`, and adding it up takes 21.8 and 3.5 ms (C, 2026-11-26, \
+         least of twelve runs in one process, on a busy machine). Opening takes 2 ms. A reader that returns rows in \
+         memory of their own cannot therefore be 20 times as fast. In turns on that machine, of the same file in \
+         small blocks and in blocks of 1 MiB, perfkit took 22.0 and 12.8 ms (least of 30 runs) and pycubexr 161 and \
+         158 ms (least of 8): ratios of 7.3 and 12.3. perfkit writes files in blocks of 1 MiB since then; the table \
+         is of the version before.",
     ),
     (
         "all of it: many call paths",
@@ -57,8 +62,9 @@ const NOTES: &[(&str, &str)] = &[
         "Both programs wait for memory. Since 2026-11-26 perfkit keeps intermediate results in the spectrum, like \
          FFTW, so that a view takes 30 MB instead of 44 MB, where the third-level cache has 32 MB; the table is of \
          the version before. On a busy machine, in turns in one process and with two threads, a view then took \
-         perfkit 7.1 to 8.6 ms of CPU time and FFTW 7.1 to 8.8 ms (lower quartiles of 80 views each, ratios of 0.96 \
-         to 1.06 in pairs of runs); the version before took 9.5 ms beside 7.3 ms of FFTW.",
+         perfkit 7.1 to 8.6 ms of CPU time and FFTW 6.7 to 8.8 ms (lower quartiles of 80 views each; ratios of 0.96 \
+         to 1.06 in three pairs of runs, and of 0.90, 0.93 and 0.98 in three later ones); the version before took \
+         9.5 ms beside 7.3 ms of FFTW.",
     ),
     (
         "*: forward transforms",

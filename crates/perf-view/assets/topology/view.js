@@ -201,7 +201,8 @@ perfkit.view("topology", (section, data) => {
     const where = axes.map((axis, at) => {
       if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;
       const first = cube.at[at] * axis.block, last = Math.min(axis.all, first + axis.block) - 1;
-      return `${axis.name} ${first === last ? first : first + " to " + last}`;
+      // "axis 0 1" would be two numbers.
+      return `${axis.name}${/\d$/.test(axis.name) ? " at" : ""} ${first === last ? first : first + " to " + last}`;
     }).filter(Boolean);
     const name = cube.count === 1 ? cellNames[cube.cell] : null;
     const others = panes.filter((other) => other !== pane).map((other) => {

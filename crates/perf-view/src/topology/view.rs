@@ -489,7 +489,7 @@ impl View {
 
 fn axis_name(at: usize, name: &str) -> String {
     match name {
-        "" => format!("axis {}", at + 1),
+        "" => format!("axis {at}"),
         name => name.to_string(),
     }
 }

@@ -63,8 +63,15 @@ impl Axes {
         for (name, weight) in named {
             let at = axes.iter().position(|axis| axis.name == *name);
             let at = at.ok_or_else(|| {
-                let known = || axes.iter().map(|axis| axis.name.as_str());
-                let hint = suggest::hint(name, known().filter(|name| !name.is_empty()));
+                let known = axes.iter().map(|axis| axis.name.as_str());
+                let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
+                let hint = match known.as_slice() {
+                    [] => {
+                        let example = vec!["1"; axes.len()].join(",");
+                        format!("; its axes have no names: expected a weight for each, such as {example}")
+                    }
+                    known => suggest::hint(name, known.iter().copied()),
+                };
                 Failure::Usage(format!("--axes: the grid has no axis `{name}`{hint}"))
             })?;
             weights[at] = *weight;

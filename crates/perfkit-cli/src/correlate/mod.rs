@@ -55,7 +55,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         return relations::run(options, &opened, out);
     }
     let list = List::of(&opened.profile, options)?;
-    for note in list.notes(options.top) {
+    // The text has them too.
+    for note in list
+        .notes(options.top)
+        .iter()
+        .filter(|_| options.general.json)
+    {
         messages::say(&format!("note: {note}"));
     }
     output::csv(options.csv.as_ref(), || Ok(list.table()))?;
@@ -230,8 +235,17 @@ fn alike<'a>(text: &str, names: &'a [String]) -> Vec<&'a str> {
         }
     }
     if alike.is_empty() {
-        let ends = near(last, names().map(end), 1);
-        let is_end = |name: &&str| ends.iter().any(|end| name.ends_with(end));
+        // A function of C++ without its type and arguments is enough.
+        let bare = |name: &'a str| {
+            let name = end(name);
+            let name = name.split_once('(').map_or(name, |(name, _)| name);
+            name.rsplit(' ').next().unwrap_or(name)
+        };
+        let ends = near(last, names().map(end).chain(names().map(bare)), 1);
+        let is_end = |name: &&'a str| {
+            ends.iter()
+                .any(|part| name.ends_with(part) || bare(name) == *part)
+        };
         alike = names().filter(is_end).take(3).collect();
     }
     alike

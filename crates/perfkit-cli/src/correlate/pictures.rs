@@ -164,7 +164,7 @@ fn flatten(drawn: &mut [(String, Grid, Unit)]) -> Result<Option<String>, perfkit
     if let Some((_, first, _)) = drawn.first() {
         let axes = first.shape().axes().iter().enumerate();
         names.extend(axes.map(|(at, axis)| match axis.name.as_str() {
-            "" => format!("axis {}", at + 1),
+            "" => format!("axis {at}"),
             name => name.to_string(),
         }));
     }

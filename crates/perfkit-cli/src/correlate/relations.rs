@@ -10,7 +10,7 @@ use crate::output;
 use crate::progress::Bar;
 use crate::recording::Profiled;
 use crate::scope::{scope_of, scoped_name};
-use crate::table::{counted, grouped, shortened};
+use crate::table::{counted, different, grouped};
 use perfkit::core::{CallPathId, Column, ProfileMetric, Table};
 use perfkit::spectral::{AxisFilter, Kinship, Relation, RelationParams, Relations};
 use perfkit::view::{Item, Section};
@@ -198,7 +198,7 @@ impl Found {
             same.retain(|other| name(*other) == name(id));
             if same.is_empty() {
                 names.reverse();
-                return shortened(&names.join(" > "), MAX_NAME);
+                return names.join(" > ");
             }
             at = calls.get(id).and_then(|path| path.parent);
             if at.is_some() {
@@ -207,7 +207,15 @@ impl Found {
             }
         }
         // The end of a label has the number of the call path.
-        shortened(&self.label(view), MAX_NAME)
+        self.label(view)
+    }
+
+    /// Returns the names of the call paths of two views for a sentence, shortened but different.
+    fn both(&self, one: usize, other: usize) -> (String, String) {
+        let names = [self.short(one), self.short(other)];
+        let mut names = different(names.iter().map(String::as_str), MAX_NAME).into_iter();
+        let mut next = || names.next().unwrap_or_default();
+        (next(), next())
     }
 
     /// Returns the axes that hold most of R as text; empty if all axes do.
@@ -261,7 +269,7 @@ impl Found {
         let opposite = if relation.r < 0.0 { low } else { high };
         let statistics = format!("r = {:+.2}, p < {}", relation.r, power_of_ten(relation.p));
         let along = self.along(relation);
-        let (one, other) = (self.short(one), self.short(other));
+        let (one, other) = self.both(one, other);
         if metrics.0 == metrics.1 {
             return (
                 format!("`{one}` is {high} where `{other}` is {opposite}{along}"),
@@ -320,16 +328,19 @@ impl Found {
         let percent = 100.0 * self.rate;
         if found == 0 {
             return match self.relations.closest {
-                Some((one, other, r, p)) => format!(
-                    "no pair correlates beyond chance: the closest are {} of `{}` and {} of `{}` with r = {r:+.2} and \
-                     p = {p:.1e}, where {:.1e} is needed among {} pairs",
-                    self.metric_name(one),
-                    self.short(one),
-                    self.metric_name(other),
-                    self.short(other),
-                    self.relations.needed,
-                    grouped(self.relations.tested)
-                ),
+                Some((one, other, r, p)) => {
+                    let names = self.both(one, other);
+                    format!(
+                        "no pair correlates beyond chance: the closest are {} of `{}` and {} of `{}` with r = {r:+.2} \
+                         and p = {p:.1e}, where {:.1e} is needed among {} pairs",
+                        self.metric_name(one),
+                        names.0,
+                        self.metric_name(other),
+                        names.1,
+                        self.relations.needed,
+                        grouped(self.relations.tested)
+                    )
+                }
                 None if self.relations.tested == 0 => "no pair could be tested".into(),
                 None => format!(
                     "no pair correlates beyond chance: every |r| is below {}",
@@ -354,11 +365,21 @@ impl Found {
         )
     }
 
+    /// Returns the lengths and the name of the grid.
+    fn grid(&self) -> String {
+        let topology = &self.views.topology;
+        let lens: Vec<String> = topology
+            .shape()
+            .lens()
+            .iter()
+            .map(usize::to_string)
+            .collect();
+        let grid = format!("{} {}", lens.join(" x "), topology.name());
+        grid.trim_end().to_string()
+    }
+
     fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let shape = self.views.topology.shape();
-        let lens: Vec<String> = shape.lens().iter().map(usize::to_string).collect();
-        let grid = format!("{} {}", lens.join(" x "), self.views.topology.name());
-        writeln!(out, "  topology    {}", grid.trim_end())?;
+        writeln!(out, "  topology    {}", self.grid())?;
         let [views, pairs] = self.tested();
         writeln!(out, "  views       {views}")?;
         writeln!(out, "  pairs       {pairs}")?;
@@ -433,10 +454,14 @@ impl Found {
         let distinct = self.distinct();
         let [views, pairs] = self.tested();
         let listed = distinct.len().min(top);
-        let words = format!(
-            "{views}; {pairs}. {}.",
+        let mut words = format!(
+            "Grid {}. {views}; {pairs}. {}.",
+            self.grid(),
             self.summary(listed, distinct.len())
         );
+        for note in &self.views.notes {
+            words.push_str(&format!(" Note: {note}."));
+        }
         let listed = distinct.iter().take(top);
         let items = listed.map(|(relation, similar)| {
             let (statement, statistics) = self.statement(relation);

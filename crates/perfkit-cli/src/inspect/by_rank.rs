@@ -213,6 +213,29 @@ impl<'a> ByRank<'a> {
         table
     }
 
+    /// Returns the number of neighbouring locations that share a column of the text, and their
+    /// description if there are several. Columns begin at a rank if all ranks have as many threads.
+    fn width(&self) -> (usize, Option<String>) {
+        let (count, noun) = (self.names.len(), self.noun);
+        if count <= MAX_COLUMNS {
+            return (1, None);
+        }
+        let is_first = |name: &String| !name.contains('.') || name.ends_with(".0");
+        let ranks = self.names.iter().filter(|name| is_first(name)).count();
+        let threads = count / ranks.max(1);
+        let begins = self.names.iter().step_by(threads.max(1));
+        if threads < 2 || ranks < 2 || begins.len() != ranks || !begins.into_iter().all(is_first) {
+            let width = count.div_ceil(MAX_COLUMNS);
+            return (width, Some(format!("{width} neighbouring {noun}s")));
+        }
+        let several = ranks.div_ceil(MAX_COLUMNS);
+        let members = match several {
+            1 => format!("the {threads} threads of a rank"),
+            _ => format!("the threads of {several} neighbouring ranks"),
+        };
+        (several * threads, Some(members))
+    }
+
     /// Returns the means of some rows over groups of `width` neighbouring locations; with a width of
     /// 1, their values.
     fn ranks(&self, rows: &[Row], width: usize) -> Result<Vec<Column>, Failure> {
@@ -306,6 +329,14 @@ impl<'a> ByRank<'a> {
             "  load imbalance of {quantity} over {}",
             counted(count, noun)
         )?;
+        let skipped = self.opened.profile.system().locations().len() - count;
+        if skipped > 0 {
+            let skipped = counted(skipped, "location");
+            writeln!(
+                out,
+                "  skipped     {skipped} that are no threads of a process, such as streams of accelerators"
+            )?;
+        }
         if let Some((grid, name)) = &self.grid {
             let lens: Vec<_> = grid.shape().lens().iter().map(usize::to_string).collect();
             writeln!(out, "  grid        {}, {name}", lens.join(" x "))?;
@@ -327,12 +358,12 @@ impl<'a> ByRank<'a> {
                  work shortens them"
             )?;
         }
-        let width = count.div_ceil(MAX_COLUMNS).max(1);
-        match width {
-            1 => writeln!(out, "  {quantity} by {noun}")?,
-            _ => writeln!(
+        let (width, members) = self.width();
+        match members {
+            None => writeln!(out, "  {quantity} by {noun}")?,
+            Some(members) => writeln!(
                 out,
-                "  {quantity} by {noun}: each column is the mean of {width} neighbouring {noun}s, --csv has all"
+                "  {quantity} by {noun}: each column is the mean of {members}, --csv has all"
             )?,
         }
         let ranks = self.ranks(&rows, width)?.into_iter();

@@ -106,7 +106,10 @@ impl<'a> ProfileSummary<'a> {
     /// Returns the metrics and the top call paths as sections of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
         let metrics = ["metric", "unit", "scope", "rows", "total"];
+        // The description of the whole table is about columns that the page does not have.
         let metrics = self.metrics_table().select(&metrics);
+        let empty = Table::new("metrics", "Totals are over all call paths and locations.");
+        let metrics = metrics.columns().iter().cloned().fold(empty, Table::with);
         let metrics = Section::table("metrics", "Metrics", &metrics);
         let paths = self.call_paths();
         let paths = paths.map(|paths| Section::table("paths", "Values by call path", &paths));
@@ -227,7 +230,7 @@ impl<'a> ProfileSummary<'a> {
         let system = profile.system();
         let grid = |cart: &'a CartTopology| Grid {
             name: &cart.name,
-            of: members(cart.of),
+            of: members(cart.of, usize::MAX),
             axes: &cart.dimensions,
             coordinates: cart.coordinates.len(),
         };
@@ -423,13 +426,15 @@ fn classes(profile: &Profile) -> BTreeMap<String, usize> {
     classes
 }
 
-fn members(of: CartMembers) -> &'static str {
-    match of {
-        CartMembers::Locations => "locations",
-        CartMembers::Groups => "processes",
-        CartMembers::Nodes => "nodes",
-        _ => "ranks",
-    }
+/// Returns the noun for `count` members of a grid.
+fn members(of: CartMembers, count: usize) -> &'static str {
+    let [one, several] = match of {
+        CartMembers::Locations => ["location", "locations"],
+        CartMembers::Groups => ["process", "processes"],
+        CartMembers::Nodes => ["node", "nodes"],
+        _ => ["rank", "ranks"],
+    };
+    if count == 1 { one } else { several }
 }
 
 fn described(cart: &CartTopology) -> String {
@@ -447,11 +452,12 @@ fn described(cart: &CartTopology) -> String {
         "" => "without a name",
         name => name,
     };
+    let count = cart.coordinates.len();
     format!(
         "{name}: {}{rounds}, {} {}",
         lens.join(" x "),
-        grouped(cart.coordinates.len() as u64),
-        members(cart.of)
+        grouped(count as u64),
+        members(cart.of, count)
     )
 }
 

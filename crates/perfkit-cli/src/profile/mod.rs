@@ -62,7 +62,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             let apply = |profile: &Profile, job: &Job| {
                 let roots = paths(profile, &cut.root, "--root")?;
                 let pruned = paths(profile, &cut.prune, "--prune")?;
-                algebra::cut(profile, &roots, &pruned, job).map_err(input)
+                let kept = algebra::cut(profile, &roots, &pruned, job).map_err(input)?;
+                if kept.calls().paths().is_empty() {
+                    return Err(Failure::Usage("no call path remains after --prune".into()));
+                }
+                Ok(kept)
             };
             single("cut", &[&cut.file], apply, &cut.output, out)
         }
@@ -80,11 +84,12 @@ fn several(
     out: &mut dyn Write,
 ) -> Outcome {
     prepare(output, files.iter().map(PathBuf::as_path))?;
-    let mut profiles = Vec::new();
+    let (mut profiles, mut locations) = (Vec::new(), Vec::new());
     for file in files {
         let opened = recording::profile(file)?;
         findings::print(&opened.diagnostics, &opened.counts);
         let profile = opened.profile;
+        locations.push(profile.system().locations().len());
         profiles.push(if is_collapsed {
             algebra::collapse(&profile).map_err(input)?
         } else {
@@ -96,7 +101,8 @@ fn several(
     let operands = operands
         .map(|((file, profile), moved)| Operand::new(file, profile, moved))
         .collect();
-    let summary = Summary::of(name, &combined.profile, Some(&combined), operands, output)?;
+    let mut summary = Summary::of(name, &combined.profile, Some(&combined), operands, output)?;
+    summary.locations = locations;
     finish(&combined.profile, &summary, output, out)
 }
 
@@ -146,7 +152,10 @@ fn finish(
             Ok(())
         })?;
     }
-    let table = || severity_table(profile, profile.regions());
+    let table = || match output.scope.scope {
+        Some(scope) => severity_table(&profile.in_scope(scope).0, profile.regions()),
+        None => severity_table(profile, profile.regions()),
+    };
     output::csv(output.csv.as_ref(), table)?;
     if output.general.json {
         output::json(out, &summary.json(output.top))

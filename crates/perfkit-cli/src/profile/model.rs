@@ -199,9 +199,9 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
         .iter()
         .map(|row| range(&row.model, (&next, row.next), short));
     let intervals: Vec<String> = intervals.collect::<Result<_, _>>()?;
-    let path = |row: &Row| format!("  {}", table::shortened(&row.path, 50));
+    let names = table::different(shown.iter().map(|row| row.path.as_str()), 50).into_iter();
     let listed = Table::new("models", "Scaling models of call paths.")
-        .text("  call path", shown.iter().map(path))
+        .text("  call path", names.map(|name| format!("  {name}")))
         .text(
             "at the largest scale",
             shown.iter().map(|row| short(row.last)),

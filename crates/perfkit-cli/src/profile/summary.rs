@@ -66,6 +66,8 @@ pub(super) struct Summary<'a> {
     operation: &'static str,
     /// Names of the operands, made different.
     names: Vec<String>,
+    /// Number of locations of each operand in its file; empty for an operation on one profile.
+    pub(super) locations: Vec<usize>,
     /// The result.
     profile: &'a Profile,
     /// Matched elements and dropped metrics of an operation on several profiles.
@@ -153,6 +155,7 @@ impl<'a> Summary<'a> {
         Ok(Summary {
             operation,
             names,
+            locations: Vec::new(),
             profile,
             combined,
             dropped,
@@ -236,12 +239,9 @@ impl<'a> Summary<'a> {
             about.metric.unit
         )?;
         let shown = &self.paths[..self.paths.len().min(top)];
-        let mut rows = Table::new("call paths", "Call paths of the result.").text(
-            "  call path",
-            shown
-                .iter()
-                .map(|it| format!("  {}", table::shortened(&it.path, 60))),
-        );
+        let names = table::different(shown.iter().map(|it| it.path.as_str()), 60).into_iter();
+        let mut rows = Table::new("call paths", "Call paths of the result.")
+            .text("  call path", names.map(|name| format!("  {name}")));
         if self.combined.is_some() {
             for (at, name) in self.columns() {
                 let cells = shown
@@ -301,6 +301,18 @@ impl<'a> Summary<'a> {
                 out,
                 "  note        {} locations are not in all profiles and count as 0 there; --collapse compares the totals",
                 grouped((all - common) as u64)
+            )?;
+        }
+        if let ("diff", [more, less]) = (self.operation, self.locations.as_slice())
+            && more != less
+            && *less > 0
+        {
+            let change = 100.0 * (*more as f64 / *less as f64 - 1.0);
+            writeln!(
+                out,
+                "  note        values are sums over {} and {} locations: equal values on each location would be a change of {change:.1} %",
+                grouped(*more as u64),
+                grouped(*less as u64)
             )?;
         }
         if combined.call_paths.common == 0 {

@@ -158,7 +158,7 @@ impl List {
         let skipped = self.spectra.skipped();
         if let Some(first) = skipped.first() {
             notes.push(format!(
-                "{} of {} views are left out, since a number of theirs is not finite: the first is {first}",
+                "{} of {} views are skipped because a value is not finite: the first is {first}",
                 skipped.len(),
                 self.rows.len()
             ));

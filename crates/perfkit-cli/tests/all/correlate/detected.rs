@@ -23,6 +23,14 @@ fn cubes_of_lulesh_are_detected() {
             assert!(notes.contains(&expected), "{notes}");
         }
     }
+    let Some(file) = corpus("cube/lulesh/lulesh.p27.size30.r1.cubex") else {
+        return;
+    };
+    // The name of a function of C++ suffices for a suggestion.
+    let message = complaint(&file, &["--path", "TimeIncremnt"]);
+    assert!(message.contains("void TimeIncrement(Domain&)"), "{message}");
+    let message = complaint(&file, &["--axes", "x=1"]);
+    assert!(message.contains("such as 1,1,1"), "{message}");
 }
 
 #[test]

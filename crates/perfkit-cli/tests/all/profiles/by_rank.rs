@@ -131,6 +131,15 @@ fn threads_are_named_by_rank() {
         text.contains("0.0-3.3") && text.contains("3.1 is thread 1 of rank 3"),
         "{text}"
     );
+    // 4 ranks of 9 threads: a column for each rank.
+    let Some(file) = corpus("cube/cube3/profile.cube") else {
+        return;
+    };
+    let text = run(&file, &["--top", "2"]).expect("it is inspected");
+    assert!(
+        text.contains("the mean of the 9 threads of a rank") && text.contains("3.0-3.8"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -77,7 +77,9 @@ fn differences_are_read_back() {
     );
     let text = output(["profile", "diff", &large, &small, "--quiet"]).expect("it works");
     assert!(
-        text.contains("48 locations are not in all profiles"),
+        text.contains("48 locations are not in all profiles")
+            && text.contains("sums over 64 and 16 locations")
+            && text.contains("would be a change of 300.0 %"),
         "{text}"
     );
 }
@@ -139,6 +141,19 @@ fn cut_and_remapped_profiles_keep_their_totals() {
         total(&json(&["profile", "max", &to, &to]), name),
         total(&before, name)
     );
+    // The table has the scope of the option.
+    let csv = to.replace(".cubex", ".csv");
+    for (scope, column) in [
+        ("inclusive", "visits (inclusive)"),
+        ("exclusive", "visits (exclusive)"),
+    ] {
+        json(&[
+            "profile", "max", &file, &file, "--scope", scope, "--csv", &csv,
+        ]);
+        let table = std::fs::read_to_string(&csv).expect("it is written");
+        let head = table.lines().next().expect("a head");
+        assert!(head.contains(column), "{head}");
+    }
     let spec = folder.join("spec");
     std::fs::write(&spec, "# groups\nMPI = MPI_*\n").expect("tests may write here");
     let spec = spec.display().to_string();
@@ -205,6 +220,10 @@ fn wrong_operands_are_explained() {
             "--root 9999: no such call path",
         ),
         (&["profile", "cut", &file], "--root"),
+        (
+            &["profile", "cut", &file, "--root", "0", "--prune", "0"],
+            "no call path remains",
+        ),
         (&["profile", "mean", &file], "2 values required"),
         (&["profile", "diff", &file, &spec], "spec"),
         (
