@@ -18,8 +18,7 @@ use modes::Modes;
 use noise::{Tried, noise_weight};
 use perf_core::Job;
 
-/// Fraction of the points that a radius below the end of a stable run may leave in noise in addition. The fraction of the
-/// weight is that of [`EpsParams::noise`].
+/// Fraction of the points that a radius below the end of a stable run may leave in noise in addition.
 const MORE_NOISE: f64 = 0.01;
 
 /// Chooses eps from the points, and reports the sensitivity of the clusters to eps.
@@ -47,10 +46,9 @@ const MORE_NOISE: f64 = 0.01;
 ///    octave. Neighbouring steps that agree (adjusted Rand index of at least 0.9) and separate two
 ///    modes or more form a stable run. The run with the largest (length in octaves) - (distance
 ///    from the knee in octaves) wins. All radii of the run yield nearly the same clusters, and the
-///    upper end leaves the fewest points in noise. Within the run, modes of few points may be joined,
-///    and sparse modes may fall apart. Eps is therefore the largest radius with the greatest number of
-///    modes that the upper end joins, less the number of other clusters that it divides, of those that
-///    leave at most 1 % more of the points and a tenth more of the weight in noise than the upper end. Without such a run eps is the largest radius of the sweep
+///    upper end leaves the fewest points in noise. Eps is the largest radius that separates the most
+///    modes among those that leave at most 1 % more of the points in noise, because modes of few
+///    points may be joined within the run. Without such a run eps is the largest radius of the sweep
 ///    that separates the most modes.
 /// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases with few long bursts may take
 ///    much of the time, but are sparse compared with phases of many short bursts, which dominate the
@@ -83,11 +81,11 @@ pub struct EpsSearch(EpsChecked);
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum EpsWhy {
-    /// A radius of a run of eps with nearly the same clusters, usually its upper end.
+    /// The upper end of a run of eps with nearly the same clusters that separate the most modes.
     Stable {
         /// Smallest eps of the run.
         low: f64,
-        /// Chosen eps, the largest of the run with the most modes less divided clusters.
+        /// Chosen eps, the largest of the run that separates the most modes.
         high: f64,
     },
     /// Smallest radius that yields a single cluster, because the density of the points has one mode.
@@ -365,16 +363,6 @@ impl EpsSearch {
         Ok(scan.into_labels())
     }
 
-    /// Returns the number of modes that a step separates and the end of its run joins, less the number of other
-    /// clusters that it divides, and that number of modes. `None` if it leaves too much in noise.
-    fn gain(&self, step: &EpsStep, end: &EpsStep, modes: &Modes) -> Option<(i64, i64)> {
-        let is_enough = step.noise <= end.noise + MORE_NOISE
-            && step.noise_weight <= end.noise_weight + self.0.noise();
-        let gained = modes.at(step.eps) as i64 - modes.at(end.eps) as i64;
-        let others = step.clusters as i64 - end.clusters as i64 - gained;
-        is_enough.then_some((gained - others.max(0), gained))
-    }
-
     fn decide(&self, sweep: &[EpsStep], knee: f64, modes: &Modes) -> (f64, EpsWhy) {
         if modes.is_single() {
             return (modes.single().max(knee) * (1.0 + 1e-9), EpsWhy::Single);
@@ -407,13 +395,12 @@ impl EpsSearch {
         }
         match best {
             Some((_, low, high)) => {
-                // Modes of few points may be joined within the run, because that hardly changes its agreement. So may
-                // the fragments of a sparse mode, which should be.
+                // Modes of few points may be joined within the run, because that hardly changes its agreement.
                 let run = || sweep.iter().filter(|step| (low..=high).contains(&step.eps));
-                let value =
-                    |step: &&EpsStep| run().next_back().map(|end| self.gain(step, end, modes));
+                let noise = run().next_back().map_or(0.0, |step| step.noise);
+                let enough = run().filter(|step| step.noise <= noise + MORE_NOISE);
                 // The last of equal ones.
-                let high = run().max_by_key(value);
+                let high = enough.max_by_key(|step| modes.at(step.eps));
                 let high = high.map_or(low, |step| step.eps);
                 (high, EpsWhy::Stable { low, high })
             }

@@ -39,11 +39,6 @@ struct Split {
 ///
 /// and the gap is significant if `G > ln n + 3` for both clusters. Among `n` points there are `n`
 /// places for a gap, and 3 leaves a chance of 1 in 20 that any place has a gap by accident.
-///
-/// A cluster with less than twice the points of a neighbourhood is a fragment. Two fragments are not two modes, and
-/// where an edge joins a fragment to a cluster from which it is not separate, its points count with the length of the
-/// edge as their core distance: a row of fragments has the density of the row. An example is a phase whose work
-/// increases with each iteration, of which each iteration is a fragment.
 #[derive(Debug)]
 pub(super) struct Modes {
     /// Significant splits.
@@ -57,7 +52,7 @@ pub(super) struct Modes {
 struct Part {
     /// Number of points.
     points: f64,
-    /// Sum of the logarithms of their core distances, or of longer edges that joined them as fragments.
+    /// Sum of the logarithms of their core distances.
     logs: f64,
 }
 
@@ -135,7 +130,6 @@ fn modes(
     let dimension = dimension(&core, &nearest, others, least).min(points.dimensions() as f64);
     let k = min_points as f64;
     let enough = (points.len() as f64).ln() + ODDS;
-    let is_fragment = |part: Part| part.points < 2.0 * k;
     let is_mode = |part: Part, high: f64| {
         let Part { points: m, .. } = part;
         let thinner = (high / part.radius()).powf(dimension).max(1.0);
@@ -166,23 +160,13 @@ fn modes(
         let high = squared.sqrt().max(least);
         // A point that becomes core at this very radius was not a cluster.
         let was_core = |part: Part| part.points > 1.0 || part.radius() < high * (1.0 - 1e-12);
-        let are_clusters = was_core(one) && was_core(other);
-        if are_clusters {
+        if was_core(one) && was_core(other) {
             modes.single = high;
         }
-        let are_fragments = is_fragment(one) && is_fragment(other);
-        let are_modes = !are_fragments && is_mode(one, high) && is_mode(other, high);
-        if are_modes {
+        if is_mode(one, high) && is_mode(other, high) {
             let low = one.radius().max(other.radius());
             modes.splits.push(Split { low, high });
         }
-        let logs_of = |part: Part| {
-            if are_clusters && !are_modes && is_fragment(part) {
-                part.points * high.ln()
-            } else {
-                part.logs
-            }
-        };
         let (small, large) = if one.points < other.points {
             (a, b)
         } else {
@@ -191,7 +175,7 @@ fn modes(
         parent[small as usize] = large;
         parts[large as usize] = Part {
             points: one.points + other.points,
-            logs: logs_of(one) + logs_of(other),
+            logs: one.logs + other.logs,
         };
     }
     Ok(modes)

@@ -7,6 +7,5 @@ mod linfa;
 mod modes;
 mod one_axis;
 mod peer;
-mod phases;
 mod refine_spmd;
 mod search;
