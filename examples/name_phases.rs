@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let job = Job::default();
     let trace = open_trace("data/recordings/jacobi-16")?;
-    let extract = Extract::params()
-        .metric("work")
-        .min_duration(Nanos(20_000))
-        .check()?;
-    let (bursts, _) = extract.extract(trace.view(), &job)?;
+    let extract = Extract::params().metric("work").check()?;
+    // The short bursts that take 1 % of the time in sum are dropped.
+    let unfiltered = extract.unfiltered(trace.view(), &job)?;
+    let min = unfiltered.cut(0.01)?.min;
+    let (bursts, _) = unfiltered.above(min);
     let axis = |metric: &str| Dimension::new(metric).log(true);
     let space = Scale::params()
         .dimension(axis("duration"))
@@ -18,7 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .check()?;
     let scaled = space.fit(&[&bursts], &job)?;
     let points = scaled.experiments[0].points()?;
-    let choice = EpsSearch::new(EpsSearch::params().min_points(4).check()?).choose(points, &job)?;
+    let search = EpsSearch::new(EpsSearch::params().min_points(4).check()?);
+    let durations = bursts.durations();
+    let rows = scaled.experiments[0].rows().iter();
+    let time: Vec<f64> = rows.map(|row| durations[*row as usize]).collect();
+    let choice = search.choose_weighted(points, &time, &job)?;
     let (clusters, sensitivity) = (choice.clusters, choice.sensitivity);
     println!(
         "radius {:.3}: {clusters} clusters, sensitivity {sensitivity:.2}",

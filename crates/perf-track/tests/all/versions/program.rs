@@ -22,6 +22,16 @@ pub(super) enum Structure {
     Wrapper,
     /// Parallel functions without communication.
     OpenMp,
+    /// Threads with odd numbers begin each iteration in the middle.
+    Halves,
+    /// All calls in one of two helper functions, which several lines of several functions call.
+    Helpers,
+    /// A function that calls itself, with the phases at several depths.
+    Recursive,
+    /// The instructions of all phases increase from the first to the last thread.
+    Uneven,
+    /// Some phases are executed in every fourth iteration only.
+    Rare,
 }
 
 /// Threads that execute a phase.
@@ -164,6 +174,17 @@ impl Program {
                 ]
             }
             Structure::OpenMp => vec![Step::Phase(0), Step::Loop(14, phases(1..8))],
+            Structure::Rare => {
+                let mut body = vec![Step::Loop(4, phases(2..8))];
+                body.extend(phases(8..11));
+                vec![
+                    Step::Phase(0),
+                    Step::Phase(1),
+                    Step::Loop(6, body),
+                    Step::Phase(11),
+                    Step::Phase(12),
+                ]
+            }
             _ => vec![
                 Step::Phase(0),
                 Step::Phase(1),
@@ -271,39 +292,75 @@ impl Program {
         if is_openmp {
             return vec![own];
         }
-        let wrapper = (self.structure == Structure::Wrapper)
-            .then(|| function("communicate", 3, "comm.f90", 77));
-        let callers = wrapper
+        let inner = match self.structure {
+            Structure::Wrapper => vec![function("communicate", 3, "comm.f90", 77)],
+            Structure::Helpers => {
+                let [name, line] = [
+                    ["exchange", "reduce"][index % 2],
+                    ["comm.f90", "sums.f90"][index % 2],
+                ];
+                vec![function(name, 3, line, 77)]
+            }
+            _ => Vec::new(),
+        };
+        let depth = if self.structure == Structure::Recursive {
+            index % 3
+        } else {
+            0
+        };
+        let outer = std::iter::repeat_n(function("descend", 3, "tree.f90", 31), depth);
+        let callers = inner
             .into_iter()
-            .chain([own, main])
+            .chain([own])
+            .chain(outer)
+            .chain([main])
             .filter(|_| run.has_callers);
         std::iter::once(CALLS[call].to_owned())
             .chain(callers)
             .collect()
     }
 
+    /// Returns the phases of a thread in the order of execution.
+    fn order(&self, thread: u32) -> Vec<usize> {
+        let mut order = Vec::new();
+        executed(&self.steps, &mut order);
+        let body = self.steps.iter().find_map(|step| match step {
+            Step::Loop(_, body) => Some(body.len()),
+            Step::Phase(_) => None,
+        });
+        if self.structure == Structure::Halves && thread % 2 == 1 {
+            let last = order.len() - 1;
+            for iteration in order[2..last].chunks_mut(body.unwrap_or(1)) {
+                iteration.rotate_left(iteration.len() / 2);
+            }
+        }
+        order
+    }
+
     /// Runs the program.
     pub(super) fn run(&self, run: Run) -> Recorded {
         let mut random = Xorshift::new(run.seed);
-        let mut order = Vec::new();
-        executed(&self.steps, &mut order);
+        let orders: Vec<_> = (0..run.threads).map(|of| self.order(of)).collect();
         let is_openmp = self.structure == Structure::OpenMp;
         let mut clock = 1_000;
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); run.threads as usize];
         let mut bursts = Bursts::new(["instructions", "IPC"]);
         let mut count = vec![0; self.phases.len()];
         let mut last: Vec<[Option<ChainId>; 2]> = vec![[None; 2]; run.threads as usize];
-        for index in order {
-            let phase = &self.phases[index];
-            let mut add = |chain: &[String]| {
-                (!chain.is_empty()).then(|| bursts.add_chain(chain).expect("a chain"))
-            };
-            let chain = self.chain(index, run);
-            let (call, callers) = (add(&chain), add(&chain[1..]));
-            let is_long = phase.is_alternating && count[index] % 2 == 1;
-            count[index] += 1;
+        for at in 0..orders[0].len() {
             let mut end_of_all = clock;
             for thread in 0..run.threads {
+                let index = orders[thread as usize][at];
+                let phase = &self.phases[index];
+                let mut add = |chain: &[String]| {
+                    (!chain.is_empty()).then(|| bursts.add_chain(chain).expect("a chain"))
+                };
+                let chain = self.chain(index, run);
+                let (call, callers) = (add(&chain), add(&chain[1..]));
+                let is_long = phase.is_alternating && count[index] % 2 == 1;
+                if thread + 1 == run.threads {
+                    count[index] += 1;
+                }
                 if phase.threads == Threads::First && thread > 0
                     || phase.threads == Threads::Others && thread == 0
                 {
@@ -315,9 +372,15 @@ impl Program {
                     (1.0, 1.0)
                 };
                 let long = if is_long { 3.0 } else { 1.0 };
+                let share = f64::from(thread) / f64::from(run.threads - 1) - 0.5;
+                let uneven = if self.structure == Structure::Uneven {
+                    1.0 + 0.1 * share
+                } else {
+                    1.0
+                };
                 let noise = 1.0 + 0.01 * bell(&mut random);
                 let instructions =
-                    phase.work.exp() / f64::from(run.threads) * upper.0 * long * noise;
+                    phase.work.exp() / f64::from(run.threads) * upper.0 * long * uneven * noise;
                 let ipc = phase.ipc * upper.1 * (1.0 + 0.008 * bell(&mut random));
                 let end = clock + (instructions / ipc / 2.5).max(2.0) as i64;
                 let position = if is_openmp {
