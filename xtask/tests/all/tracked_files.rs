@@ -68,7 +68,7 @@ fn has_path_of_a_machine(text: &str, machine: &[String]) -> bool {
         let mut next = after.map(|rest| rest.chars().next());
         next.any(|next| next.is_some_and(char::is_alphanumeric))
     };
-    machine.iter().any(|path| text.contains(path)) || HOMES.iter().any(|home| names_user(&home))
+    machine.iter().any(|path| text.contains(path)) || HOMES.iter().any(names_user)
 }
 
 #[test]

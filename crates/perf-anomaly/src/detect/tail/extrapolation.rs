@@ -422,10 +422,12 @@ impl Extrapolation {
             // Most intervals begin where the previous one ends.
             let mut last = (f64::NAN, 0.0);
             for one in intervals {
-                let beyond = match one.is_open {
-                    true => 0.0,
-                    false if one.high[kind] == last.0 => last.1,
-                    false => tail(one.high[kind]),
+                let beyond = if one.is_open {
+                    0.0
+                } else if one.high[kind] == last.0 {
+                    last.1
+                } else {
+                    tail(one.high[kind])
                 };
                 last = (one.low[kind], tail(one.low[kind]));
                 let within = last.1 - beyond;
@@ -437,7 +439,8 @@ impl Extrapolation {
             sum
         };
         let is_above_ties = pareto.is_none();
-        for kind in 0..if is_above_ties { 1 } else { 2 } {
+        let kinds = if is_above_ties { 1 } else { 2 };
+        for (kind, middle) in MIDDLE.into_iter().enumerate().take(kinds) {
             // The scales that matter are those of a middle shape, and some more.
             let logs = intervals.iter().map(|one| one.high[kind]);
             let highest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -454,7 +457,7 @@ impl Extrapolation {
                 let at = |index: usize| from + step * index as f64;
                 let mut best = f64::NEG_INFINITY;
                 let found: [f64; 16] = std::array::from_fn(|index| {
-                    let found = likelihood(MIDDLE[kind], at(index), best - 2.0 * NEGLIGIBLE);
+                    let found = likelihood(middle, at(index), best - 2.0 * NEGLIGIBLE);
                     best = best.max(found);
                     found
                 });

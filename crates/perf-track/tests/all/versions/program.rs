@@ -341,16 +341,18 @@ impl Program {
     pub(super) fn run(&self, run: Run) -> Recorded {
         let mut random = Xorshift::new(run.seed);
         let orders: Vec<_> = (0..run.threads).map(|of| self.order(of)).collect();
+        let step = |at: usize| orders.iter().map(|order| order[at]).collect();
+        let steps: Vec<Vec<usize>> = (0..orders[0].len()).map(step).collect();
         let is_openmp = self.structure == Structure::OpenMp;
         let mut clock = 1_000;
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); run.threads as usize];
         let mut bursts = Bursts::new(["instructions", "IPC"]);
         let mut count = vec![0; self.phases.len()];
         let mut last: Vec<[Option<ChainId>; 2]> = vec![[None; 2]; run.threads as usize];
-        for at in 0..orders[0].len() {
+        for step in steps {
             let mut end_of_all = clock;
             for thread in 0..run.threads {
-                let index = orders[thread as usize][at];
+                let index = step[thread as usize];
                 let phase = &self.phases[index];
                 let mut add = |chain: &[String]| {
                     (!chain.is_empty()).then(|| bursts.add_chain(chain).expect("a chain"))
