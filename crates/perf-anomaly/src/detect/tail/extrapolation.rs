@@ -42,7 +42,7 @@ use std::sync::OnceLock;
 /// Shapes in ascending order of the weight of their tails.
 const SHAPES: [f64; 9] = [-0.4, 0.0, 0.35, 0.7, 1.0, 1.35, 1.7, 2.06, 2.45];
 /// Indices of generalised Pareto distributions of the excess.
-const PARETO: [f64; 3] = [0.2, 0.4, 1.0];
+const PARETO: [f64; 3] = [0.2, 0.4, 0.7];
 /// Number of shapes of both kinds.
 const COUNT: usize = SHAPES.len() + PARETO.len();
 /// Shape of each kind from which the range of likely scales is computed.
