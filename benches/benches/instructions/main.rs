@@ -171,11 +171,11 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     (detector, samples, judgements)
 }
 
-// Only the calls are counted: the functions are known, and the judgements are already allocated. Raised by 101 %, because
-// the probability of a slow call is an average over the shapes and scales of its tail, and tails are fitted again as
-// calls are learned.
+// Only the calls are counted: the functions are known, and the judgements are already allocated. Raised by 127 %, because
+// the probability of a slow call is an average over the shapes and scales of its tail, three of them for heavy tails, and
+// tails are fitted again as calls are learned.
 #[library_benchmark]
-#[bench::calls(args = (), setup = watching, config = near(78_896_996))]
+#[bench::calls(args = (), setup = watching, config = near(89_162_956))]
 fn anomaly_detect(
     (mut detector, samples, mut judgements): (Tail, Vec<Sample>, Vec<Judgement>),
 ) -> (Tail, Vec<Sample>, Vec<Judgement>) {
@@ -211,9 +211,9 @@ fn monitoring() -> (Monitor, Step) {
     (Monitor::new(calls, Box::new(detector)), step)
 }
 
-// Raised by 17 %, because the tails of the detector have a free shape.
+// Raised by 20 %, because the tails of the detector have a free shape.
 #[library_benchmark]
-#[bench::events(args = (), setup = monitoring, config = near(87_949_931))]
+#[bench::events(args = (), setup = monitoring, config = near(89_859_610))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
@@ -246,9 +246,9 @@ fn recording() -> (Monitor, Step) {
     (monitor.record(recorder), step)
 }
 
-// Raised by 24 %, because the tails of the detector have a free shape.
+// Raised by 40 %, because the tails of the detector have a free shape, with three further ones for heavy tails.
 #[library_benchmark]
-#[bench::events(args = (), setup = recording, config = near(98_217_849))]
+#[bench::events(args = (), setup = recording, config = near(111_037_678))]
 fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
     for (at, event) in &events {
         monitor.push(stream, *at, *event);
