@@ -1,4 +1,4 @@
-//! [`FORMAT`]: recognises and opens Paraver traces; [`beside`]: reads the companion files.
+//! [`FORMAT`]: recognises and opens Paraver traces; [`read_companion`]: reads a file of the same name with another extension.
 
 use super::header::find_magic;
 use super::read_trace;
@@ -104,7 +104,7 @@ fn trace_of(companion: &Path) -> Option<PathBuf> {
 
 /// Reads the companion file of a trace with another extension, plain or compressed, and returns its name and contents.
 /// `None` if the file does not exist.
-pub(super) fn beside(
+pub(super) fn read_companion(
     trace: &Path,
     extension: &str,
     limits: &Limits,

@@ -1,4 +1,5 @@
-//! [`Extrapolation`]: probability of a call beyond the slow tail of a mode.
+//! [`Extrapolation`]: tail fitted to the slow calls of a mode, or to its mirrored fast calls; gives
+//! the probability of a call further out and the run time for a probability.
 //!
 //! The `k` outermost of the `n` calls of a mode exceed the threshold `u`. Let `e` be the logarithm
 //! of the ratio of a run time to `u`, and `z` the standard normal number that is exceeded with the

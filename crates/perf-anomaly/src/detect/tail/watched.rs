@@ -309,7 +309,8 @@ impl Watched {
     pub(super) fn lowest(&self, at: usize, mode: &Mode) -> u64 {
         // Conversions saturate.
         let mirrored = self.fast_tail(at, mode).bound(mode.fast_probability) as u64;
-        mode.low.min((2 * mode.center).saturating_sub(mirrored))
+        mode.low
+            .min(mode.center.saturating_mul(2).saturating_sub(mirrored))
     }
 
     /// Returns the highest normal value of a mode.

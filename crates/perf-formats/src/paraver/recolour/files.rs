@@ -3,7 +3,7 @@
 
 use super::{Cluster, Coloured, Recoloured, recolour};
 use crate::paraver::Pcf;
-use crate::paraver::format::beside;
+use crate::paraver::format::read_companion;
 use crate::paraver::format::{stem, with};
 use crate::paraver::names;
 use crate::paraver::reader::Reader;
@@ -100,8 +100,8 @@ pub fn recolour_files(
     }
     let mut reader = Reader::open(from, options, job)?;
     let limits = options.get_limits();
-    let pcf = beside(from, "pcf", limits, job)?;
-    let row = beside(from, "row", limits, job)?;
+    let pcf = read_companion(from, "pcf", limits, job)?;
+    let row = read_companion(from, "row", limits, job)?;
     let name = to.to_string_lossy();
     let file = File::create(to).map_err(|error| failed(to, error))?;
     let done = if to.extension().is_some_and(|end| end == "gz") {

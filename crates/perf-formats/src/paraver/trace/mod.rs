@@ -9,7 +9,7 @@ mod thread_sweep;
 
 pub use locations::object_of;
 
-use crate::paraver::format::beside;
+use crate::paraver::format::read_companion;
 use crate::paraver::names;
 use crate::paraver::reader::Reader;
 use crate::paraver::record::{Batch, Communication, OnCpu, Pair, Record};
@@ -54,7 +54,7 @@ pub fn read_trace(
     let mut found = Diagnostics::default();
     let trace = path.to_string_lossy();
     let mut companion = |end: &str, rule| -> Result<Option<(String, Vec<u8>)>> {
-        let file = beside(path, end, limits, job)?;
+        let file = read_companion(path, end, limits, job)?;
         if file.is_none() {
             found.add(rule, Place::file(&*trace));
         }

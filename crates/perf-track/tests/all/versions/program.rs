@@ -86,7 +86,7 @@ pub(super) struct Program {
     pub(super) steps: Vec<Step>,
 }
 
-/// How a version is run and recorded.
+/// Conditions under which a version is run and recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Number of threads.
