@@ -1,7 +1,7 @@
 //! [`Monitor`]: event sink that converts events to calls and judges them; records anomalies, shares
 //! models and detects changes if configured; ends with a [`Report`].
 
-mod shared;
+mod any_client;
 
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::CALLS_PER_CHECK;
@@ -13,10 +13,10 @@ use crate::{
     Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Tail,
     Unfinished, Unjudged,
 };
+use any_client::Shared;
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
 };
-use shared::Shared;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.

@@ -124,6 +124,7 @@ pub mod chrome;
 #[cfg(feature = "cube")]
 pub mod cube;
 mod error;
+mod formats;
 #[cfg(any(feature = "chrome", feature = "rocprof"))]
 #[cfg_attr(
     not(feature = "chrome"),
@@ -144,7 +145,6 @@ pub mod otf2;
 pub mod paraver;
 #[cfg(feature = "perfetto")]
 pub mod perfetto;
-mod probe;
 #[cfg(any(
     feature = "otf2",
     feature = "paraver",
@@ -187,6 +187,6 @@ mod unsupported;
 mod xml;
 
 pub use error::{Error, Result};
+pub use formats::{Content, Format, Formats, Input, Ranks, Recording, open, open_ranks, probe};
 pub use options::OpenOptions;
 pub use perf_core::Unify;
-pub use probe::{Content, Format, Formats, Input, Ranks, Recording, open, open_ranks, probe};

@@ -1,7 +1,7 @@
 //! [`kind`]: recognises files and folders that no compiled format reads, such as those of other
 //! tools, and returns the remedy for each.
 
-use crate::probe::Input;
+use crate::formats::Input;
 
 /// A kind of file that users commonly try to open.
 struct Kind {

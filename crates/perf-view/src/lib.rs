@@ -105,12 +105,12 @@ pub mod track;
 
 pub use colours::colour::Colour;
 pub use colours::colour_map::ColourMap;
-pub use colours::grades::Grades;
 pub use colours::palette::{Kind, OTHER, Palette, numbered};
 pub use colours::theme::Theme;
 pub use drawing::axis::{Axis, Unit};
 pub use drawing::bars::Bars;
 pub use drawing::canvas::{Canvas, MOST_PIXELS};
+pub use drawing::grades::Grades;
 pub use drawing::scene::{Anchor, Mark, Scene};
 pub use error::{Error, Result};
 pub use pages::escape::{escaped, shortened};

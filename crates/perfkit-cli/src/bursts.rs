@@ -5,8 +5,8 @@ use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::options::{General, TRACE, Window, time};
 use crate::output;
+use crate::phases::dropped_bursts::{self, share};
 use crate::phases::experiments::{self, usual};
-use crate::phases::skipped::{self, share};
 use crate::pictures::{self, Files};
 use crate::progress::Bar;
 use crate::recording;
@@ -83,7 +83,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let found = extract.extract(view, &Bar::job());
     let found = found.map_err(|error| experiments::failed(error, &experiments::name(file), &trace));
     let (bursts, dropped) = found.map_err(explain)?;
-    skipped::print(&experiments::name(file), &dropped, &diagnostics);
+    dropped_bursts::print(&experiments::name(file), &dropped, &diagnostics);
     let report = Report {
         bursts: &bursts,
         dropped: &dropped,
@@ -211,7 +211,7 @@ impl Report<'_> {
         table::print(out, &self.threads(), 60)?;
         writeln!(out)?;
         table::print(out, &self.metrics(), 60)?;
-        skipped::write(self.dropped, out)?;
+        dropped_bursts::write(self.dropped, out)?;
         Ok(())
     }
 

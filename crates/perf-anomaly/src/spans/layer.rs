@@ -1,6 +1,6 @@
 //! [`SpanLayer`]: layer of `tracing` that records enters and exits of spans, and counters.
 
-use super::lane::Shared;
+use super::recorded_spans::Shared;
 use std::sync::Arc;
 use tracing_core::field::{Field, Visit};
 use tracing_core::{Event, Subscriber, span::Id};

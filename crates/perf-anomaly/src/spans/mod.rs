@@ -26,8 +26,8 @@
 //! A span of an asynchronous task is left whenever the task waits. Its calls are therefore the
 //! intervals of work between waits, on any thread.
 
-mod lane;
 mod layer;
+mod recorded_spans;
 mod worker;
 
 pub use layer::SpanLayer;

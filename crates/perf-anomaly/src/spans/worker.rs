@@ -1,7 +1,7 @@
 //! [`Watching`]: handle of the judging thread; [`Worker`]: the thread, which pushes the recorded
 //! spans of all threads to the monitor and ends its steps.
 
-use super::lane::{Lane, Note, Shared, be_quiet, lock};
+use super::recorded_spans::{Lane, Note, Shared, be_quiet, lock};
 use super::{SpanLayer, Spans};
 use crate::{Error, Monitor, Report, Result, Unfinished};
 use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};

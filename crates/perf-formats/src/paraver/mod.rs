@@ -54,9 +54,9 @@
 //! message by the other time of the same end. Records beyond the duration are reported and kept.
 
 pub mod clustered;
+mod companions;
 mod decimal;
 mod export;
-mod format;
 mod header;
 mod line_source;
 mod names;
@@ -70,8 +70,8 @@ pub mod rules;
 mod trace;
 mod write;
 
+pub use companions::FORMAT;
 pub use export::{Companions, write_files, write_trace};
-pub use format::FORMAT;
 pub use header::{Header, Resources, Task, TimeUnit};
 pub use pcf::{EventKind, Pcf};
 pub use reader::Reader;

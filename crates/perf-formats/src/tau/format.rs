@@ -2,7 +2,7 @@
 
 use super::Tau;
 use super::packed::MAGIC;
-use super::read::key_of;
+use super::tables::key_of;
 use crate::bytes::GZIP;
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;

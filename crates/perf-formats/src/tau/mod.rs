@@ -22,9 +22,9 @@
 mod format;
 mod packed;
 mod profile_builder;
-mod read;
 pub mod rules;
+mod tables;
 mod text;
 
 pub use format::FORMAT;
-pub use read::{Entry, EventEntry, Function, Key, Tau, Thread};
+pub use tables::{Entry, EventEntry, Function, Key, Tau, Thread};

@@ -1,8 +1,8 @@
 //! [`read`]: reads a packed profile of ParaProf (`.ppk`, binary and big-endian) into [`Tables`] of
 //! functions, user events and threads.
 
-use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
+use super::tables::{Entry, EventEntry, Function, Key, Tables, Thread};
 use crate::bytes::Bytes;
 use crate::read_context::ReadContext;
 use crate::{Error, Result};

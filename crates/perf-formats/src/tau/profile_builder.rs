@@ -1,8 +1,8 @@
 //! [`profile`]: builds a [`Profile`] from the [`Tables`] of TAU: regions and call paths from names
 //! such as `main => solve`, and hosts, processes and threads.
 
-use super::read::{Key, Tables, Thread};
 use super::rules;
+use super::tables::{Key, Tables, Thread};
 use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{

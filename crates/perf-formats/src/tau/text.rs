@@ -1,8 +1,8 @@
 //! [`parse`]: parses the text file of one thread for one metric: its functions, user events and
 //! metadata.
 
-use super::read::{Entry, EventEntry, Names};
 use super::rules;
+use super::tables::{Entry, EventEntry, Names};
 use crate::read_context::ReadContext;
 use crate::xml::{Token, Xml, text};
 use crate::{Error, Result};

@@ -38,11 +38,11 @@
 //! value of a parameter that was not measured it also adds the variance of the mean residuals of the
 //! measured values of this parameter, and has the degrees of freedom of these means.
 
+mod curve;
 mod display;
 mod measurements;
 mod model;
 mod prediction;
-mod search;
 mod selection;
 mod structure;
 

@@ -2,7 +2,7 @@
 //! derivatives and the variances from which prediction intervals follow.
 
 use super::Measurements;
-use super::search::Curve;
+use super::curve::Curve;
 use super::structure::Structure;
 use nalgebra::{DMatrix, DVector};
 

@@ -1,8 +1,8 @@
 //! [`ScalingModel::fit`]: selects the structure of a scaling model by cross-validation over the
 //! scales; [`ScalingModel::power_law`]: fits a power law.
 
+use super::curve::Curve;
 use super::model::{inverse, jacobian};
-use super::search::Curve;
 use super::structure::Structure;
 use super::{Measurements, ScalingModel};
 use crate::{Error, Result};

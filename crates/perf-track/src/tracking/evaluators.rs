@@ -3,7 +3,7 @@
 //! experiments.
 
 use super::matrix::Matrix;
-use super::prepared::Side;
+use super::side::Side;
 use crate::Result;
 use crate::cluster::KdTree;
 use crate::tracking::program_position::callers::{Histogram, overlap};

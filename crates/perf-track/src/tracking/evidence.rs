@@ -4,8 +4,8 @@
 use super::evaluators;
 use super::matrix::Matrix;
 use super::params::TrackChecked;
-use super::prepared::Side;
 use super::result::{Evaluator, Pair, Vote};
+use super::side::Side;
 use crate::cluster::KdTree;
 use crate::monotone::monotone;
 use crate::tracking::program_position::callers::{contained, overlap};

@@ -52,11 +52,11 @@ mod observation;
 mod optimal;
 mod params;
 mod pipeline;
-mod prepared;
 mod program_position;
 mod published;
 mod result;
 mod sentences;
+mod side;
 mod table;
 mod windows;
 

@@ -8,11 +8,11 @@ use super::observation::Observation;
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
-use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
 use super::result::{
     Evaluator, Pair, TrackedExperiment, TrackedRegion, TrackedRegionId, Tracking, Vote,
 };
+use super::side::Side;
 use crate::tracking::composition::mixture::mixtures;
 use crate::tracking::composition::shared_clusters;
 use crate::tracking::composition::unclustered;
@@ -21,7 +21,7 @@ use crate::tracking::program_position::call_sites;
 use crate::tracking::program_position::callers::Names;
 use crate::tracking::program_position::code_position;
 use crate::tracking::program_position::occurrence::{Occurrence, occurrences};
-use crate::tracking::published::grouped::grouped;
+use crate::tracking::published::regions::grouped;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
 

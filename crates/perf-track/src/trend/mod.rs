@@ -46,16 +46,16 @@
 
 mod burst_counts;
 mod change;
+mod degradations;
 mod experiment_metrics;
-mod flags;
 mod summary;
 mod table;
 mod trends;
 mod versions;
 
 pub use change::{Counters, TimeChange};
+pub use degradations::{Expect, Flag};
 pub use experiment_metrics::Measured;
-pub use flags::{Expect, Flag};
 pub use summary::Summary;
 pub use trends::{Metric, Trends};
 pub use versions::{Sample, VersionChange, VersionParams};

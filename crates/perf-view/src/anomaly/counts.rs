@@ -1,7 +1,7 @@
 //! [`Counts`]: number of anomalies by step and rank, with statistics by step over the ranks beyond
 //! a limit.
 
-use super::model::{RANKINGS, statistic};
+use super::anomalies::{RANKINGS, statistic};
 use perf_anomaly::server::{RankSummary, Ranks};
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Conversion of [`Anomalies`] to JSON, which is the input of the drawing scripts.
 
+use super::anomalies::{Anomalies, Function, RANKINGS, rank_name, statistic};
 use super::distribution::Distribution;
 use super::label_name;
-use super::model::{Anomalies, Function, RANKINGS, rank_name, statistic};
 use crate::{Result, section};
 use perf_anomaly::provenance::{CallRecord, Kind, Record};
 use perf_anomaly::server::RankSummary;

@@ -11,16 +11,16 @@
 //! [`PARTS`] is a script with one function for each chart. These functions take parts of
 //! [`Anomalies::json`].
 
+mod anomalies;
 mod counts;
 mod distribution;
 mod json;
-mod model;
 mod picture;
 mod stack_layout;
 mod stack_picture;
 mod view;
 
-pub use model::Anomalies;
+pub use anomalies::Anomalies;
 pub use picture::Picture;
 pub use view::View;
 

@@ -1,8 +1,8 @@
 //! [`Picture`]: ranking of ranks, abnormal calls by step and run times of a function, alone or together, as a
 //! [`Scene`]; the module `stack_picture` draws the call stacks.
 
+use super::anomalies::{Anomalies, Function, RANKINGS, rank_name};
 use super::distribution::Distribution;
-use super::model::{Anomalies, Function, RANKINGS, rank_name};
 use crate::chart::{ABOVE, Around, BELOW, LEFT, MARGIN, Panel, head};
 use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, glyphs, number, numbered, shortened};
 use perf_anomaly::provenance::{Kind, Record};

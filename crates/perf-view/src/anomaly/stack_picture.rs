@@ -1,7 +1,7 @@
 //! Drawing of a recorded call with its call stack, neighbouring calls and messages.
 
+use super::anomalies::rank_name;
 use super::label_name;
-use super::model::rank_name;
 use super::picture::Picture;
 use super::stack_layout::{Bar, Layout};
 use crate::chart::{legend, paragraph};

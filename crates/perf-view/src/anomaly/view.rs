@@ -1,7 +1,7 @@
 //! [`View`]: section of a page that shows anomalies from rank to step to function to call stack.
 
+use super::anomalies::{Anomalies, rank_name};
 use super::json::Data;
-use super::model::{Anomalies, rank_name};
 use super::{Picture, STYLE};
 use crate::encoding::base64;
 use crate::section;

@@ -1,7 +1,6 @@
-//! Colours: palettes of states, colour maps of numbers, grades, and light and dark themes.
+//! Colours: palettes of states, colour maps of numbers, and light and dark themes.
 
 pub(crate) mod colour;
 pub(crate) mod colour_map;
-pub(crate) mod grades;
 pub(crate) mod palette;
 pub(crate) mod theme;

@@ -14,14 +14,14 @@
 mod cell_colour;
 mod counters;
 mod legend;
-mod links;
 mod matrix;
+mod message_bundles;
 mod overlay;
 mod page;
 mod picture;
 
-pub use links::Marker;
 pub use matrix::{MatrixPicture, Measure};
+pub use message_bundles::Marker;
 pub use overlay::Overlay;
 pub use page::{Part, Served, View};
 pub use picture::Picture;

@@ -5,7 +5,7 @@ use super::cell_colour::{self, Paint};
 use super::counters::{MOST_COUNTERS, Tracks};
 use super::legend::{self, Entry};
 use super::overlay::Rows;
-use super::{Marker, Overlay, links};
+use super::{Marker, Overlay, message_bundles};
 use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
 use perf_core::{Job, LocationKind};
@@ -231,7 +231,7 @@ impl<'a> Picture<'a> {
         self.messages(&layout, &mut scene);
         if let Some(overlay) = self.overlay {
             let rows = Rows {
-                of: links::rows(self.folder),
+                of: message_bundles::rows(self.folder),
                 window: self.fold.window(),
                 left: layout.left,
                 top: layout.top,
@@ -436,7 +436,7 @@ impl<'a> Picture<'a> {
     }
 
     fn marks(&self, layout: &Layout, scene: &mut Scene) {
-        let rows = links::rows(self.folder);
+        let rows = message_bundles::rows(self.folder);
         let window = self.fold.window();
         for marker in self
             .markers

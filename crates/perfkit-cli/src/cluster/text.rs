@@ -3,8 +3,8 @@
 
 use super::{Found, How};
 use crate::failure::Outcome;
+use crate::phases::dropped_bursts;
 use crate::phases::radius;
-use crate::phases::skipped;
 use crate::phases::time_balance;
 use crate::table::{self, counted, grouped};
 use perfkit::track::ClusterId;
@@ -74,7 +74,7 @@ impl Found {
         let balance = [(self.from.name.clone(), self.balance)];
         time_balance::write(&balance, false, out)?;
         time_balance::write_min(self.min_duration, self.is_chosen, None, out)?;
-        skipped::write(&self.from.dropped, out)?;
+        dropped_bursts::write(&self.from.dropped, out)?;
         for (metric, amount) in self.no_points() {
             let bursts = grouped(amount.bursts);
             writeln!(

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, input};
 use crate::options::Window;
 use crate::phases::burst_tables;
-use crate::phases::skipped;
+use crate::phases::dropped_bursts;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::suggest::hint;
@@ -206,12 +206,12 @@ pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
 /// # Errors
 /// Returns [`Failure::Input`] if no burst remains.
 fn reported(found: Gathered) -> Result<Gathered, Failure> {
-    skipped::print(&found.name, &found.dropped, &found.diagnostics);
+    dropped_bursts::print(&found.name, &found.dropped, &found.diagnostics);
     if found.dropped.complete.bursts == 0 {
         return Err(Failure::Input(format!(
             "{}: no burst is left: {}",
             found.name,
-            skipped::sentence(&found.dropped)
+            dropped_bursts::sentence(&found.dropped)
         )));
     }
     Ok(found)

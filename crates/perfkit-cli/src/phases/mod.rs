@@ -2,10 +2,10 @@
 
 pub mod burst_tables;
 pub mod clustering;
+pub mod dropped_bursts;
 pub mod experiments;
 pub mod options;
 pub mod radius;
 pub mod recolour;
 pub mod series;
-pub mod skipped;
 pub mod time_balance;

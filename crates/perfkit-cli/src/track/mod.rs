@@ -1,17 +1,17 @@
 //! Subcommand `track`: tracks the clusters of CPU bursts through several experiments, prints them,
 //! and returns their pictures, page sections and changes for the worse for other commands.
 
-mod findings;
-mod growth;
+mod experiment_text;
 mod json;
 mod method;
 mod predictions;
+mod region_text;
+mod scaling_limits;
 mod split_parts;
-mod text;
 mod versions;
 
-pub(crate) use findings::scale_text;
 pub(crate) use predictions::{TOO_WIDE, range};
+pub(crate) use region_text::scale_text;
 
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;

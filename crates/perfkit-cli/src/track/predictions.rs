@@ -1,6 +1,6 @@
 //! Output of `track` as text and on pages: scaling models, their predictions, and metrics that became worse.
 
-use super::findings::scale_text;
+use super::region_text::scale_text;
 use super::{LEVEL, Report};
 use crate::failure::{Failure, Outcome, input};
 use crate::table::{self, short};

@@ -3,7 +3,7 @@
 
 mod params;
 mod rank_sum;
-mod state;
+mod windows;
 
 pub use params::{DriftChecked, DriftParams};
 
@@ -11,7 +11,7 @@ use super::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Merge, Nanos};
-use state::State;
+use windows::State;
 
 /// First bytes of an encoded drift.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAC");

@@ -4,12 +4,12 @@
 mod cells;
 mod extrapolation;
 mod fit;
+mod function_modes;
 mod mixture;
 mod mode;
 mod params;
 mod sketch;
 mod tick;
-mod watched;
 
 pub use params::{TailChecked, TailParams};
 pub use sketch::Sketch;
@@ -19,9 +19,9 @@ use super::CALLS_PER_CHECK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
+use function_modes::{FunctionModes, MIXED_VIEWS, Rooms};
 use perf_core::{Cancelled, Job, Merge, Nanos};
 use tick::Tick;
-use watched::{MIXED_VIEWS, Rooms, Watched};
 
 /// Labels a call as abnormal if its run time lies in a far tail of the earlier run times of its
 /// function. This is the default detector.
@@ -86,7 +86,7 @@ pub struct Tail {
     /// Ignored functions and thresholds.
     rules: Rules,
     /// Model of each function.
-    known: Functions<Watched>,
+    known: Functions<FunctionModes>,
     /// Knowledge that has not been sent yet; `None` if nothing has been sent.
     untold: Option<Functions<Sketch>>,
     /// Tick of the clock.
@@ -150,7 +150,7 @@ impl Tail {
         }
         let params = &self.params;
         let watched = self.known.entry(sample.function, || {
-            Watched::new(Sketch::new(params.resolution()), params)
+            FunctionModes::new(Sketch::new(params.resolution()), params)
         });
         let value = watched.sketch.value(sample.runtime);
         self.tick.add(sample.runtime.0.max(0) as u64);
@@ -189,7 +189,7 @@ impl Tail {
             while sketch.count() >= self.params.memory() {
                 sketch.halve();
             }
-            let mut watched = Watched::new(sketch, &self.params);
+            let mut watched = FunctionModes::new(sketch, &self.params);
             if let Some(before) = known.get(function).filter(|before| before.mixed > 0) {
                 // Mixtures are not recomputed at each view, nor for all functions at the same view.
                 watched.cuts.clone_from(&before.cuts);
@@ -307,7 +307,7 @@ impl Detector for Tail {
             self.untold = Some(self.sketches());
         }
         if let Some(watched) = self.known.get_mut(function) {
-            *watched = Watched::new(Sketch::new(self.params.resolution()), &self.params);
+            *watched = FunctionModes::new(Sketch::new(self.params.resolution()), &self.params);
         }
     }
 

@@ -226,9 +226,9 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
     } else {
         write_trace(view, file, &name, job)?
     };
-    let stem = crate::paraver::format::stem(path);
+    let stem = crate::paraver::companions::stem(path);
     for (end, text) in [("pcf", written.pcf.text()), ("row", written.row.text())] {
-        let path = crate::paraver::format::with(&stem, end);
+        let path = crate::paraver::companions::with(&stem, end);
         std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
     }
     Ok(written.diagnostics)

@@ -3,8 +3,8 @@
 
 use super::{Cluster, Coloured, Recoloured, recolour};
 use crate::paraver::Pcf;
-use crate::paraver::format::read_companion;
-use crate::paraver::format::{stem, with};
+use crate::paraver::companions::read_companion;
+use crate::paraver::companions::{stem, with};
 use crate::paraver::names;
 use crate::paraver::reader::Reader;
 use crate::paraver::write::Writer;

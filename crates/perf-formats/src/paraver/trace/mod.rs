@@ -9,7 +9,7 @@ mod thread_sweep;
 
 pub use locations::object_of;
 
-use crate::paraver::format::read_companion;
+use crate::paraver::companions::read_companion;
 use crate::paraver::names;
 use crate::paraver::reader::Reader;
 use crate::paraver::record::{Batch, Communication, OnCpu, Pair, Record};

@@ -3,9 +3,9 @@
 
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
-use crate::tracking::prepared::Side;
-use crate::tracking::published::grouped::{surest_first, tree};
+use crate::tracking::published::regions::{surest_first, tree};
 use crate::tracking::result::{Event, Link, LinkKind};
+use crate::tracking::side::Side;
 
 /// Smallest increase of the confidence of a tracked region for a bridge to become one of its links.
 const MATTERS: f64 = 0.05;

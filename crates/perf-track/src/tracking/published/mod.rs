@@ -5,7 +5,7 @@
 //! Every evaluator yields links above a threshold. The transitive closure of the links yields groups
 //! of clusters, which a round of sequences refines.
 
-pub(super) mod grouped;
+pub(super) mod regions;
 
 use crate::tracking::evaluators::sequences;
 use crate::tracking::matrix::Matrix;

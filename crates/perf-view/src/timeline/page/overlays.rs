@@ -4,7 +4,7 @@
 use super::View;
 use super::pyramid::Node;
 use crate::Result;
-use crate::timeline::links::{self, Bundles};
+use crate::timeline::message_bundles::{self, Bundles};
 use perf_core::{Clock, LocationId};
 use perf_fold::{Folder, GroupId};
 use serde::Serialize;
@@ -84,7 +84,7 @@ impl View<'_> {
                 .collect();
             let ids: Vec<_> = rows.iter().map(|(_, group)| *group).collect();
             let folder = self.folder_of(&ids)?;
-            let found = links::bundled(&folder, self.window, &self.lines, MOST_LINKS);
+            let found = message_bundles::bundled(&folder, self.window, &self.lines, MOST_LINKS);
             let is_fine = found
                 .columns
                 .is_none_or(|columns| columns >= FEWEST_COLUMNS);

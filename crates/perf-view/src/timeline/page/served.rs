@@ -6,7 +6,7 @@ use super::overlays::{Links, MOST_LINKS, Shown};
 use super::pyramid::{Codes, Node, Plan};
 use crate::timeline::counters::{Tracks, TracksData};
 use crate::timeline::picture::busy_share;
-use crate::timeline::{legend, links};
+use crate::timeline::{legend, message_bundles};
 use crate::{Error, Palette, Result, Theme};
 use perf_core::{Job, TimeRange};
 use perf_fold::{Counter, FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
@@ -331,7 +331,7 @@ impl Served {
             .filter(|row| !unfolded.contains(row))
             .collect();
         let folder = self.folder(rows.iter().copied())?;
-        let found = links::bundled(&folder, window, lines, MOST_LINKS);
+        let found = message_bundles::bundled(&folder, window, lines, MOST_LINKS);
         let shown: Vec<Shown> = rows
             .iter()
             .filter_map(|row| Some((*row, self.nodes.get(*row)?.group)))

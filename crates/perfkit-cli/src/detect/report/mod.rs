@@ -2,7 +2,7 @@
 
 mod comparison;
 mod json;
-mod lasting;
+mod lost_time_causes;
 mod not_judged;
 mod places;
 mod records;
@@ -12,7 +12,7 @@ use super::run_time::{Replayed, RunTime};
 use crate::failure::{Failure, Outcome, input};
 use crate::table::shortened;
 use comparison::Compared;
-pub(crate) use lasting::Printed;
+pub(crate) use lost_time_causes::Printed;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
@@ -137,7 +137,7 @@ impl Detected {
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
             let many = has_programs(&report);
-            let causes = lasting::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
+            let causes = lost_time_causes::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
             let drift = report.drift.as_ref();
             let changes = drift.map_or(&[][..], |drift| drift.changes());
             let changes = changes.iter().take(PAGE_CHANGES);

@@ -3,8 +3,8 @@
 
 use super::Report;
 use crate::failure::Outcome;
+use crate::phases::dropped_bursts;
 use crate::phases::radius;
-use crate::phases::skipped;
 use crate::phases::time_balance;
 use crate::table;
 use perfkit::core::Table;
@@ -154,8 +154,8 @@ impl Report<'_> {
     fn left_out(&self, out: &mut dyn Write) -> Outcome {
         let mut rows = Vec::new();
         for of in &self.series.recordings {
-            for (why, amount) in skipped::reasons(&of.dropped) {
-                let share = skipped::share(amount.time, of.dropped.found.time);
+            for (why, amount) in dropped_bursts::reasons(&of.dropped) {
+                let share = dropped_bursts::share(amount.time, of.dropped.found.time);
                 rows.push((of.name.as_str(), why, amount, Some(100.0 * share)));
             }
         }

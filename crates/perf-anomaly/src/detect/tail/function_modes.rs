@@ -1,4 +1,4 @@
-//! [`Watched`]: sketch and modes of one function's run times, when to fit the modes again, and the
+//! [`FunctionModes`]: sketch and modes of one function's run times, when to fit the modes again, and the
 //! judgement of a call by them.
 
 use super::extrapolation::Extrapolation;
@@ -23,7 +23,7 @@ pub(super) struct Rooms {
 
 /// Sketch of a function, and the modes derived from it.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
+pub(super) struct FunctionModes {
     /// Modes; empty if there is not enough data.
     pub(super) modes: Vec<Mode>,
     /// Parameters of the last fit.
@@ -91,9 +91,9 @@ const FARTHEST: f64 = 10.0;
 /// `0.001 / n` after `n` calls.
 const UNSEEN: f64 = 1000.0;
 
-impl Watched {
+impl FunctionModes {
     pub(super) fn new(sketch: Sketch, params: &TailChecked) -> Self {
-        Watched {
+        FunctionModes {
             modes: Vec::new(),
             wanted: params.wanted(None, 0),
             sketch,

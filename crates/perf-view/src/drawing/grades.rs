@@ -190,8 +190,8 @@ fn ink(on: Colour) -> Colour {
 
 #[cfg(test)]
 mod tests {
-    use super::super::colour_map::oklab;
     use super::*;
+    use crate::colours::colour_map::oklab;
 
     #[test]
     fn lightness_rises_and_numbers_are_readable() {
