@@ -256,12 +256,13 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     let mut failed = Vec::new();
     for Step(name, what, check) in steps {
         println!("\n== {name}: {what}");
-        let begin = Instant::now();
+        let (begin, cpu) = (Instant::now(), cpu_time_of_programs());
         let outcome = check(&mut gate);
         let took = begin.elapsed();
         ran.push(Ran {
             name,
             took,
+            cpu: cpu_time_of_programs().saturating_sub(cpu),
             passed: outcome.is_ok(),
             disk: bytes_below(&target),
         });
@@ -289,6 +290,9 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
 struct Ran {
     name: &'static str,
     took: Duration,
+    /// CPU time of the programs that ended during the step, also of those in the background. Zero if the system does
+    /// not tell.
+    cpu: Duration,
     passed: bool,
     /// Size of all build output at the end of the step in bytes. Small machines may run out of disk space.
     disk: u64,
@@ -298,10 +302,31 @@ fn print_summary(ran: &[Ran], total: Duration) {
     println!();
     for step in ran {
         let verdict = if step.passed { "ok" } else { "FAILED" };
-        let (took, disk) = (seconds(step.took), step.disk >> 20);
-        println!("  {:<13} {took:>8} {disk:>6} MB  {verdict}", step.name);
+        let (took, cpu, disk) = (seconds(step.took), seconds(step.cpu), step.disk >> 20);
+        println!(
+            "  {:<13} {took:>8} {cpu:>9} of CPUs {disk:>6} MB  {verdict}",
+            step.name
+        );
     }
-    println!("  {:<13} {:>8}", "total", seconds(total));
+    let cpu = ran.iter().map(|step| step.cpu).sum();
+    println!(
+        "  {:<13} {:>8} {:>9} of CPUs",
+        "total",
+        seconds(total),
+        seconds(cpu)
+    );
+}
+
+/// Returns the user and system time of all programs that this program and its children started and that have ended, as
+/// Linux reports it. Zero on other systems.
+fn cpu_time_of_programs() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program in parentheses may contain spaces. After it, numbers 14 and 15 are the times in ticks of
+    // 10 ms.
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let numbers = after.split_whitespace().skip(13).take(2);
+    let ticks: u64 = numbers.filter_map(|it| it.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
 }
 
 fn seconds(time: Duration) -> String {
