@@ -3,6 +3,7 @@
 mod program;
 
 use perf_core::Job;
+use perf_testdata::repeats;
 use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan, EpsSearch};
 use perf_track::tracking::{Event, Observation, TrackedRegion, Tracking, regroup_by_position};
@@ -375,22 +376,32 @@ fn check(has_callers: bool, seeds: std::ops::RangeInclusive<u64>, least: f64) {
     assert!(low.is_empty(), "{low:?}");
 }
 
+/// Seeds of the structures of [`STRUCTURES`], each structure at least once.
+fn seeds() -> std::ops::RangeInclusive<u64> {
+    1..=repeats(SEEDS, STRUCTURES.len() as u64)
+}
+
+/// Seeds of the structures of [`OTHER_STRUCTURES`], each structure at least once.
+fn other_seeds() -> std::ops::RangeInclusive<u64> {
+    SEEDS + 1..=SEEDS + repeats(SEEDS, OTHER_STRUCTURES.len() as u64)
+}
+
 #[test]
 fn with_callers() {
-    check(true, 1..=SEEDS, 0.98);
+    check(true, seeds(), 0.98);
 }
 
 #[test]
 fn without_callers() {
-    check(false, 1..=SEEDS, 0.95);
+    check(false, seeds(), 0.95);
 }
 
 #[test]
 fn other_structures_with_callers() {
-    check(true, SEEDS + 1..=2 * SEEDS, 0.98);
+    check(true, other_seeds(), 0.98);
 }
 
 #[test]
 fn other_structures_without_callers() {
-    check(false, SEEDS + 1..=2 * SEEDS, 0.95);
+    check(false, other_seeds(), 0.95);
 }
