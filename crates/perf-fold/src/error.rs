@@ -1,4 +1,5 @@
-//! [`Error`]: reasons why a fold cannot be planned or computed.
+//! [`Error`]: reasons why timelines of many streams cannot be folded into few rows and columns,
+//! such as too many cells, or groups of mixed kinds.
 
 use perf_core::Cancelled;
 

@@ -1,5 +1,5 @@
-//! [`Grid`]: values and mask of a severity view on a grid, which can be filled by a rule
-//! ([`Fill`]), combined along an axis ([`Aggregate`]), sliced or reduced to a [`Plane`].
+//! [`Grid`]: values and mask of a severity view on a grid, whose empty cells can be filled
+//! ([`Fill`]); axes are combined ([`Aggregate`]) or fixed, and a [`Plane`] is cut out.
 
 use crate::topology::same;
 use crate::{Result, Shape};

@@ -1,5 +1,5 @@
-//! [`WindowRecord`]: record of one-sided communication that wait states depend on, from an event of
-//! one rank to the events of another; [`used`]: the windows of each location.
+//! [`WindowRecord`]: event of one-sided communication reduced to what wait states need, sent to
+//! another rank ([`Wire`]) and appended to its events; [`used`]: the windows of each location.
 
 use crate::{Reader, Result, Wire};
 use perf_core::{

@@ -1,5 +1,5 @@
-//! [`compare`]: evidence that clusters of two [`Prepared`] experiments are the same, from the votes
-//! of all evaluators; [`parthood`]: evidence that one cluster is a part of another.
+//! Evidence that clusters of two [`Prepared`] experiments are the same ([`compare`], by votes;
+//! [`sure`]: certain partners), or that one is part of another ([`parthood`], [`neighbourhood`]).
 
 use super::evaluators;
 use super::matrix::Matrix;

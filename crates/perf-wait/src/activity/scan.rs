@@ -1,5 +1,5 @@
-//! [`scan`]: converts the stack frames and records of one location to calls ([`Scanned`]), with
-//! their messages, tasks, locks and windows.
+//! [`scan`]: finds the calls of MPI, threads and accelerators of one location, with the numbers of
+//! their communication records, requests, locks, ends of tasks and one-sided windows ([`Scanned`]).
 
 mod extrae;
 

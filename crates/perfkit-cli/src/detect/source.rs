@@ -1,4 +1,5 @@
-//! [`Source`]: the kinds of input of `detect`, and recognition of the kind of a file or folder.
+//! [`Source`]: the kinds of input of `detect`; [`find`]: the common kind of several paths and their
+//! files, with a wait for the first files of a followed folder.
 
 use crate::failure::Failure;
 use crate::recording::unreadable;

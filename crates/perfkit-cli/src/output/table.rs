@@ -1,5 +1,5 @@
-//! Formatting as text: a [`Table`], grouped and short numbers, counts with their noun, and
-//! shortened names.
+//! [`print`]: a [`Table`] as text with names shortened so that they stay different ([`different`]);
+//! also grouped and short numbers, and counts with their noun.
 
 use perfkit::core::{Cell, Column, Table, Values};
 use std::collections::BTreeMap;

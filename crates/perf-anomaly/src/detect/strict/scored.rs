@@ -1,5 +1,5 @@
-//! [`Scored`]: learning and judging with a histogram and a threshold for each function, common to
-//! HBOS and COPOD; [`Scores`]: interface of their scores.
+//! [`Scored`]: learning and judging with a histogram and threshold for each function, by the
+//! [`Scores`] of HBOS or COPOD; a macro makes each a detector.
 
 use super::Histogram;
 use super::histogram::Width;

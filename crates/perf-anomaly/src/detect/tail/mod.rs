@@ -1,5 +1,5 @@
-//! [`Tail`]: default detector, which judges each call by the modes of its function's earlier run
-//! times, with a stated number of false alarms per million calls.
+//! [`Tail`]: default detector, which compares each call with the modes of earlier run times, at a
+//! stated rate of false alarms, and exchanges its knowledge with other processes.
 
 mod cells;
 mod extrapolation;

@@ -1,4 +1,4 @@
-//! [`Context`]: input of the decoder of one location besides the bytes: definitions, maps of ids,
+//! [`Context`]: input of the decoder of one location apart from the bytes: definitions, maps of ids,
 //! time window and bounds on plausible times; [`Shared`]: local definitions for its creation.
 
 use crate::otf2::definitions::id_maps::{Maps, NONE};

@@ -1,5 +1,5 @@
-//! [`Lines`]: converts the [`Step`]s of one thread at one instant (enters, leaves, samples and
-//! metrics) to the type-value pairs of its event lines in the exported `.prv`.
+//! [`Lines`]: converts each [`Step`] of a thread at one instant to type-value pairs of `.prv` event
+//! lines: calls, functions, samples, metrics, collectives and generic events.
 
 use super::collectives::Plan;
 use super::event_types::{Is, Names};
