@@ -314,9 +314,10 @@ impl View {
                 .collect();
             let busy = usage.busy_share(row.group().kind);
             let name = shortened(row.label(), 32);
-            let share = match usage.times.is_empty() && usage.without_states > 0 {
-                true => "no states".to_owned(),
-                false => format!("{:5.1} % busy", 100.0 * busy),
+            let share = if usage.times.is_empty() && usage.without_states > 0 {
+                "no states".to_owned()
+            } else {
+                format!("{:5.1} % busy", 100.0 * busy)
             };
             writeln!(out, "  {name:<width$} |{strip}| {share}")?;
             let painted = strip.chars().filter(|sign| *sign != '.').count();
