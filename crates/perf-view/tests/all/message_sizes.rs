@@ -14,7 +14,7 @@ fn page(count: u64, has_inner: bool) -> Value {
     let message = |at: u64| Line {
         from: LocationId(0),
         sent: Ticks(1_000 * at),
-        to: LocationId(u32::from(!has_inner || at % 2 == 0)),
+        to: LocationId(u32::from(!has_inner || at.is_multiple_of(2))),
         received: Ticks(1_000 * at + 500),
         bytes: at,
     };
