@@ -192,8 +192,9 @@ impl Usage {
 
 impl Folder {
     /// Returns the usage of the rows, computed by [`usage`](Self::usage), as two tables:
-    /// [`Utilisation::table`] with the columns `row` and `busy share`, which is
-    /// [`Usage::busy_share`] in per cent, and [`Usage::table`].
+    /// [`Utilisation::table`] with the columns `row`, `busy share`, which is
+    /// [`Usage::busy_share`] in per cent, and `without states`, the number of streams that are in
+    /// no share; and [`Usage::table`].
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -222,12 +223,11 @@ impl Folder {
             let share = usage.busy_share(kind.unwrap_or_default());
             (usage.utilisation.span > 0).then_some(100.0 * share)
         });
+        let without_states = usage.iter().map(|usage| usage.without_states as u64);
         [
-            Utilisation::table("row", utilisation, timelines.clock()).with(Of::floats(
-                "busy share",
-                "%",
-                busy,
-            )),
+            Utilisation::table("row", utilisation, timelines.clock())
+                .with(Of::floats("busy share", "%", busy))
+                .with(Of::unsigned("without states", "", without_states)),
             Usage::table(named(), timelines.classes(), timelines.clock()),
         ]
     }

@@ -134,12 +134,16 @@ pub struct Usage {
     /// For the streams of a device over the whole recording this value equals
     /// [`Device::utilisation`](crate::Device::utilisation) over [`Span::Own`](crate::Span::Own).
     pub own: Utilisation,
-    /// Stream-ticks in each state that occurs, in descending order and then by state.
+    /// Stream-ticks in each state that occurs, in descending order and then by state. Streams
+    /// without states are not in it.
     pub times: Vec<(State, u64)>,
+    /// Number of streams without states in the whole recording, such as threads that only carry
+    /// metrics; see [`Timelines::has_states`]. They are in no share.
+    pub without_states: usize,
 }
 
 impl Usage {
-    /// Computes the usage of some streams. Streams that do not exist count as absent.
+    /// Computes the usage of some streams. Streams that do not exist have no states.
     ///
     /// # Errors
     ///
@@ -169,15 +173,25 @@ impl Usage {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
         };
+        let mut without_states = 0;
         for stream in streams {
-            walk((timelines, *stream), window, &mut times, &mut add, job)?;
+            if timelines.has_states(*stream) {
+                walk((timelines, *stream), window, &mut times, &mut add, job)?;
+            } else {
+                without_states += 1;
+            }
         }
         let utilisation = Utilisation::swept(changes, window, job)?;
-        Ok(Usage::from_times(times, own, utilisation))
+        Ok(Usage::from_times(times, (own, utilisation), without_states))
     }
 
-    /// Creates the usage of a row from its times in each state and the span of its work.
-    fn from_times(times: Times, own: Option<TimeRange>, utilisation: Utilisation) -> Self {
+    /// Creates the usage of a row from its times in each state, the span of its work, and the number
+    /// of its streams without states.
+    fn from_times(
+        times: Times,
+        (own, utilisation): (Option<TimeRange>, Utilisation),
+        without_states: usize,
+    ) -> Self {
         let time = |(code, time)| (code::state(code), time);
         let mut times: Vec<(State, u64)> = times.entries().map(time).collect();
         times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
@@ -189,6 +203,7 @@ impl Usage {
                 ..utilisation
             },
             times,
+            without_states,
         }
     }
 
@@ -205,7 +220,8 @@ impl Usage {
         job: &Job,
     ) -> std::result::Result<Vec<Self>, Cancelled> {
         let sums = rows.iter().filter(|(_, has_union)| !has_union);
-        let mut needed: Vec<u32> = sums.flat_map(|(streams, _)| *streams).copied().collect();
+        let needed = sums.flat_map(|(streams, _)| *streams).copied();
+        let mut needed: Vec<u32> = needed.filter(|it| timelines.has_states(*it)).collect();
         needed.sort_unstable();
         needed.dedup();
         let of_streams = parallel::try_map(needed.len(), |at| {
@@ -220,7 +236,9 @@ impl Usage {
             } else {
                 let (mut times, mut own) = (Times::new(classes), None);
                 let found = |stream| of_streams.get(needed.binary_search(stream).ok()?);
+                let mut without_states = streams.len();
                 for stream in streams.iter().filter_map(found) {
+                    without_states -= 1;
                     for (code, length) in &stream.times {
                         times.add(*code, *length);
                     }
@@ -230,7 +248,7 @@ impl Usage {
                     span: window.len(),
                     ..Utilisation::default()
                 };
-                Usage::from_times(times, own, utilisation)
+                Usage::from_times(times, (own, utilisation), without_states)
             };
             done();
             Ok(usage)
@@ -241,8 +259,8 @@ impl Usage {
     /// show it.
     ///
     /// A device is busy while any of its streams is, so for accelerator streams this is
-    /// [`Utilisation::utilisation`]. For threads it is the mean over the threads: of 64 threads, one
-    /// of which works, 1.6 % are busy.
+    /// [`Utilisation::utilisation`]. For threads it is the mean over the threads with states: of 64
+    /// threads, one of which works, 1.6 % are busy.
     ///
     /// ```
     /// use perf_core::{Job, LocationKind};
@@ -406,8 +424,7 @@ fn join(span: &mut Option<TimeRange>, busy: TimeRange) {
     }));
 }
 
-/// Adds the times of a stream in each state, and calls `add` with its busy intervals. A stream that
-/// does not exist is absent.
+/// Adds the times of a stream in each state, and calls `add` with its busy intervals.
 fn walk(
     (timelines, stream): (&Timelines, u32),
     window: TimeRange,

@@ -31,6 +31,18 @@ pub enum Error {
         /// Actual number.
         got: usize,
     },
+    /// A number of a request is outside of its limits.
+    #[error("{what} is {got}, expected {least} to {most}")]
+    Outside {
+        /// Description of the number.
+        what: &'static str,
+        /// Smallest number.
+        least: usize,
+        /// Largest number.
+        most: usize,
+        /// Number of the request.
+        got: usize,
+    },
     /// A file could not be written.
     #[error("writing a picture: {0}")]
     Io(#[from] std::io::Error),

@@ -2,6 +2,7 @@
 //! [`main`] runs a program and prints its error.
 
 use crate::messages;
+use crate::options::outputs;
 use crate::suggest::{did_you_mean, near};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, Parser};
@@ -86,15 +87,19 @@ pub fn spare(read: &Path, written: &Path) -> Outcome {
 /// Parses arguments without the name of the program.
 ///
 /// # Errors
-/// Returns [`Failure::Usage`] for wrong arguments, and [`Failure::Help`] with the text of `--help`
-/// or `--version`.
+/// Returns [`Failure::Usage`] for wrong arguments, also if two outputs are one file or an output is an
+/// input, and [`Failure::Help`] with the text of `--help` or `--version`.
 pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
     let program = OsString::from(T::command().get_name());
     let all = std::iter::once(program).chain(words.iter().cloned());
-    T::try_parse_from(all).map_err(|error| {
+    let failed = |error: clap::Error| {
         let unknown = unknown_option(&T::command(), words, &error);
         unknown.unwrap_or_else(|| error.into())
-    })
+    };
+    let mut command = T::command();
+    let matches = command.try_get_matches_from_mut(all).map_err(failed)?;
+    outputs::check(&command, &matches)?;
+    T::from_arg_matches(&matches).map_err(failed)
 }
 
 /// Returns the failure for an unknown long option, with the options of the subcommand that resemble it; `None` for

@@ -65,7 +65,8 @@ impl MessageSizes {
     /// Counts the messages that are sent in `window`. The counts of consecutive windows therefore
     /// add up.
     pub fn of(window: TimeRange, messages: impl IntoIterator<Item = Line>) -> Self {
-        let mut sizes = MessageSizes::default();
+        // There may be millions of messages, and looking up a class in a tree takes longer than the rest.
+        let mut sizes = [SizeClass::default(); u64::BITS as usize + 1];
         let sent = messages.into_iter();
         for message in sent.filter(|message| window.contains(message.sent)) {
             let time = message.received.0.checked_sub(message.sent.0);
@@ -78,9 +79,14 @@ impl MessageSizes {
                 early: u64::from(time.is_none()),
             };
             let class = u64::BITS - message.bytes.leading_zeros();
-            sizes.classes.entry(class).or_default().merge(&one);
+            if let Some(size) = sizes.get_mut(class as usize) {
+                size.merge(&one);
+            }
         }
-        sizes
+        let classes = (0..).zip(sizes).filter(|(_, size)| size.count > 0);
+        MessageSizes {
+            classes: classes.collect(),
+        }
     }
 
     /// Returns the classes as a table, the shortest messages first.

@@ -192,6 +192,24 @@ impl Timelines {
         self.0.streams.is_empty()
     }
 
+    /// Returns `true` if a stream is in any state, idle or a class, at any time of the recording.
+    /// Threads that only carry metrics are not, and neither are streams that do not exist.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{RegionMap, Timelines};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// assert!(timelines.has_states(39));
+    /// assert!(!timelines.has_states(40));
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn has_states(&self, stream: u32) -> bool {
+        let columns = self.stream(stream);
+        columns.is_some_and(|it| !it.times.is_empty() || !it.instants.is_empty())
+    }
+
     /// Returns the classes of the states.
     pub fn classes(&self) -> &Classes {
         &self.0.classes

@@ -217,7 +217,9 @@ proptest! {
             (busy, overlap, time, starts)
         );
         prop_assert_eq!(found.span, window.len());
-        let exact = naive.exact(&streams, window);
+        let with_states: Vec<u32> = streams.iter().copied().filter(|it| timelines.has_states(*it)).collect();
+        prop_assert_eq!(usage.without_states, streams.len() - with_states.len());
+        let exact = naive.exact(&with_states, window);
         for (state, ticks) in &usage.times {
             prop_assert_eq!(exact[state].0, *ticks);
         }

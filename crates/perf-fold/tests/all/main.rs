@@ -16,3 +16,4 @@ mod message_lines;
 mod naive;
 mod recorded_values;
 mod tables;
+mod without_states;

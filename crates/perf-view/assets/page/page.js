@@ -198,7 +198,10 @@ const perfkit = (() => {
   const view = (name, start) => {
     for (const section of document.querySelectorAll(`section[data-view="${name}"]`)) {
       try {
-        const data = section.querySelector('script[type="application/json"]');
+        const data = section.querySelector('script[type="application/json"]'), line = section.querySelector(".status");
+        // A status that is too long ends with a mark; its tool tip has all of it.
+        const told = new MutationObserver(() => (line.title = line.textContent));
+        if (line) told.observe(line, { childList: true, characterData: true, subtree: true });
         start(section, JSON.parse(data.textContent));
         section.dataset.ready = "1";
         section.dataset.readyMs = performance.now();

@@ -1,4 +1,7 @@
 "use strict";
+// Why the server gave no data: the text of its refusal, or an error of the connection.
+perfkit.unanswered = (error) => (typeof error === "string" ? `The server refused the request: ${error}.`
+  : "perfkit serve does not answer. If it has ended, start it again and open its new address.");
 // Call stack of one location below the rows of a timeline, a row for each depth. `page` is the timeline.
 perfkit.timelineCalls = (page) => {
   const { element, time, percent, count } = perfkit, { section, data, state, find, moments, moment, isServed } = page;
@@ -72,13 +75,13 @@ perfkit.timelineCalls = (page) => {
     if (request) request.abort();
     request = new AbortController();
     fetch(data.served.address.replace("cells", "calls") + "?" + query, { signal: request.signal })
-      .then((answer) => answer.text().then((text) => (answer.ok ? JSON.parse(text) : Promise.reject(new Error(text)))))
+      .then((answer) => answer.text().then((text) => (answer.ok ? JSON.parse(text) : Promise.reject(text))))
       .then((found) => {
         stack = found;
         draw();
       })
       .catch((error) => {
-        if (error.name !== "AbortError") frame.textContent = `The server did not answer (${error.message}).`;
+        if (error.name !== "AbortError") frame.textContent = perfkit.unanswered(error);
       });
   };
 

@@ -39,6 +39,8 @@ perfkit.local = (data) => {
     if (!decoded.has(number)) decoded.set(number, { changes: columns(streams[number][0]), instants: columns(streams[number][1]) });
     return decoded.get(number);
   };
+  // Streams without states, such as threads that only carry metrics, are in no share.
+  const hasStates = (number) => stream(number).changes.times.length > 0 || stream(number).instants.times.length > 0;
   // Number of times at or before a time.
   const passed = (times, at) => {
     let low = 0, high = times.length;
@@ -135,7 +137,8 @@ perfkit.local = (data) => {
       [first, last] = [Math.min(first, begin), Math.max(last, end)];
       if (begin < end) { starts.push(begin); ends.push(end); }
     };
-    for (const number of streamsOf(group)) {
+    const own = streamsOf(group).filter(hasStates);
+    for (const number of own) {
       const { changes, instants } = stream(number);
       let open = null, sum = 0;
       for (let at = Math.max(1, passed(changes.times, from)); at <= changes.times.length && changes.times[at - 1] < to; at++) {
@@ -163,7 +166,7 @@ perfkit.local = (data) => {
     }
     const span = ownSpans ? (last > first ? last - first : 0) : to - from;
     // A device is busy while any of its streams is; threads are counted one by one.
-    const counted = accelerators.includes(group) ? 1 : streamsOf(group).length;
+    const counted = accelerators.includes(group) ? 1 : own.length;
     const busy = accelerators.includes(group) ? union : times.reduce((sum, time, code) => sum + (code < FIRST ? 0 : time), 0);
     return { times, busy: span && counted ? busy / (counted * span) : 0 };
   };
@@ -173,7 +176,7 @@ perfkit.local = (data) => {
     const whole = times.reduce((sum, time) => sum + time, 0);
     return found.map((code) => [code, times[code] / whole]);
   };
-  const mpi = ({ times }) => times.reduce((sum, time, code) => sum + (code >= FIRST && classes[code - FIRST][5] ? time : 0), 0) / times.reduce((sum, time) => sum + time, 0);
+  const mpi = ({ times }) => times.reduce((sum, time, code) => sum + (code >= FIRST && classes[code - FIRST][5] ? time : 0), 0) / (times.reduce((sum, time) => sum + time, 0) || 1);
   const rounded = (share) => Math.round(share * 10000) / 10000;
 
   const legend = (found) => {

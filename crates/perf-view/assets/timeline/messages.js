@@ -2,7 +2,7 @@
 // Messages of a timeline: lines between the rows, a table and a matrix. `page` is the timeline.
 perfkit.timelineMessages = (page) => {
   const { element, time, count } = perfkit, { section, data, state, find, moments, place, isServed } = page;
-  const groups = data.groups, isShown = find(".messages");
+  const groups = data.groups, isShown = find(".messages"), sizes = perfkit.timelineSizes(page);
   // Share of the colours for a value between the least and the largest: on a logarithmic scale if they differ much.
   const scaled = (values) => {
     const positive = values.filter((value) => value > 0), least = Math.min(...positive), largest = Math.max(...positive), isLog = largest > 100 * least;
@@ -133,6 +133,7 @@ perfkit.timelineMessages = (page) => {
       }
     }));
     between([...pairs.values()], Boolean(links.columns));
+    sizes(part);
     section.dataset.bundles = all.length;
     section.dataset.hidden = hidden;
     const more = [

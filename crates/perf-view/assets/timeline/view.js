@@ -357,6 +357,12 @@ perfkit.view("timeline", (section, data) => {
     counters.paint();
     calls.paint();
     if (isExact) legend();
+    if (isServed && part) {
+      // Text between backticks is a command.
+      const pieces = part.remarks.join(" ").split("`").map((text, at) => (at % 2 ? element("code", {}, text) : text));
+      find(".remarks").replaceChildren(...pieces);
+      find(".remarks").hidden = !part.remarks.length;
+    }
     section.dataset.rows = layout.rows.length;
     section.dataset.from = Math.round(state.from);
     section.dataset.span = Math.round(state.span);
@@ -399,7 +405,7 @@ perfkit.view("timeline", (section, data) => {
     request = new AbortController();
     const begin = performance.now();
     fetch(data.served.address + "?" + query, { signal: request.signal })
-      .then((answer) => answer.text().then((text) => (answer.ok ? JSON.parse(text) : Promise.reject(new Error(text)))))
+      .then((answer) => answer.text().then((text) => (answer.ok ? JSON.parse(text) : Promise.reject(text))))
       .then((found) => {
         part = found;
         sent.clear();
@@ -412,7 +418,7 @@ perfkit.view("timeline", (section, data) => {
         if (found.awaitsLinks) again = setTimeout(() => { current = ""; ask(); }, 300);
       })
       .catch((error) => {
-        if (error.name !== "AbortError") status.textContent = `The server did not answer (${error.message}). Start perfkit serve again if it has ended.`;
+        if (error.name !== "AbortError") status.textContent = perfkit.unanswered(error);
       });
   };
   // Number of painted cells of the window by colour.
@@ -470,7 +476,8 @@ perfkit.view("timeline", (section, data) => {
       const whose = found.device && found.streams > 1 ? "of the time of its streams: " : "";
       const shares = states.length ? whose + states.map(([name, share]) => name + " " + percent(share)).join(", ") : "";
       const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
-      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${[busy, shares].filter(Boolean).join("; ")}.`;
+      const without = found.withoutStates ? `, ${count(found.withoutStates)} of them without states` : "";
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}${without}; ${[busy, shares].filter(Boolean).join("; ")}.`;
       return;
     }
     const visibleGrid = grid(), column = columnAt(visibleGrid, state.at), cell = visibleGrid.cells(group);

@@ -81,6 +81,19 @@ pub(super) fn mpi_share(usage: &Usage, classes: &Classes) -> f64 {
     shares.map(|(_, share)| share).sum()
 }
 
+/// Returns the remark about streams without states, of which there are `streams` in all rows; `None`
+/// if all have states.
+pub(super) fn without_states(streams: usize, usage: &[Usage]) -> Option<String> {
+    let count: usize = usage.iter().map(|usage| usage.without_states).sum();
+    (count > 0).then(|| {
+        format!(
+            "{} of {} streams recorded no states; no share counts them",
+            number::count(count as u64),
+            number::count(streams as u64)
+        )
+    })
+}
+
 /// Returns the hues of all states that have time, each with its kind.
 pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec<String> {
     let states = totals.iter().filter(|(_, time)| *time > 0);
@@ -96,7 +109,23 @@ pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec
     words.map(|(hue, kind)| format!("{hue}: {kind}")).collect()
 }
 
-/// Sorts the entries of states by their painted area, and joins the states that are painted in no cell.
+/// Largest number of states in the legend of a picture. Recordings of accelerators have hundreds of
+/// kernels, and a reader cannot tell so many shades apart.
+const MOST_STATES: usize = 14;
+
+/// Joins entries to one without a colour; `None` if there are none.
+fn joined(entries: &[Entry], words: &str) -> Option<Entry> {
+    let times = entries.iter().filter_map(|entry| entry.time);
+    let sum = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
+    (!entries.is_empty()).then(|| Entry {
+        colour: None,
+        name: format!("{} {words}", number::count(entries.len() as u64)),
+        time: Some(sum),
+    })
+}
+
+/// Sorts the entries of states by their painted area. Joins the states after the first [`MOST_STATES`], and those that
+/// are painted in no cell.
 /// Without a painted state, as in pictures of numbers, no state is left. `is_theme` selects the entries
 /// that stay as they are.
 pub(super) fn by_area(
@@ -116,14 +145,15 @@ pub(super) fn by_area(
     let (mut painted, hidden): (Vec<Entry>, Vec<Entry>) =
         states.into_iter().partition(|entry| area(entry) > 0);
     painted.sort_by_key(|entry| Reverse(area(entry)));
-    if !hidden.is_empty() && !painted.is_empty() {
-        let times = hidden.iter().filter_map(|entry| entry.time);
-        let sum = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
-        painted.push(Entry {
-            colour: None,
-            name: format!("{} more in no cell here", hidden.len()),
-            time: Some(sum),
-        });
+    if !painted.is_empty() {
+        // An entry of its own is no longer than that of one joined state.
+        let most = match painted.len() {
+            all if all <= MOST_STATES + 1 => all,
+            _ => MOST_STATES,
+        };
+        let smaller = painted.split_off(most);
+        painted.extend(joined(&smaller, "more with smaller areas"));
+        painted.extend(joined(&hidden, "more in no cell here"));
     }
     painted.extend(others);
     painted
@@ -184,4 +214,37 @@ pub(super) fn entries(
     }));
     entries.extend(last);
     entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_small_areas_share_an_entry() {
+        let colour = |at: usize| Colour {
+            r: at as u8,
+            ..Theme::light().ink
+        };
+        let entry = |at: usize| Entry {
+            colour: Some(colour(at)),
+            name: format!("state {at}"),
+            time: Some((0.01, 10.0)),
+        };
+        let shown = |states: usize| {
+            let areas = (0..states).map(|at| (colour(at), 1 + at)).collect();
+            let entries = (0..states + 1).map(entry).collect();
+            by_area(entries, &areas, |_| false)
+        };
+        let few = shown(MOST_STATES + 1);
+        assert_eq!(few.len(), MOST_STATES + 2);
+        assert_eq!(few[0].name, format!("state {MOST_STATES}"));
+        let many = shown(MOST_STATES + 9);
+        assert_eq!(many.len(), MOST_STATES + 2);
+        let rest = &many[MOST_STATES];
+        assert_eq!(rest.name, "9 more with smaller areas");
+        let (share, nanos) = rest.time.expect("a sum");
+        assert!((share - 0.09).abs() < 1e-12 && nanos == 90.0);
+        assert_eq!(many[MOST_STATES + 1].name, "1 more in no cell here");
+    }
 }

@@ -327,6 +327,9 @@ impl<'a> Picture<'a> {
         if is_stronger {
             remarks.push(Entry::remark(cell_colour::STRONGER));
         }
+        let streams = self.fold.rows().map(|row| row.streams()).sum();
+        let without_states = legend::without_states(streams, &self.usage);
+        remarks.extend(without_states.map(|text| Entry::remark(&text)));
         let error = self.sampling_error();
         if error > MAX_SAMPLING_ERROR {
             let points = (100.0 * error).round();
@@ -457,6 +460,9 @@ impl<'a> Picture<'a> {
 
 /// Returns the text to the right of a row.
 fn busy(usage: &Usage, kind: LocationKind, has_own_spans: bool) -> String {
+    if usage.times.is_empty() && usage.without_states > 0 {
+        return "no states".into();
+    }
     let share = number::percent(busy_share(usage, kind, has_own_spans));
     format!("{share} {}", busy_words(has_own_spans))
 }

@@ -80,7 +80,7 @@ fn a_served_stack_has_the_frames_of_all_depths() {
     let source = (of.trace.view(), &of.map);
     for wrong in [(4_000, all, 300), (0, all, 0), (0, all, 1 << 20)] {
         let refused = served.calls(source, wrong, &Job::default());
-        assert!(matches!(refused, Err(Error::Mismatch { .. })), "{wrong:?}");
+        assert!(matches!(refused, Err(Error::Outside { .. })), "{wrong:?}");
     }
 }
 

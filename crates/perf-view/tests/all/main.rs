@@ -16,6 +16,8 @@ mod counters;
     feature = "anomaly"
 ))]
 mod golden;
+#[cfg(feature = "fold")]
+mod message_sizes;
 mod sparse_threads;
 mod synthetic;
 #[cfg(feature = "fold")]

@@ -14,6 +14,12 @@ use serde_json::Value;
 /// Returns a stream of a device and eight threads, of which each works in a function of its own in
 /// half of the pieces of 1,000 ticks.
 fn sparse_threads() -> Trace {
+    with_events_of(9)
+}
+
+/// Returns the same of a device and eight threads, of which only the first `recorded` streams have
+/// events.
+fn with_events_of(recorded: u32) -> Trace {
     let mut locations = vec![Location {
         name: "stream 7".into(),
         kind: LocationKind::AcceleratorStream,
@@ -32,7 +38,7 @@ fn sparse_threads() -> Trace {
     let events = (0..9).map(|at| {
         let mut events = Events::default();
         let region = RegionId(at);
-        for piece in (0..40).filter(|_| random.below(2) == 0) {
+        for piece in (0..40).filter(|_| at < recorded && random.below(2) == 0) {
             let begin = Ticks(1_000 * piece);
             let end = Ticks(1_000 * piece + 1_000);
             events
@@ -101,4 +107,33 @@ fn idle_cells_are_as_strong_as_their_threads_are_busy() {
         .map(|[_, agreement]| f64::from(*agreement) / 255.0);
     let working = 1.0 - idle.sum::<f64>() / cells.len() as f64;
     assert!((working - busy).abs() < 0.01, "{working} {busy}");
+}
+
+#[test]
+fn streams_without_states_are_in_no_share() {
+    let (trace, all) = (with_events_of(4), sparse_threads());
+    let (timelines, job) = (timelines(&trace), Job::default());
+    let groups = || Groups::by(&timelines, GroupBy::All);
+    let params = Folder::params().columns(400).check().unwrap();
+    let folder = Folder::new(&timelines, groups(), params).unwrap();
+    let fold = folder.fold(timelines.range(), &job).unwrap();
+    let text = Picture::new(&folder, &fold).unwrap().scene().svg();
+    let remark = "5 of 9 streams recorded no states; no share counts them";
+    assert!(text.contains(remark), "{text}");
+    let section = View::new(&timelines, groups()).section(&job).unwrap();
+    let html = Page::new("x").with(section).html(&job).unwrap();
+    assert!(html.contains(remark));
+    let group = &data(&html)["groups"][0];
+    assert_eq!(
+        (&group["streams"], &group["withoutStates"]),
+        (&8.into(), &5.into())
+    );
+    let busy = group["busy"].as_f64().expect("a share");
+    assert!((0.3..0.7).contains(&busy), "{busy}");
+    // A recording in which all streams have states says nothing.
+    let timelines = super::timeline::timelines(&all);
+    let section = View::new(&timelines, Groups::by(&timelines, GroupBy::All));
+    let section = section.section(&job).unwrap();
+    let html = Page::new("x").with(section).html(&job).unwrap();
+    assert!(!html.contains("no states") && data(&html)["groups"][0]["withoutStates"].is_null());
 }

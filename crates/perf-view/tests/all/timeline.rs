@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use perf_core::samples::cosmo;
 use perf_core::{Job, Ticks, TimeRange, Trace, match_messages};
-use perf_fold::{Boundary, Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, State, Timelines};
+use perf_fold::{
+    Boundary, Cell, Folder, GroupBy, Groups, Line, MessageSizes, Op, RegionMap, State, Timelines,
+};
 use perf_testdata::{many_ranks, planted};
 use perf_view::timeline::{Part, Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
@@ -150,6 +152,18 @@ fn served_cells_are_folds_of_the_window() {
                 .expect("a share");
             assert!((busy - usage.utilisation.utilisation()).abs() < 1e-4);
         }
+        // Sizes are those of the messages sent in the window.
+        let sizes = MessageSizes::of(window, Line::of(&messages));
+        let sizes = sizes
+            .classes
+            .iter()
+            .map(|(class, of)| (u64::from(*class), of.count, of.bytes));
+        let sent = reply["sizes"].as_array().expect("sizes");
+        let sent = sent.iter().map(|it| {
+            let number = |at: usize| it[at].as_u64().expect("a number");
+            (number(0), number(1), number(2))
+        });
+        assert!(sizes.eq(sent), "{}", reply["sizes"]);
         // Messages are those with a part in the window.
         let inside = |line: &Line| {
             let (first, last) = (line.sent.min(line.received), line.sent.max(line.received));

@@ -1,7 +1,7 @@
 //! [`find`]: collective operations of MPI, from attributes of the calls, for recordings that have
 //! no events of collective operations, such as Chrome JSON.
 
-use super::collective_attributes::{ByRank, Names, Operation, matched};
+use super::collective_attributes::{ByRank, Names, Operation, operations};
 use super::scan::Scanned;
 use super::{Call, CallCollective, CallId, CallMember};
 use crate::Result;
@@ -60,20 +60,7 @@ pub(super) fn find(
             });
         }
     }
-    let mut found = Vec::new();
-    for (group, ranks) in groups {
-        let ranks: Vec<Vec<Operation>> = ranks.into_values().collect();
-        for (op, mut members) in matched(&ranks) {
-            members.sort_unstable_by_key(|it| it.call);
-            found.push(CallCollective {
-                op,
-                comm: group.unwrap_or(CommId(u32::MAX)),
-                root: members.iter().position(|it| roots.contains(&it.call)),
-                members,
-                size: None,
-            });
-        }
-    }
+    let mut found = operations(groups, &definitions.comms, &roots);
     found.sort_by_key(|it| it.members.iter().map(|member| member.begin).min());
     Ok(found)
 }

@@ -7,10 +7,10 @@ use super::scan::Scanned;
 use super::{CallCollective, CallId, CallMember};
 use crate::Result;
 use perf_core::{
-    AttributeId, CollectiveOp, CommId, Definitions, Event, EventId, Events, Job, LinkKind,
-    LocationGroupId, LocationId, Members, TraceView, Value,
+    AttributeId, CollectiveOp, CommId, Communicator, Definitions, Event, EventId, Events, Job,
+    LinkKind, LocationGroupId, LocationId, Members, TraceView, Value,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of shifts that are tried to match the operations of two ranks by their order.
 const MAX_SHIFTS: usize = 64;
@@ -156,12 +156,22 @@ pub(super) fn find(
             });
         }
     }
+    Ok(operations(groups, &definitions.comms, &BTreeSet::new()))
+}
+
+/// Returns the collective operations of all groups. `comms` are the communicators of the recording, and `roots` the
+/// calls that are known to be those of roots.
+pub(super) fn operations(
+    groups: BTreeMap<Option<CommId>, ByRank>,
+    comms: &[Communicator],
+    roots: &BTreeSet<CallId>,
+) -> Vec<CallCollective> {
     let mut found = Vec::new();
     for (group, mut ranks) in groups {
         for own in ranks.values_mut() {
             own.sort_by_key(|it| (it.member.begin, it.member.call));
         }
-        let comm = group.and_then(|group| definitions.comms.get(group.index()));
+        let comm = group.and_then(|group| comms.get(group.index()));
         let size = match comm.map(|comm| &comm.members) {
             Some(Members::Ranks(ranks)) => Some(ranks.len()),
             _ => None,
@@ -172,18 +182,18 @@ pub(super) fn find(
             found.push(CallCollective {
                 op,
                 comm: group.unwrap_or(CommId(u32::MAX)),
-                root: None,
+                root: members.iter().position(|it| roots.contains(&it.call)),
                 members,
                 size,
             });
         }
     }
-    Ok(found)
+    found
 }
 
 /// Returns the operations of a group with their members, matched by number if all operations have one, otherwise by
 /// order.
-pub(super) fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
+fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
     let has_numbers = ranks.iter().flatten().all(|it| it.facts.number.is_some());
     let longest = ranks.iter().max_by_key(|it| it.len());
     let mut found: BTreeMap<(u64, Option<CollectiveOp>), Vec<CallMember>> = BTreeMap::new();

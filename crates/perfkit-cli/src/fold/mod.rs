@@ -17,7 +17,7 @@ use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
 pub use counters::CountersBy;
 pub use options::{Options, Rows};
-use perfkit::core::{Nanos, TimeRange, match_messages};
+use perfkit::core::{Messages, Nanos, TimeRange, match_messages};
 use perfkit::fold::{
     Across, Counter, Counters, Fold, Folder, GroupBy, Line, MessageMatrix, MessageSizes, Op,
     RegionMap, Usage,
@@ -64,23 +64,18 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
             let more = pictures::More {
                 command: options.again(words),
                 serve: options.serve(),
+                messages: Some(&view.found),
                 rules: options.page_rules(),
                 counters: Some(CountersBy::of_page(&view.counters, &view.chosen_counters)),
                 calls: view.map.as_ref().map_or(Calls::Hidden, Calls::By),
             };
             let mut sections = pictures::timeline(of, rows, (window, false), name, more)?;
-            if let Some(messages) = view.messages.as_ref().filter(|it| !it.0.pairs.is_empty()) {
-                if let Some(measure) = options.matrix {
-                    let draw = |theme| view.matrix(measure, "", theme);
-                    let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
-                    sections.insert(0, matrix_section(light, dark)?);
-                }
-                let table = messages.1.table(view.fold.clock());
-                sections.push(Section::table(
-                    "message-sizes",
-                    "Messages by length",
-                    &table,
-                ));
+            if let Some(measure) = options.matrix {
+                let draw = |theme| view.matrix(measure, "", theme);
+                let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
+                let (from, to) = view.times(view.fold.window());
+                let heading = format!("Messages between rows, sent in {from} to {to}");
+                sections.insert(0, matrix_section(&heading, light, dark)?);
             }
             if overlay.is_some() {
                 let draw = |theme| view.scene("", overlay.as_ref(), theme);
@@ -104,6 +99,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     } else {
         writeln!(out, "{}", options.names())?;
         view.text(out)?;
+        view.clocks_text(options.rows.are_clocks_kept(), &recording.trace, out)?;
         view.counters_text(out)?;
         view.messages_text(out)?;
     }
@@ -111,7 +107,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
 }
 
 /// Returns a section with the matrix of messages, drawn for both themes.
-fn matrix_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
+fn matrix_section(heading: &str, light: Scene, dark: Scene) -> Result<Section, Failure> {
     let draw = |theme: Theme| {
         if theme == Theme::dark() {
             dark.clone()
@@ -119,7 +115,7 @@ fn matrix_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
             light.clone()
         }
     };
-    let section = Section::picture("messages-matrix", "Messages between rows", draw, "");
+    let section = Section::picture("messages-matrix", heading, draw, "");
     section.map_err(pictures::failed)
 }
 
@@ -149,10 +145,10 @@ struct View {
     op: String,
     /// Operation, if it was selected by an option.
     chosen: Option<Op>,
-    /// Messages between the rows and by length, if an option or a page asks for them.
+    /// Messages of the recording.
+    found: Messages,
+    /// Messages of the window between the rows and by length, if an option asks for them.
     messages: Option<(MessageMatrix, MessageSizes)>,
-    /// `true` if messages are printed.
-    has_messages: bool,
     /// Counters of the recording.
     counters: Counters,
     /// Counters that options select.
@@ -202,9 +198,8 @@ impl View {
             .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
         let usage = folder.usage(window, &job).map_err(input)?;
-        let has_messages = options.messages || options.matrix.is_some();
-        let messages = if has_messages || options.output.html.is_some() {
-            let found = match_messages(trace.view(), &job).map_err(input)?;
+        let found = match_messages(trace.view(), &job).map_err(input)?;
+        let messages = if options.messages || options.matrix.is_some() {
             let sizes = MessageSizes::of(window, Line::of(&found));
             Some((folder.messages(window, Line::of(&found)), sizes))
         } else {
@@ -221,8 +216,8 @@ impl View {
             usage,
             op,
             chosen,
+            found,
             messages,
-            has_messages,
             counters,
             chosen_counters,
             across: options.counters.across,
@@ -238,13 +233,11 @@ impl View {
 
     /// Writes the fold as Chrome JSON.
     fn export(&self, path: &Path) -> Outcome {
-        let failed = |error: String| Failure::Input(format!("{}: {error}", path.display()));
         let trace = self.fold.to_trace().map_err(input)?;
-        let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
-        let mut file = std::io::BufWriter::new(file);
-        chrome::write(trace.view(), &mut file, &Bar::job())
-            .map_err(|error| failed(error.to_string()))?;
-        file.flush().map_err(|error| failed(error.to_string()))
+        output::whole(path, |to| {
+            chrome::write(trace.view(), to, &Bar::job()).map_err(input)?;
+            Ok(())
+        })
     }
 
     /// Draws the messages between rows.

@@ -4,17 +4,21 @@
 use super::Rules;
 use super::counters::CountersBy;
 use super::states::States;
-use crate::clocks::ClocksBy;
-use crate::failure::{Failure, input};
+use crate::clocks::{Clocks, ClocksBy};
+use crate::failure::{Failure, Outcome, input};
+use crate::messages;
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
 use crate::recording::{Reading, Recording};
 use crate::suggest::{hint, near};
+use crate::table::counted;
 use clap::Args;
-use perfkit::core::{Job, LocationId, LocationKind, SystemTree};
+use perfkit::core::{
+    Close, Job, LocationId, LocationKind, RegionId, SystemTree, Ticks, TraceView, Visitor, replay,
+};
 use perfkit::fold::{
     FoldParams, Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, RowOrder, Selection,
-    Timelines,
+    StateMap, Timelines,
 };
 use perfkit::view::timeline::Measure;
 use std::ffi::OsString;
@@ -72,6 +76,38 @@ impl Rows {
         }
     }
 
+    /// Returns `true` if the clocks are those of the recording.
+    pub(crate) fn are_clocks_kept(&self) -> bool {
+        self.clocks.clocks == Clocks::Keep
+    }
+
+    /// Prints a note for each group without a function, and for a depth below all call stacks, because neither changes
+    /// the picture.
+    fn print_notes(&self, map: &RegionMap, view: TraceView<'_>, job: &Job) -> Outcome {
+        let regions = &view.definitions().regions;
+        for (name, glob) in &self.groups {
+            let class = map.classes().id(name);
+            let all = (0..regions.len() as u32).map(RegionId);
+            if all.into_iter().all(|region| map.of(region) != class) {
+                let names = regions.iter().map(|region| region.name.as_str());
+                let hint = hint(glob.trim_matches('*'), names);
+                messages::say(&format!(
+                    "note: --group {name}={glob}: no function has such a name, or all of them are in an earlier group{hint}"
+                ));
+            }
+        }
+        if let Some(depth) = self.depth {
+            let deepest = frames(view, job)?;
+            if depth >= deepest {
+                let frames = counted(deepest, "frame");
+                messages::say(&format!(
+                    "note: --depth {depth}: the deepest call stack has {frames}, counted from 0; the innermost frames are shown"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the timelines of a recording, their rows, and the functions of its call stacks, which are
     /// `None` if the rows do not show functions of locations. `file` is its file, if it is the only one;
     /// `usual` are the rows without the option `--by`.
@@ -96,6 +132,7 @@ impl Rows {
             None => map,
         };
         let view = trace.view();
+        self.print_notes(&map, view, job)?;
         let timelines = match (&self.states, &self.stack) {
             (Some(states), _) => states.timelines((recording, file), &map, job)?,
             (None, Some(name)) => {
@@ -126,6 +163,23 @@ impl Rows {
             has_functions.then_some(map),
         ))
     }
+}
+
+/// Returns the number of frames of the deepest call stack.
+fn frames(view: TraceView<'_>, job: &Job) -> Result<usize, Failure> {
+    #[derive(Default)]
+    struct Deepest(usize);
+    impl Visitor for Deepest {
+        fn enter(&mut self, _: Ticks, _: RegionId, depth: usize) {
+            self.0 = self.0.max(depth + 1);
+        }
+        fn leave(&mut self, _: Ticks, _: RegionId, _: usize, _: Close) {}
+    }
+    let mut deepest = Deepest::default();
+    for location in view.locations() {
+        replay(location, &mut deepest, job).map_err(input)?;
+    }
+    Ok(deepest.0)
 }
 
 /// Folds the timeline of a recording: many streams in few rows

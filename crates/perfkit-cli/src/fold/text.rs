@@ -1,9 +1,10 @@
 //! Output of `fold` as text, with a strip of letters for each row, and as JSON.
 
 use super::View;
+use crate::clocks;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
-use perfkit::core::{Cell as Entry, Job, Nanos, Table, TimeRange};
+use perfkit::core::{Cell as Entry, Job, Nanos, Table, TimeRange, Trace};
 use perfkit::fold::{Cell, ClassId, Counter, Group, Usage, Value as Shown};
 use perfkit::view::number;
 use serde::Serialize;
@@ -64,8 +65,9 @@ impl View {
             message_sizes: Option<Table>,
             #[serde(skip_serializing_if = "Option::is_none")]
             counters: Option<Table>,
+            clocks: Table,
         }
-        let messages = || self.messages.as_ref().filter(|_| self.has_messages);
+        let messages = || self.messages.as_ref();
         let (start_ns, end_ns) = self.times(self.fold.window());
         let [utilisation, states] = self.folder.usage_tables(&self.usage);
         Document {
@@ -81,7 +83,24 @@ impl View {
             message_sizes: messages().map(|(_, sizes)| sizes.table(self.fold.clock())),
             counters: (!self.chosen_counters.is_empty())
                 .then(|| Counter::table(&self.chosen_counters, self.fold.window())),
+            clocks: self.found.clock_violations().table(self.fold.clock()),
         }
+    }
+
+    /// Writes what messages and collectives say about the clocks, if they contradict them. `are_kept` is `true` if
+    /// the clocks are those of the recording.
+    pub(crate) fn clocks_text(
+        &self,
+        are_kept: bool,
+        trace: &Trace,
+        out: &mut dyn Write,
+    ) -> Outcome {
+        let violations = self.found.clock_violations();
+        let remedy = are_kept.then_some("--clocks correct");
+        for remark in clocks::remarks(&violations, trace, remedy) {
+            writeln!(out, "  {remark}")?;
+        }
+        Ok(())
     }
 
     /// Writes the counters that options select as strips, or the names of all counters.
@@ -153,7 +172,7 @@ impl View {
 
     /// Writes the messages between rows, if an option asks for them.
     pub(crate) fn messages_text(&self, out: &mut dyn Write) -> Outcome {
-        let Some((matrix, sizes)) = self.messages.as_ref().filter(|_| self.has_messages) else {
+        let Some((matrix, sizes)) = &self.messages else {
             return Ok(());
         };
         let table = matrix.table();
@@ -265,6 +284,13 @@ impl View {
             counted(rows, "row"),
             self.op
         )?;
+        let without_states: usize = self.usage.iter().map(|usage| usage.without_states).sum();
+        if without_states > 0 {
+            writeln!(
+                out,
+                "  {without_states} of them recorded no states: busy shares are of the others, and cells count them as idle unless --absent skip is given"
+            )?;
+        }
         let all = self.shares(self.fold.cells());
         let numbers = self.fold.cells().iter();
         let mut letters = Letters {
@@ -288,11 +314,12 @@ impl View {
                 .collect();
             let busy = usage.busy_share(row.group().kind);
             let name = shortened(row.label(), 32);
-            writeln!(
-                out,
-                "  {name:<width$} |{strip}| {:5.1} % busy",
-                100.0 * busy
-            )?;
+            let share = if usage.times.is_empty() && usage.without_states > 0 {
+                "no states".to_owned()
+            } else {
+                format!("{:5.1} % busy", 100.0 * busy)
+            };
+            writeln!(out, "  {name:<width$} |{strip}| {share}")?;
             let painted = strip.chars().filter(|sign| *sign != '.').count();
             let inked = painted as f64 / pieces.len().max(1) as f64;
             if (inked - busy).abs() > MAX_INK_ERROR {
@@ -319,11 +346,11 @@ impl View {
             let text = "the same states, in less than half of the character's cells";
             writeln!(out, "    a to z: {text}")?;
         }
-        for (sign, what) in [
-            ('.', "in no region"),
-            ('=', "all equal"),
-            ('#', "other states"),
-        ] {
+        let idle = match without_states {
+            0 => "in no region",
+            _ => "in no region or without states",
+        };
+        for (sign, what) in [('.', idle), ('=', "all equal"), ('#', "other states")] {
             if letters.seen.contains(&sign) {
                 writeln!(out, "    {sign} {what}")?;
             }

@@ -221,6 +221,18 @@ pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> 
     violated.map(sentence).collect()
 }
 
+/// Returns the sentences of [`of`] with full stops. If there are any, the last one names the option or command
+/// `remedy` that corrects the clocks; `None` if they are corrected already.
+pub fn remarks(found: &ClockViolations, trace: &Trace, remedy: Option<&str>) -> Vec<String> {
+    let mut remarks = of(found, trace);
+    remarks.iter_mut().for_each(|sentence| sentence.push('.'));
+    let remedy = remedy.filter(|_| !remarks.is_empty());
+    remarks.extend(remedy.map(|remedy| {
+        format!("Times of different ranks are comparable after a correction: `{remedy}`.")
+    }));
+    remarks
+}
+
 /// Returns the description of the clock correction of an opened recording; `None` if the clocks
 /// were kept.
 pub fn correction(diagnostics: &Diagnostics) -> Option<String> {

@@ -2,6 +2,7 @@
 //! functions of one name; parsers of times, numbers, patterns and words.
 
 pub mod clocks;
+pub(crate) mod outputs;
 pub mod scope;
 pub mod suggest;
 

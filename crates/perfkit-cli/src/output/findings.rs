@@ -2,7 +2,7 @@
 //! text, on standard error and in JSON.
 
 use crate::failure::Failure;
-use crate::messages;
+use crate::messages::{self, Level};
 use crate::table::grouped;
 use perfkit::core::{Diagnostics, Finding, ReplayCounts, Rule, Weight};
 use serde::Serialize;
@@ -193,6 +193,8 @@ pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure + use<>
         lines.push_str(&format!("\n{}: {found}", found.word()));
     }
     move |failure| match failure {
+        // They are warnings, which `--quiet` excludes.
+        failure if !messages::prints(Level::Usual) => failure,
         Failure::Input(message) => Failure::Input(message + &lines),
         Failure::Usage(message) => Failure::Usage(message + &lines),
         other => other,

@@ -9,7 +9,7 @@ use crate::phases::series::Series;
 use crate::progress::Bar;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
+use perfkit::core::{Job, LocationKind, Messages, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{
     Counter, Counters, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups,
     RegionMap, Timelines,
@@ -17,6 +17,7 @@ use perfkit::fold::{
 use perfkit::track::{Bursts, ClusterId, ScaledExperiment};
 use perfkit::view::track::Clusters;
 use perfkit::view::{Anchor, Error, Mark, Page, Scene, Section, Theme, Unit, timeline};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Options for the files to which a result is drawn.
@@ -278,6 +279,8 @@ pub struct More<'a> {
     pub serve: Option<String>,
     /// Rules of the folds, if they are not the default.
     pub rules: Option<FoldParams>,
+    /// Messages of the trace, if they are matched already.
+    pub messages: Option<&'a Messages>,
     /// Counters below the rows; `None` for all counters of the trace.
     pub counters: Option<Vec<Counter>>,
     /// Call stacks of locations.
@@ -324,7 +327,10 @@ pub fn timeline(
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
     let ops: Vec<Op> = op.into_iter().chain(usual).collect();
-    let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
+    let found = match more.messages {
+        Some(found) => Cow::Borrowed(found),
+        None => Cow::Owned(match_messages(trace.view(), &Bar::job()).map_err(input)?),
+    };
     let counters = match more.counters {
         Some(counters) => counters,
         None => Counters::new(trace.view(), &Bar::job()).map_err(input)?.all,
@@ -367,16 +373,11 @@ pub fn timeline(
     };
     let section = view.section(&Bar::job());
     let mut sections = vec![section.map_err(failed)?];
-    let mut said = clocks::of(&found.clock_violations(), trace);
+    // The command may ask for corrected clocks already.
+    let can_correct = !more.command.is_empty() && !more.command.contains("--clocks");
+    let remedy = can_correct.then(|| format!("{} --clocks correct", more.command));
+    let said = clocks::remarks(&found.clock_violations(), trace, remedy.as_deref());
     if !said.is_empty() {
-        said.iter_mut().for_each(|sentence| sentence.push('.'));
-        // The command may ask for corrected clocks already.
-        if !more.command.is_empty() && !more.command.contains("--clocks") {
-            said.push(format!(
-                "Times of different ranks are comparable after a correction: `{} --clocks correct`.",
-                more.command
-            ));
-        }
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         sections.push(Section::text(&format!("{id}-clocks"), "Clocks", &said));
     }

@@ -12,7 +12,7 @@ mod sources;
 pub use findings::{Figure, Finding, Kind, Place};
 
 use crate::clocks::{Clocks, ClocksBy};
-use crate::failure::{self, Failure, Outcome, input};
+use crate::failure::{Failure, Outcome, input};
 use crate::inspect;
 use crate::messages;
 use crate::options::{General, TRACE, Window};
@@ -152,7 +152,7 @@ impl Part {
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     for written in std::iter::once(&options.html).chain(&options.csv) {
-        spare(&options.files, written)?;
+        spare(written)?;
     }
     let report = Report::of(
         &options.files,
@@ -186,12 +186,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Checks that an output file does not replace a recording: one of the arguments, or any other file that is a
-/// recording.
-fn spare(files: &[PathBuf], written: &Path) -> Outcome {
-    for file in files {
-        failure::spare(file, written)?;
-    }
+/// Checks that an output file does not replace a recording, also one that is no argument.
+fn spare(written: &Path) -> Outcome {
     match written.is_file().then(|| perfkit::formats::probe(written)) {
         Some(Ok(format)) => Err(Failure::Usage(format!(
             "{} is a recording ({}) and is not written over",

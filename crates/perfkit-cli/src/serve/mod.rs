@@ -30,7 +30,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let pages = Pages::open(options)?;
     let server = Server::start(pages, options.port, options.keep)
-        .map_err(|error| Failure::Input(format!("--port {}: {error}", options.port)))?;
+        .map_err(|error| no_server(options.port, &error))?;
     let url = server.url();
     if options.general.json {
         output::json(out, &Address { url })?;
@@ -46,4 +46,14 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     out.flush()?;
     server.wait();
     Ok(())
+}
+
+/// Returns the failure of a server that cannot listen on a port; 0 is a free one.
+fn no_server(port: u16, error: &std::io::Error) -> Failure {
+    match port {
+        0 => Failure::Input(format!("no server on 127.0.0.1: {error}")),
+        _ => Failure::Input(format!(
+            "--port {port}: {error}; choose another port, or omit --port for a free one"
+        )),
+    }
 }

@@ -2,13 +2,14 @@
 //! call stacks, without a network.
 
 use super::Options;
+use crate::clocks;
 use crate::failure::{Failure, input};
 use crate::findings;
 use crate::fold::CountersBy;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording;
-use perfkit::core::{Clock, Job, Nanos, TimeRange, Trace, match_messages};
+use perfkit::core::{Clock, Job, Messages, Nanos, TimeRange, Trace, match_messages};
 use perfkit::fold::{Line, RegionMap};
 use perfkit::view::Page;
 use perfkit::view::timeline::{Part, Served, View};
@@ -49,6 +50,8 @@ struct Timeline {
     map: Option<RegionMap>,
     /// Completed once the matching of the messages has begun, or is done.
     matching: Once,
+    /// Command that serves the recording with corrected clocks; `None` if they are corrected.
+    remedy: Option<String>,
 }
 
 impl Timeline {
@@ -60,6 +63,7 @@ impl Timeline {
             let run = move || {
                 // The only error is that the job is cancelled. Then no page asks for messages.
                 let found = match_messages(timeline.trace.view(), &job).unwrap_or_default();
+                timeline.add_remarks(&found);
                 timeline.served.add_lines(Line::of(&found));
             };
             match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
@@ -67,6 +71,15 @@ impl Timeline {
                 Err(_) => run(),
             }
         });
+    }
+}
+
+impl Timeline {
+    /// Adds what the messages say about the clocks.
+    fn add_remarks(&self, found: &Messages) {
+        let violations = found.clock_violations();
+        let remarks = clocks::remarks(&violations, &self.trace, self.remedy.as_deref());
+        self.served.add_remarks(remarks);
     }
 }
 
@@ -126,12 +139,15 @@ impl Pages {
                 .counters(CountersBy::of_page(&counters, &chosen))
                 .most_rows(MOST_ROWS);
             let matching = Once::new();
-            let view = if recording.trace.len() <= FEW_EVENTS {
+            let found = if recording.trace.len() <= FEW_EVENTS {
                 matching.call_once(|| {});
-                let found = match_messages(recording.trace.view(), &job).map_err(input)?;
-                view.lines(Line::of(&found))
+                Some(match_messages(recording.trace.view(), &job).map_err(input)?)
             } else {
-                view.lines_later()
+                None
+            };
+            let view = match &found {
+                Some(found) => view.lines(Line::of(found)),
+                None => view.lines_later(),
             };
             let view = match options.rules.changed() {
                 Some(rules) => view.rules(rules),
@@ -144,12 +160,21 @@ impl Pages {
             let served = view.served(&format!("cells/{number}"), &job);
             let (section, served) = served.map_err(pictures::failed)?;
             page = page.with(section);
-            timelines.push(Arc::new(Timeline {
+            let corrected = || {
+                let file = file.to_string_lossy();
+                pictures::shell(["perfkit", "serve", &file, "--clocks", "correct"])
+            };
+            let timeline = Timeline {
                 served,
                 trace: recording.trace,
                 map,
                 matching,
-            }));
+                remedy: options.rows.are_clocks_kept().then(corrected),
+            };
+            if let Some(found) = &found {
+                timeline.add_remarks(found);
+            }
+            timelines.push(Arc::new(timeline));
         }
         Ok(Pages {
             page: page.html(&Bar::job()).map_err(pictures::failed)?,
@@ -168,15 +193,20 @@ impl Pages {
     pub fn answer(&self, request: Request<'_>, job: &Job) -> Answer {
         let refused = |code, what: &str| Answer::Refused(code, what.into());
         if !request.host.is_some_and(is_local) {
-            return refused(421, "the page is at 127.0.0.1 only");
+            let what = "this server is 127.0.0.1, not the host of the request; open the address that \
+                        perfkit serve has printed";
+            return refused(421, what);
         }
         if request.method != "GET" {
-            return refused(405, "only GET is answered");
+            return refused(405, "the method of the request is not GET; use GET");
         }
         let inside = request.path.strip_prefix('/');
         let inside = inside.and_then(|path| path.strip_prefix(self.token.as_str()));
         match inside.and_then(|path| path.strip_prefix('/')) {
-            None => refused(403, "the address needs the token that perfkit serve prints"),
+            None => refused(
+                403,
+                "the address has no token, or that of another server; open the address that perfkit serve has printed",
+            ),
             Some("") => Answer::Page(self.page.clone()),
             Some("open") => Answer::Open,
             Some(path) => {
@@ -192,9 +222,22 @@ impl Pages {
                         answer
                     }
                     Some(("calls", of)) => calls(of, request.query, job),
-                    _ => refused(404, "there is nothing at this address"),
+                    _ => Answer::Refused(404, self.no_such(path)),
                 }
             }
+        }
+    }
+}
+
+impl Pages {
+    /// Returns the text about a path that is not answered.
+    fn no_such(&self, path: &str) -> String {
+        match path.split_once('/') {
+            Some(("cells" | "calls", _)) => match self.timelines.len() {
+                1 => "no such timeline; the only one has the number 0".into(),
+                all => format!("no such timeline; their numbers are 0 to {}", all - 1),
+            },
+            _ => "no such address; the page asks for cells/NUMBER and calls/NUMBER".into(),
         }
     }
 }
@@ -219,7 +262,9 @@ fn cells(served: &Served, query: &str, job: &Job) -> Answer {
 fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
     let timelines = of.served.timelines();
     let Some(map) = &of.map else {
-        return Answer::Refused(404, "this timeline has no call stacks".into());
+        let what = "this timeline has no call stacks, because its rows do not show functions; start perfkit serve \
+                    without --states and --stack";
+        return Answer::Refused(404, what.into());
     };
     let part = || {
         let window = window(query, (timelines.range(), timelines.clock()))?;
@@ -257,17 +302,25 @@ fn text(failure: Failure) -> String {
 fn value<'a>(query: &'a str, name: &str) -> Result<&'a str, String> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);
-    found.map(|(_, value)| value).ok_or(format!("no {name}"))
+    found.map(|(_, value)| value).ok_or_else(|| {
+        format!("the query has no {name}; expected from=, to=, columns=, and op= and rows= or row=")
+    })
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("{name}: not a number"))
+    text.parse()
+        .map_err(|_| format!("{name} is not a whole number, or is too large"))
 }
 
 /// Returns the window of a query: `from` and `to` in nanoseconds.
 fn window(query: &str, (all, clock): (TimeRange, Clock)) -> Result<TimeRange, String> {
     let time = |name| Ok::<_, String>(Nanos(number(name, value(query, name)?)?));
     let (from, to) = (time("from")?, time("to")?);
+    if from >= to {
+        return Err(format!(
+            "the window is empty: from, {from}, is not before to, {to}"
+        ));
+    }
     recording::window(all, clock, Some(from), Some(to)).map_err(text)
 }
 

@@ -190,7 +190,7 @@ async fn respond(
         Err(_) => (
             500,
             "text/plain; charset=utf-8",
-            Body::from("the request failed"),
+            Body::from("an error in perfkit; the terminal of perfkit serve shows it"),
         ),
     };
     let mut response = Response::new(body);

@@ -10,7 +10,7 @@ mod tables;
 mod what_if;
 
 use crate::clocks::{self, ClocksOfWaits};
-use crate::failure::{self, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::findings;
 use crate::options::{General, TRACE, Window, file_names, words};
 use crate::output as files;
@@ -78,16 +78,6 @@ pub struct Options {
 /// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
-    let written = options
-        .output
-        .all()
-        .chain(&options.csv)
-        .chain(&options.cube);
-    for written in written {
-        for file in &options.files {
-            failure::spare(file, written)?;
-        }
-    }
     if options.files.len() > 1 && !are_ranks(&options.files) {
         return series::run(options, out);
     }

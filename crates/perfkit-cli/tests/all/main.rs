@@ -1,5 +1,7 @@
 //! Tests of the command in one program, because each test program is linked on its own.
 
+#[cfg(feature = "serve")]
+mod clocks;
 mod clusters;
 mod command;
 mod convert;
@@ -8,6 +10,7 @@ mod detect;
 mod devices_golden;
 mod fold_options;
 mod golden;
+mod outputs;
 mod pictures;
 mod profiles;
 mod report;

@@ -2,6 +2,7 @@
 //! [`Served`] for a row and a window.
 
 use super::pyramid::Node;
+use super::served::check_limits;
 use super::{Served, View};
 use crate::encoding::{base64, varint};
 use crate::{Error, Palette, Result};
@@ -151,8 +152,9 @@ impl Served {
     /// # Errors
     ///
     /// - Returns [`Error::Empty`] for an empty window.
-    /// - Returns [`Error::Mismatch`] for more columns than [`Part::MOST_COLUMNS`](super::Part::MOST_COLUMNS)
-    ///   or a row that the page does not have or that has several streams.
+    /// - Returns [`Error::Outside`] for more columns than [`Part::MOST_COLUMNS`](super::Part::MOST_COLUMNS)
+    ///   or a row that the page does not have.
+    /// - Returns [`Error::Mismatch`] for a row of several streams.
     /// - Returns [`Error::Fold`] if the calls cannot be replayed.
     /// - Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn calls(
@@ -166,7 +168,9 @@ impl Served {
         }
         let group = self.nodes.get(row).and_then(|it| self.groups.get(it.group));
         let streams = group.map_or(&[][..], |group| &group.streams);
-        let ([stream], 1..=super::Part::MOST_COLUMNS) = (streams, columns) else {
+        check_limits("columns", (1, super::Part::MOST_COLUMNS), columns)?;
+        check_limits("row", (0, self.nodes.len().saturating_sub(1)), row)?;
+        let [stream] = streams else {
             return Err(Error::Mismatch {
                 what: "streams of a row with a call stack",
                 expected: 1,

@@ -4,7 +4,7 @@
 use super::View;
 use super::calls::CallsData;
 use super::local::Local;
-use super::overlays::{Links, MOST_LINKS, Mark};
+use super::overlays::{Links, MOST_LINKS, Mark, Size};
 use super::pyramid::{Level, Members, Node};
 use crate::number;
 use crate::timeline::counters::{CounterNames, TracksData};
@@ -38,6 +38,8 @@ pub(super) struct Data<'a> {
     /// `None` for a page that contains its cells.
     pub(super) served: Option<Requests<'a>>,
     pub(super) links: Option<Links>,
+    /// Messages of the page by length; `None` if the script computes them or the server sends them.
+    pub(super) sizes: Option<Vec<Size>>,
     pub(super) command: Option<&'a str>,
     pub(super) serve: Option<&'a str>,
     pub(super) markers: Vec<Mark<'a>>,
@@ -72,9 +74,13 @@ pub(super) struct Requests<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct GroupData<'a> {
     pub(super) label: &'a str,
     pub(super) streams: usize,
+    /// Number of its streams without states, which are in no share.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) without_states: usize,
     pub(super) parent: Option<usize>,
     /// Stream of a group that has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,6 +161,10 @@ pub(super) fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let text = parts.join(" and ");
     (!parts.is_empty()).then(|| format!("Messages without a line in any view: {text}."))
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Rounds a share to four decimal places, to keep pages small.

@@ -45,6 +45,7 @@ pub(super) fn body(
         }
         output.status aria-live="polite" {}
         p.view {}
+        p.remarks hidden {}
         div.rows {
             div.content {
                 canvas.strips tabindex="0" role="img" aria-describedby={ (id) "-keys" }
@@ -116,6 +117,19 @@ pub(super) fn body(
                 } }
                 tbody {}
             } }
+            div.sizes hidden {
+                p { "All messages by length, sent in " span.sent {} "; times are from sending to receipt." }
+                p.note {}
+                div.scroll { table {
+                    thead { tr {
+                        th scope="col" { "Length" }
+                        @for name in ["Messages", "Bytes", "Mean time", "Longest", "Bandwidth"] {
+                            th.n scope="col" { (name) }
+                        }
+                    } }
+                    tbody {}
+                } }
+            }
         }
         noscript {
             @match still {

@@ -6,7 +6,7 @@ use super::pyramid::Node;
 use crate::Result;
 use crate::timeline::message_bundles::{self, Bundles};
 use perf_core::{Clock, LocationId};
-use perf_fold::{Folder, GroupId};
+use perf_fold::{Folder, GroupId, MessageSizes, SizeClass};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -54,7 +54,33 @@ impl Links {
     }
 }
 
+/// Class of the lengths of messages, and of the messages in it: number, bytes, bytes of those that
+/// are not early, sum and longest of their times in nanoseconds, and number of early ones.
+pub(super) type Size = (u32, u64, u64, u64, i64, i64, u64);
+
+/// Returns the messages by length, the shortest first.
+pub(super) fn sizes(found: &MessageSizes, clock: Clock) -> Vec<Size> {
+    let nanos = |ticks: u64| clock.total(u128::from(ticks)).0;
+    let classes = found.classes.iter();
+    let row = |(class, of): (&u32, &SizeClass)| {
+        let (time, longest) = (nanos(of.time), nanos(of.longest));
+        let bytes = (of.bytes, of.timed_bytes);
+        (*class, of.count, bytes.0, bytes.1, time, longest, of.early)
+    };
+    classes.map(row).collect()
+}
+
 impl View<'_> {
+    /// Returns the messages of the page by length, unless the script can compute them from `links`:
+    /// if each message has a line of its own and none is in `hidden`.
+    pub(super) fn sizes(&self, links: Option<&Links>, hidden: [u64; 2]) -> Option<Vec<Size>> {
+        let is_complete = hidden == [0; 2] && links.is_some_and(|links| links.columns.is_none());
+        (!is_complete).then(|| {
+            let found = MessageSizes::of(self.window, self.lines.iter().copied());
+            sizes(&found, self.timelines.clock())
+        })
+    }
+
     /// Returns the messages of the page, or `None` if there are none. Also returns the numbers of
     /// messages that are not drawn: those within one row and those with an end in no row.
     ///

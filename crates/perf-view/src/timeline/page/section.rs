@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 const SCRIPT: &str = concat!(
     include_str!("../../../assets/timeline/local.js"),
+    include_str!("../../../assets/timeline/message_sizes.js"),
     include_str!("../../../assets/timeline/messages.js"),
     include_str!("../../../assets/timeline/counters.js"),
     include_str!("../../../assets/timeline/calls.js"),
@@ -86,6 +87,10 @@ impl View<'_> {
             Some(_) => (None, [0; 2]),
             None => self.link_values(&nodes, start)?,
         };
+        let sizes = match served {
+            Some(_) => None,
+            None => self.sizes(links.as_ref(), hidden),
+        };
         // The labels of a served page need no columns.
         let columns = match served {
             Some(_) => 1,
@@ -124,6 +129,7 @@ impl View<'_> {
             begin: start.to_string(),
             served: served.map(|address| self.requests(address)),
             links,
+            sizes,
             command: self.command.as_deref(),
             serve: self.serve.as_deref(),
             markers: self.marker_values(&leaves, start),
@@ -146,6 +152,12 @@ impl View<'_> {
             note.push(format!("Colours: {hues}. Each shade is a function."));
         }
         note.extend(self.note(&nodes, roots));
+        let streams = nodes[..roots].iter().filter_map(|node| {
+            let group = self.groups.get(node.group)?;
+            Some(group.streams.len())
+        });
+        let without_states = legend::without_states(streams.sum(), &usage[..roots]);
+        note.extend(without_states.map(|text| text + "."));
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
@@ -188,6 +200,7 @@ impl View<'_> {
             codes,
             palette,
             messages,
+            remarks: OnceLock::new(),
             has_own_spans: self.has_own_spans,
             rules: self.rules.clone(),
             start,
@@ -248,6 +261,7 @@ impl View<'_> {
             GroupData {
                 label: group.map_or("", |group| &group.label),
                 streams: group.map_or(0, |group| group.streams.len()),
+                without_states: usage.without_states,
                 parent: node.parent,
                 stream: self.stream(node),
                 device: group.is_some_and(|it| it.kind == LocationKind::AcceleratorStream),

@@ -2,14 +2,16 @@
 //! returns cells, messages, shares and counters as JSON.
 
 use super::data::rounded;
-use super::overlays::{Links, MOST_LINKS, Shown};
+use super::overlays::{Links, MOST_LINKS, Shown, Size, sizes};
 use super::pyramid::{Codes, Node, Plan};
 use crate::timeline::counters::{Tracks, TracksData};
 use crate::timeline::picture::busy_share;
 use crate::timeline::{legend, message_bundles};
 use crate::{Error, Palette, Result, Theme};
 use perf_core::{Job, TimeRange};
-use perf_fold::{Counter, FoldParams, Folder, GroupId, Groups, Line, Op, Timelines, Usage};
+use perf_fold::{
+    Counter, FoldParams, Folder, GroupId, Groups, Line, MessageSizes, Op, Timelines, Usage,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -39,6 +41,8 @@ pub struct Served {
     pub(super) palette: Palette,
     /// Messages; empty until they are added.
     pub(super) messages: OnceLock<Sent>,
+    /// Sentences above the rows; empty until they are added.
+    pub(super) remarks: OnceLock<Vec<String>>,
     /// `true` if the reference of busy shares is the span of the row.
     pub(super) has_own_spans: bool,
     /// Rules of all folds.
@@ -65,6 +69,17 @@ impl Sent {
         let longest = lines.iter().map(length).max().unwrap_or(0);
         Sent { lines, longest }
     }
+
+    /// Returns the messages that may overlap a window: those sent at most the longest duration before
+    /// or after it.
+    fn near(&self, window: TimeRange) -> &[Line] {
+        let first = window.start.0.saturating_sub(self.longest);
+        let last = window.end.0.saturating_add(self.longest);
+        let from = self.lines.partition_point(|line| line.sent.0 < first);
+        let to = self.lines.partition_point(|line| line.sent.0 <= last);
+        // Empty if the window ends before it starts.
+        self.lines.get(from..to).unwrap_or_default()
+    }
 }
 
 /// Part of a [served](Served) timeline.
@@ -87,6 +102,27 @@ impl Part {
     pub const MOST_ROWS: usize = 512;
 }
 
+/// Checks that a number of a request is within its limits.
+///
+/// # Errors
+///
+/// Returns [`Error::Outside`] if it is not.
+pub(super) fn check_limits(
+    what: &'static str,
+    (least, most): (usize, usize),
+    got: usize,
+) -> Result<()> {
+    if (least..=most).contains(&got) {
+        return Ok(());
+    }
+    Err(Error::Outside {
+        what,
+        least,
+        most,
+        got,
+    })
+}
+
 /// Largest number of columns of a counter.
 const MOST_TRACK_COLUMNS: usize = 2048;
 
@@ -99,7 +135,7 @@ type Entry = (String, Option<String>, Option<(f64, f64)>);
 /// Content of a part that the page shows. Times are in nanoseconds since the start of the page.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Cells {
+struct Cells<'a> {
     from: i64,
     span: i64,
     columns: usize,
@@ -115,6 +151,10 @@ struct Cells {
     /// Number of messages within a row, and of messages with an end in no row of the part.
     inside: u64,
     elsewhere: u64,
+    /// Messages sent in the window by length.
+    sizes: Vec<Size>,
+    /// Sentences above the rows.
+    remarks: &'a [String],
     /// Values of the counters.
     tracks: Vec<TracksData>,
 }
@@ -150,13 +190,35 @@ impl Served {
         let _ = self.messages.set(Sent::of(lines.into_iter().collect()));
     }
 
+    /// Adds sentences about the recording, such as about clocks that disagree, which the page shows
+    /// above the rows from the next answer on. Has no effect if the timeline has sentences.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
+    /// use perf_view::timeline::{Part, View};
+    /// # let trace = perf_core::samples::cosmo::trace();
+    /// # let map = RegionMap::by_name(trace.definitions())?;
+    /// # let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let groups = Groups::by(&timelines, GroupBy::Process);
+    /// let (_, served) = View::new(&timelines, groups).served("cells/0", &Job::default())?;
+    /// served.add_remarks(vec!["The clocks of the ranks disagree.".into()]);
+    /// let part = Part { window: timelines.range(), columns: 9, op: 0, rows: vec![0] };
+    /// assert!(served.cells(&part, &Job::default())?.contains("The clocks of the ranks disagree."));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_remarks(&self, remarks: Vec<String>) {
+        // Only the first sentences are kept.
+        let _ = self.remarks.set(remarks);
+    }
+
     /// Folds a part and returns the data for the script of the page as JSON: cells, messages, busy
     /// shares and legend, all of the window.
     ///
     /// # Errors
     ///
     /// - Returns [`Error::Empty`] for an empty window.
-    /// - Returns [`Error::Mismatch`] for a number of columns or rows outside of the limits, and for
+    /// - Returns [`Error::Outside`] for a number of columns or rows outside of the limits, and for
     ///   an operation or row that the page does not have.
     /// - Returns [`Error::Fold`] if folding fails.
     /// - Returns [`Error::Cancelled`] if the job is cancelled.
@@ -165,7 +227,7 @@ impl Served {
         Ok(serde_json::to_string(&reply).map_err(std::io::Error::from)?)
     }
 
-    fn reply(&self, part: &Part, job: &Job) -> Result<Cells> {
+    fn reply(&self, part: &Part, job: &Job) -> Result<Cells<'_>> {
         let Part {
             window,
             columns,
@@ -175,19 +237,11 @@ impl Served {
         if window.is_empty() {
             return Err(Error::Empty { what: "no time" });
         }
-        let within = |what, expected: usize, got: usize| match got {
-            1.. if got <= expected => Ok(()),
-            _ => Err(Error::Mismatch {
-                what,
-                expected,
-                got,
-            }),
-        };
-        within("columns at most", Part::MOST_COLUMNS, columns)?;
-        within("operations", self.ops.len(), op.saturating_add(1))?;
-        within("rows at most", Part::MOST_ROWS, rows.len().max(1))?;
+        check_limits("columns", (1, Part::MOST_COLUMNS), columns)?;
+        check_limits("op", (0, self.ops.len().saturating_sub(1)), op)?;
+        check_limits("the number of rows", (0, Part::MOST_ROWS), rows.len())?;
         for row in rows {
-            within("rows", self.nodes.len(), row.saturating_add(1))?;
+            check_limits("a row", (0, self.nodes.len().saturating_sub(1)), *row)?;
         }
         let plan = Plan {
             timelines: &self.timelines,
@@ -245,8 +299,17 @@ impl Served {
             awaits_links,
             inside,
             elsewhere,
+            sizes: self.sizes(window),
+            remarks: self.remarks.get().map_or(&[], Vec::as_slice),
             tracks,
         })
+    }
+
+    /// Returns the messages sent in a window by length.
+    fn sizes(&self, window: TimeRange) -> Vec<Size> {
+        let lines = self.messages.get().map_or(&[][..], |it| it.near(window));
+        let found = MessageSizes::of(window, lines.iter().copied());
+        sizes(&found, self.timelines.clock())
     }
 
     /// Returns a folder of some rows, for their usage and messages.
@@ -312,13 +375,7 @@ impl Served {
             return Ok((None, [0; 2]));
         };
         job.check()?;
-        // A message in the window was sent at most the longest duration before or after it.
-        let first = window.start.0.saturating_sub(sent.longest);
-        let last = window.end.0.saturating_add(sent.longest);
-        let from = sent.lines.partition_point(|line| line.sent.0 < first);
-        let to = sent.lines.partition_point(|line| line.sent.0 <= last);
-        // Empty if the window ends before it starts.
-        let lines = sent.lines.get(from..to).unwrap_or_default();
+        let lines = sent.near(window);
         // Lines connect the members of a row that is unfolded.
         let mut unfolded = BTreeSet::new();
         for row in rows {

@@ -120,6 +120,39 @@ fn healthy_runs_have_no_findings_above_two_per_cent() {
 }
 
 #[test]
+fn a_cause_that_no_other_waits_for_directly_is_not_said_to_make_zero_others_wait() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for (fault, seed) in FAULTS.into_iter().zip(0..) {
+        let planted = planted::run(seed, fault, 0.5);
+        let definitions = planted.trace.definitions();
+        let (activities, found) = find(&planted.trace);
+        for it in &found.findings {
+            let is_plain = |text: &str| !text.contains("0 other");
+            let text = it.text(definitions, &activities);
+            assert!(!text.contains(" 0 other"), "{text}");
+            let mut alone = it.clone();
+            (alone.held_up, alone.longest) = (0, None);
+            let indirect = alone.text(definitions, &activities);
+            assert!(is_plain(&indirect), "{indirect}");
+            if indirect != text {
+                assert!(indirect.contains("of waiting through others"), "{indirect}");
+                kinds.insert(format!("{:?}", std::mem::discriminant(&it.kind)));
+            }
+            alone.longest = it.longest.map(|mut longest| {
+                longest.call.location = it.locations[0];
+                longest
+            });
+            if it.longest.is_some() && indirect != text {
+                let own = alone.text(definitions, &activities);
+                let is_own = own.contains("holds up itself") || own.contains("waits itself");
+                assert!(is_own && is_plain(&own), "{own}");
+            }
+        }
+    }
+    assert!(kinds.len() >= 2, "{kinds:?}");
+}
+
+#[test]
 fn findings_of_recordings_name_calls_and_windows() {
     let trace = trace(&perf_testdata::bundled::recording("jacobi-4"));
     let estimate =
