@@ -167,6 +167,6 @@ impl Axis {
             Unit::Other(unit) => return self.prefixed(value, step, unit),
         };
         let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
-        format!("{:.places$} {unit}", value / scale)
+        format!("{} {unit}", number::grouped(value / scale, places))
     }
 }
