@@ -41,10 +41,15 @@ const perfkit = (() => {
   const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
   // Digits before the point in groups of three.
   const grouped = (text) => text.replace(/\d{5,}/, (digits) => count(digits));
-  // A time with as many digits as tell a thousandth of a window apart.
-  const moment = (nanos, span) => {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([scale]) => span >= scale) || [1, "ns"];
-    const places = unit === "ns" ? 0 : Math.max(0, Math.ceil(3 - Math.log10(span / scale) - 1e-9));
+  // Unit of times that differ by `fine`: the largest that does not exceed it, or a larger one if times of `size` would
+  // have more than four digits before the point.
+  const timeUnit = (fine, size) => {
+    const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]], at = units.findIndex(([scale]) => fine >= scale);
+    return units.slice(0, at < 0 ? units.length : at + 1).reverse().find(([scale]) => size / scale < 1e4) || units[0];
+  };
+  // A time in a window, with as many digits as tell a thousandth of the window apart, but none below a nanosecond.
+  const moment = (nanos, span, size) => {
+    const [scale, unit] = timeUnit(span, size), places = Math.min(Math.log10(scale), Math.max(0, Math.ceil(3 - Math.log10(span / scale) - 1e-9)));
     return grouped((nanos / scale).toFixed(places)) + " " + unit;
   };
   const bytesText = (value) => {
@@ -62,7 +67,7 @@ const perfkit = (() => {
     const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= rough * 0.999) || rough;
     const size = Math.max(Math.abs(low), Math.abs(high));
     const [scale, unit] = nanos
-      ? [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([s]) => step >= s || size / s >= 1e4) || [1, "ns"]
+      ? timeUnit(step, size)
       : (name || size * 1.0005 >= 1 ? PREFIXES.find(([s]) => size * 1.0005 >= s) : null) || [1, ""];
     const places = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
     const out = [];

@@ -35,7 +35,7 @@ perfkit.view("timeline", (section, data) => {
   };
   const isZoomed = () => state.span < data.span;
 
-  const moments = (nanos) => perfkit.moment(nanos, state.span);
+  const moments = (nanos) => perfkit.moment(nanos, state.span, Math.abs(data.start + state.from + state.span));
 
   data.ops.forEach(([name, words], at) => chooser.append(element("option", { value: at }, name + ": " + words)));
   // A single stream has the same cells with each operation that selects a state.
@@ -513,7 +513,9 @@ perfkit.view("timeline", (section, data) => {
     keys[event.key]();
   });
   addEventListener("hashchange", () => {
-    if (location.hash.slice(1).split("?")[0] !== section.id) return;
+    const selected = location.hash.slice(1).split("?")[0];
+    // Without a selection the page is as at first.
+    if (selected && selected !== section.id) return;
     follow();
     first = true;
     paint();
