@@ -43,10 +43,10 @@ perfkit.timelineCounters = (page) => {
     context.fillStyle = perfkit.variable("ink");
     context.fillText(ends[1], start + KEY_LENGTH + 8, y);
     const end = start + KEY_LENGTH + 24 + context.measureText(ends[1]).width, size = Math.ceil(of.locations / of.rows.length);
-    const words = `mean of each pixel and ${size > 1 ? "block of " + count(size) + " locations" : "location"}; colours from least to largest of the whole recording`;
+    const words = [`mean of each pixel and ${size > 1 ? "block of " + count(size) + " locations" : "location"};`, "colours from least to largest of the whole recording"];
     context.fillStyle = perfkit.variable("quiet");
-    if (narrow) context.fillText(words, left, y + 15, plot);
-    else context.fillText(words, end, y, left + plot - end);
+    if (narrow) words.forEach((text, line) => context.fillText(text, left, y + 15 * (line + 1), plot));
+    else context.fillText(words.join(" "), end, y, left + plot - end);
   };
   // Percentages are numbers here, no fractions.
   const writer = (unit) => (unit === "%" ? (value) => perfkit.short(value) + " %" : perfkit.writer(unit));
@@ -59,7 +59,7 @@ perfkit.timelineCounters = (page) => {
     if (!data.counters.length) return;
     find(".across").parentElement.hidden = data.counters.every(({ locations }) => locations < 2);
     const found = tracksOf(), which = Number(across.value), head = layout.narrow ? 36 : 0, gap = 10, width = Math.floor(layout.plot);
-    const below = ({ rows }) => (rows.length ? (layout.narrow ? 36 : 20) : 0);
+    const below = ({ rows }) => (rows.length ? (layout.narrow ? 51 : 20) : 0);
     const height = (of) => gap + head + LINE + of.rows.length * rowHeight(of.rows.length) + below(of);
     const [context, scale] = perfkit.fit(tracksCanvas, layout.width, data.counters.reduce((sum, of) => sum + height(of), 0));
     context.clearRect(0, 0, layout.width, 1e5);

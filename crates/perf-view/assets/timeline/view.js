@@ -103,7 +103,7 @@ perfkit.view("timeline", (section, data) => {
     const head = narrow ? 22 : 0, hasMpi = !narrow && rows.some((group) => groups[group].mpi > 0);
     // Names, and to their right the busy share and that of MPI.
     const longest = rows.reduce((longest, group) => Math.max(longest, label(group).length + 2 * depth(group)), 0);
-    const shares = hasMpi ? 150 : 96, left = narrow ? 0 : Math.min(shares + 36 + 6.6 * longest, Math.max(shares + 124, Math.round(width * 0.3)));
+    const shares = hasMpi ? 150 : 96, left = narrow ? 0 : Math.min(shares + 52 + 6.9 * longest, Math.max(shares + 124, Math.round(width * 0.3)));
     const pitch = strip + head + 2;
     layout = { width, narrow, shares, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
     // The canvas shows the scrolled part of the rows, because canvases of thousands of rows exceed the limits of browsers.
@@ -236,7 +236,9 @@ perfkit.view("timeline", (section, data) => {
 
   const names = () => {
     const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - layout.shares - 34) / 6.6);
-    const seen = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isSeen(row)), short = hierarchy.shortened(seen.map(([group]) => group), letters);
+    // A label below the rows would cover the axis.
+    const isFree = (row) => isSeen(row) && row * layout.pitch + (layout.narrow ? layout.head : layout.strip / 2) <= layout.bottom;
+    const seen = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isFree(row)), short = hierarchy.shortened(seen.map(([group]) => group), letters);
     const made = seen.map(([group, row]) => {
       const found = groups[group], open = isOpen(group), mark = hierarchy.isMarked(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
@@ -399,7 +401,7 @@ perfkit.view("timeline", (section, data) => {
     if (state.at === null) {
       // A device is busy while any of its streams is; the states are shares of the time of all of them.
       const whose = found.device && found.streams > 1 ? "of the time of its streams: " : "";
-      const shares = states.length ? whose + states.map(([name, share]) => name + " " + percent(share)).join(", ") : "";
+      const shares = states.length ? whose + states.map(([name, share]) => perfkit.shortened(name, 48) + " " + percent(share)).join(", ") : "";
       const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
       status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${[busy, shares].filter(Boolean).join("; ")}.${hierarchy.differs(group)}`;
       return;

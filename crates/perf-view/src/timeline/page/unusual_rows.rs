@@ -12,6 +12,8 @@ const FEWEST_ROWS: usize = 8;
 const LEAST: f64 = 0.02;
 /// Smallest difference of a row with a mark, in medians of the differences of its kind.
 const MEDIANS: f64 = 6.0;
+/// Difference between two differences of a row that counts as none.
+const NEAR: f64 = 0.001;
 /// Number of rows of a kind for each row with a mark. If more rows differ, they are a group, such as the
 /// first threads of all processes.
 const ROWS_OF_MARK: usize = 50;
@@ -87,8 +89,8 @@ fn compare(rows: &[usize], usage: &[Usage], found: &mut [Unusual]) {
         });
         for (state, [share, median]) in own.chain(missing) {
             let difference = (share - median).abs();
-            // Of two states with one difference, such as work and waiting, the first has more time.
-            if difference > found[*row].difference + 1e-9 {
+            // Of two states with nearly one difference, such as work and waiting, the first has more time.
+            if difference > found[*row].difference + NEAR {
                 found[*row] = Unusual {
                     difference,
                     state: Some(state),
