@@ -48,13 +48,13 @@ impl View<'_> {
             .take_while(|node| node.parent.is_none())
             .count();
         let totals = legend::totals(&usage[..roots]);
-        let codes = Codes::new(&totals);
         let shown: Vec<&Group> = nodes[..roots]
             .iter()
             .filter_map(|node| self.groups.get(node.group))
             .collect();
         let streams = shown.iter().map(|group| group.streams.len()).sum();
         let palette = legend::palette(self.timelines, (&totals, streams, self.window), job)?;
+        let codes = Codes::new(&totals, self.timelines.classes(), &palette);
         let parts = legend::parts(&shown);
         let plan = Plan {
             timelines: self.timelines,
@@ -89,7 +89,7 @@ impl View<'_> {
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
         let span = clock.total(u128::from(self.window.len())).0;
         let others = totals.iter().filter_map(|(state, _)| state.class());
-        let others = others.count().saturating_sub(codes.states.len());
+        let others = others.count().saturating_sub(codes.len());
         let leaves = Leaves::of(&nodes, &folder);
         let (links, hidden) = match served {
             Some(_) => (None, [0; 2]),
@@ -103,10 +103,8 @@ impl View<'_> {
         let whole = self.timelines.range();
         let tracks = |of| Tracks::of(of, self.window, columns).coloured(of, whole);
         let tracks: Vec<Tracks> = self.counters.iter().map(tracks).collect();
-        let states = codes.states.iter().map(|class| {
-            let name = self.timelines.classes().name(*class);
-            (name, palette.of(name).to_string())
-        });
+        let states = codes.states.iter();
+        let states = states.map(|(name, colour)| (name.as_str(), colour.to_string()));
         let light = Theme::light();
         let themed = [(light.idle, "idle"), (light.absent, "absent")];
         let data = section::data(&Data {
