@@ -40,7 +40,7 @@ const perfkit = (() => {
   const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1" : share > 0 && share < 0.0995 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
   const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
   // Digits before the point in groups of three.
-  const grouped = (text) => text.replace(/\d{5,}/, (digits) => count(digits));
+  const grouped = (text) => text.replace(/^(-?)(\d{5,})/, (_, sign, digits) => sign + count(digits));
   // Unit of times that differ by `fine`: the largest that does not exceed it, or a larger one if times of `size` would
   // have more than four digits before the point.
   const timeUnit = (fine, size) => {
