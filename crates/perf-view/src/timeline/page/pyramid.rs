@@ -7,7 +7,7 @@ use crate::timeline::legend::Totals;
 use crate::{Colour, Palette, Result};
 use perf_core::{Job, TimeRange};
 use perf_fold::{
-    Cell, ClassId, Classes, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value,
+    Cell, ClassId, Classes, FoldParams, Folder, GroupId, Groups, Op, Timelines, Value,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
