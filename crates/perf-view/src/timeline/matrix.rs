@@ -218,7 +218,7 @@ impl MatrixPicture {
             let place = [left - 7.0, top + (at as f64 + 0.5) * side];
             scene.text(place, Anchor::End, self.theme.ink, &shortened(label, LABEL));
         }
-        let (sender, receiver) = ([left - 7.0, top - 9.0], [left, top - 27.0]);
+        let (sender, receiver) = ([left - 7.0, top - 27.0], [left, top - 27.0]);
         scene.text(sender, Anchor::End, self.theme.ink, "sender");
         scene.text(receiver, Anchor::Start, self.theme.ink, "receiver");
         let mut free = f64::NEG_INFINITY;
