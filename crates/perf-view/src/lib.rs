@@ -113,7 +113,7 @@ pub use drawing::canvas::{Canvas, MOST_PIXELS};
 pub use drawing::grades::Grades;
 pub use drawing::scene::{Anchor, Mark, Scene};
 pub use error::{Error, Result};
-pub use pages::escape::{escaped, shortened};
+pub use pages::escape::{escaped, shortened, shortened_apart};
 pub use pages::page::Page;
 pub use pages::section::{Card, Item, Section};
 

@@ -16,6 +16,43 @@ pub fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
 }
 
+/// Formats the begin and the end of a window in nanoseconds, with as many digits as distinguish a
+/// thousandth of the window.
+pub(crate) fn window([from, to]: [f64; 2]) -> [String; 2] {
+    let span = (to - from).abs();
+    let (scale, unit) = time_unit(span, from.abs().max(to.abs()));
+    let places = (3.0 - (span / scale).log10() - 1e-9).ceil();
+    // No digits below a nanosecond.
+    let places = places.clamp(0.0, scale.log10()) as usize;
+    [from, to].map(|at| format!("{} {unit}", grouped(at / scale, places)))
+}
+
+/// Returns the unit of times that differ by `fine` nanoseconds and more, and its length in nanoseconds:
+/// the largest unit that does not exceed `fine`, or a larger one if times of `size` nanoseconds would have
+/// more than four digits before the decimal point.
+pub(crate) fn time_unit(fine: f64, size: f64) -> (f64, &'static str) {
+    const UNITS: [(f64, &str); 4] = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+    let of_fine = UNITS.iter().position(|(scale, _)| fine >= *scale);
+    let units = UNITS.iter().take(of_fine.map_or(UNITS.len(), |at| at + 1));
+    let found = units.rev().find(|(scale, _)| size / scale < 1e4);
+    *found.unwrap_or(&UNITS[0])
+}
+
+/// Formats a number with a fixed number of decimal places. Five and more digits before the point are in
+/// groups of three.
+pub(crate) fn grouped(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let digits = whole.trim_start_matches('-');
+    match digits.parse() {
+        Ok(number) if digits.len() > 4 => {
+            let sign = &whole[..whole.len() - digits.len()];
+            format!("{sign}{}{rest}", count(number))
+        }
+        _ => text,
+    }
+}
+
 /// Formats a number of bytes in binary units.
 ///
 /// ```
@@ -157,4 +194,27 @@ fn digits(value: f64) -> String {
         _ => 0,
     };
     format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_short_windows_differ() {
+        for (from, span, expected) in [
+            (0.0, 1e3, ["0.000 us", "1.000 us"]),
+            (1e7, 1e3, ["10.000000 ms", "10.001000 ms"]),
+            (5e9, 1e3, ["5000.000000 ms", "5000.001000 ms"]),
+            (5e9, 250.0, ["5000.000000 ms", "5000.000250 ms"]),
+            (0.0, 250.0, ["0 ns", "250 ns"]),
+            (0.0, 1.0, ["0 ns", "1 ns"]),
+            (5e9, 2e6, ["5000.000 ms", "5002.000 ms"]),
+            (0.0, 3.6e12, ["0 s", "3600 s"]),
+            (-2e7, 4e7, ["-20.00 ms", "20.00 ms"]),
+            (-2e13, 2e9, ["-20 000.000 s", "-19 998.000 s"]),
+        ] {
+            assert_eq!(window([from, from + span]), expected);
+        }
+    }
 }

@@ -39,6 +39,19 @@ const perfkit = (() => {
   const time = (nanos) => short(nanos / 1e9, "s");
   const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1" : share > 0 && share < 0.0995 ? (100 * share).toFixed(1) : (100 * share).toFixed(0)) + " %";
   const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, " ");
+  // Digits before the point in groups of three.
+  const grouped = (text) => text.replace(/^(-?)(\d{5,})/, (_, sign, digits) => sign + count(digits));
+  // Unit of times that differ by `fine`: the largest that does not exceed it, or a larger one if times of `size` would
+  // have more than four digits before the point.
+  const timeUnit = (fine, size) => {
+    const units = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]], at = units.findIndex(([scale]) => fine >= scale);
+    return units.slice(0, at < 0 ? units.length : at + 1).reverse().find(([scale]) => size / scale < 1e4) || units[0];
+  };
+  // A time in a window, with as many digits as tell a thousandth of the window apart, but none below a nanosecond.
+  const moment = (nanos, span, size) => {
+    const [scale, unit] = timeUnit(span, size), places = Math.min(Math.log10(scale), Math.max(0, Math.ceil(3 - Math.log10(span / scale) - 1e-9)));
+    return grouped((nanos / scale).toFixed(places)) + " " + unit;
+  };
   const bytesText = (value) => {
     const unit = ["B", "KiB", "MiB", "GiB", "TiB"];
     let at = 0;
@@ -54,12 +67,12 @@ const perfkit = (() => {
     const step = [1, 2, 5, 10].map((f) => f * decade).find((s) => s >= rough * 0.999) || rough;
     const size = Math.max(Math.abs(low), Math.abs(high));
     const [scale, unit] = nanos
-      ? [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([s]) => step >= s || size / s >= 1e4) || [1, "ns"]
+      ? timeUnit(step, size)
       : (name || size * 1.0005 >= 1 ? PREFIXES.find(([s]) => size * 1.0005 >= s) : null) || [1, ""];
     const places = Math.min(9, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)));
     const out = [];
     for (let at = Math.ceil(low / step); at * step <= high && out.length < 1000; at++)
-      out.push([at * step, at === 0 && !nanos ? "0" : ((at * step / scale).toFixed(places) + " " + unit + (nanos ? "" : name)).trim()]);
+      out.push([at * step, at === 0 && !nanos ? "0" : ((nanos ? grouped((at * step / scale).toFixed(places)) : (at * step / scale).toFixed(places)) + " " + unit + (nanos ? "" : name)).trim()]);
     return out;
   };
 
@@ -154,6 +167,33 @@ const perfkit = (() => {
     const letters = [...name], kept = Math.max(0, most - 2), head = Math.ceil(part * kept);
     return letters.length <= most ? name : letters.slice(0, head).join("") + ".." + letters.slice(letters.length - (kept - head)).join("");
   };
+  // Names shortened so that different names stay different: where several would have one form, the first letters in
+  // which they differ follow the beginning.
+  const sharedLetters = (one, other) => {
+    const [a, b] = [[...one], [...other]], at = a.findIndex((letter, place) => letter !== b[place]);
+    return one === other ? Infinity : at < 0 ? a.length : at;
+  };
+  const withDifference = (name, start, most) => {
+    const letters = [...name], kept = most - 4, head = Math.floor(kept / 3), part = kept - head;
+    if (letters.length <= most || most < 8) return shortened(name, most);
+    const from = Math.min(Math.max(0, start - Math.floor(part / 3)), letters.length - part);
+    if (from <= head) return letters.slice(0, most - 2).join("") + "..";
+    return [...(bareFunction(name) ?? name)].slice(0, head).join("") + ".." + letters.slice(from, from + part).join("") + (from + part < letters.length ? ".." : "");
+  };
+  const shortenedApart = (names, most, part = 0.5) => {
+    const short = names.map((name) => shortened(name, most, part)), open = [[names.map((_, at) => at), Infinity]];
+    while (open.length) {
+      const [group, size] = open.pop(), alike = new Map();
+      for (const at of group) alike.set(short[at], [...(alike.get(short[at]) || []), at]);
+      for (const same of alike.values()) {
+        const start = Math.min(...same.map((at) => sharedLetters(names[same[0]], names[at])));
+        if (start === Infinity || same.length >= size) continue;
+        for (const at of same) short[at] = withDifference(names[at], start, most);
+        open.push([same, same.length]);
+      }
+    }
+    return short;
+  };
   const variable = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   // Black or white, whichever is easier to read on a colour.
@@ -229,7 +269,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, shortened, variable, rgb, readable, element, fit, linked, link, view,
+    bytes, pairs, short, time, moment, percent, count, bytesText, ticks, writer, factors, scale, chart, shortened, shortenedApart, variable, rgb, readable, element, fit, linked, link, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

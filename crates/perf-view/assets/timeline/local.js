@@ -179,6 +179,7 @@ perfkit.local = (data) => {
   const mpi = ({ times }) => times.reduce((sum, time, code) => sum + (code >= FIRST && classes[code - FIRST][5] ? time : 0), 0) / (times.reduce((sum, time) => sum + time, 0) || 1);
   const rounded = (share) => Math.round(share * 10000) / 10000;
 
+  // States of the rows of one kind: `found` are those rows.
   const legend = (found) => {
     const sum = { times: new Float64Array(FIRST + classes.length) };
     for (const { times } of found) times.forEach((time, code) => (sum.times[code] += time));
@@ -204,14 +205,14 @@ perfkit.local = (data) => {
     const centres = new Float64Array(width), edges = new Float64Array(width + 1);
     for (let pixel = 0; pixel < width; pixel++) centres[pixel] = share(2 * pixel + 1, 2 * width);
     for (let pixel = 0; pixel <= width; pixel++) edges[pixel] = share(pixel, width);
-    const rows = {}, shares = {}, found = [];
+    const rows = {}, shares = {}, found = new Map();
     for (const group of wanted) rows[group] = cells(group, op, centres, edges);
-    const names = ["absent", "idle"];
+    const names = ["not recorded", "in no region"];
     for (const group of new Set([...Array(roots).keys(), ...wanted])) {
       const used = usage(group, first, end);
-      if (group < roots) found.push(used);
+      if (group < roots) found.set(group, used);
       shares[group] = [rounded(used.busy), named(used).slice(0, 4).map(([code, share]) => [names[code] || classes[code - FIRST][0], rounded(share)]), rounded(mpi(used))];
     }
-    return { from: Number(nanos(first) - start), span: lasting(span), columns: width, op, rows, shares, legend: legend(found) };
+    return { from: Number(nanos(first) - start), span: lasting(span), columns: width, op, rows, shares, legend: data.parts.map(([heading, rows]) => [heading, legend(rows.map((row) => found.get(row)))]) };
   };
 };

@@ -14,25 +14,63 @@ perfkit.timelineMessages = (page) => {
   let cellsOf = null;
   const matrix = (pairs, mean) => {
     const { layout } = page;
-    const box = find(".matrix"), measure = find(".measure").value, rows = layout.rows.map((group, row) => [group, row]).filter(([group]) => !(state.open.has(group) && groups[group].children.length));
+    const box = find(".matrix"), measure = find(".measure").value, rows = layout.rows.map((group, row) => [group, row]).filter(([group]) => !page.isOpen(group));
     box.hidden = !pairs.length || rows.length < 2;
     if (box.hidden) return;
-    const side = Math.min(420, layout.width - 8), cell = side / rows.length, index = new Map(rows.map(([, row], at) => [row, at]));
+    const left = layout.narrow ? 22 : 150, top = 22, side = Math.min(420, layout.width - left - 8), cell = side / rows.length, index = new Map(rows.map(([, row], at) => [row, at]));
     const value = (pair) => (measure === "mean" ? pair.times.filter((time) => time >= 0).reduce((sum, time, _, all) => sum + time / all.length, 0) : pair[measure]);
-    const { share } = scaled(pairs.map(value)), [context] = perfkit.fit(box, side, side);
+    const scale = scaled(pairs.map(value)), [context] = perfkit.fit(box, Math.min(layout.width, Math.max(left + side, 560)), top + side + 50);
     context.fillStyle = perfkit.variable("idle");
-    context.fillRect(0, 0, side, side);
-    cellsOf = { rows, cell, found: new Map() };
+    context.fillRect(left, top, side, side);
+    cellsOf = { rows, cell, left, top, found: new Map() };
     for (const pair of pairs) {
       const [x, y] = [index.get(pair.b), index.get(pair.a)], gap = cell > 8 ? 1 : 0;
-      context.fillStyle = heat(share(value(pair)));
-      context.fillRect(x * cell, y * cell, Math.max(1, cell - gap), Math.max(1, cell - gap));
+      context.fillStyle = heat(scale.share(value(pair)));
+      context.fillRect(left + x * cell, top + y * cell, Math.max(1, cell - gap), Math.max(1, cell - gap));
       cellsOf.found.set(y + "," + x, `${count(pair.number)} messages, ${perfkit.bytesText(pair.bytes)}, mean time ${mean(pair)}`);
     }
+    axes(context, rows, { left, top, side, cell });
+    key(context, scale, measure, [4, top + side + 16]);
     section.dataset.matrix = pairs.length;
   };
+  // Names of both axes, and labels of the senders; the receivers have the same order.
+  const axes = (context, rows, { left, top, side, cell }) => {
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    context.fillStyle = perfkit.variable("ink");
+    context.fillText("Receiver, in the order of the senders", left + side / 2, top / 2, side);
+    context.save();
+    context.translate(10, top + side / 2);
+    context.rotate(-Math.PI / 2);
+    context.fillText("Sender", 0, 0);
+    context.restore();
+    if (left < 60) return;
+    context.textAlign = "right";
+    context.fillStyle = perfkit.variable("quiet");
+    const every = Math.ceil(14 / cell), shown = rows.filter((_, at) => at % every === 0);
+    perfkit.shortenedApart(shown.map(([group]) => groups[group].label), 18, 0.35).forEach((text, at) => context.fillText(text, left - 6, top + (at * every + 0.5) * cell, left - 26));
+  };
+  const QUANTITY = { bytes: ["bytes", perfkit.bytesText], number: ["messages", count], mean: ["mean time from sending to receipt", time] };
+  const key = (context, { isLog, least, largest }, measure, [x, y]) => {
+    const [words, write] = QUANTITY[measure], isKnown = largest > 0, low = write(isLog ? least : 0), length = 120;
+    context.textAlign = "left";
+    context.fillStyle = perfkit.variable("ink");
+    context.fillText(isKnown ? low : "no value is known", x, y);
+    context.fillStyle = perfkit.variable("quiet");
+    context.fillText("Grey: no messages.", x, y + 18);
+    if (!isKnown) return;
+    const start = x + context.measureText(low).width + 8;
+    for (let at = 0; at < length; at++) {
+      context.fillStyle = heat(at / (length - 1));
+      context.fillRect(start + at, y - 5, 1, 10);
+    }
+    context.fillStyle = perfkit.variable("ink");
+    context.fillText(`${write(largest)}  ${words}${isLog ? ", logarithmic" : ""}`, start + length + 8, y);
+  };
   find(".matrix").addEventListener("pointermove", (event) => {
-    const bounds = event.target.getBoundingClientRect(), [x, y] = [event.clientX - bounds.left, event.clientY - bounds.top].map((at) => Math.floor(at / cellsOf.cell));
+    const bounds = event.target.getBoundingClientRect(), { left, top, cell } = cellsOf;
+    const [x, y] = [event.clientX - bounds.left - left, event.clientY - bounds.top - top].map((at) => Math.floor(at / cell));
     const [from, to] = [cellsOf.rows[y], cellsOf.rows[x]];
     if (from && to) find(".pair").textContent = `${groups[from[0]].label} to ${groups[to[0]].label}: ${cellsOf.found.get(y + "," + x) || "no messages"}.`;
   });
@@ -76,7 +114,6 @@ perfkit.timelineMessages = (page) => {
     };
     const scale = layout.plot / state.span, pitch = links.columns ? (span / links.columns) * scale : 0;
     const isPast = pitch > 2, reach = isPast ? pitch : 0;
-    const isUnfolded = (group) => state.open.has(group) && groups[group].children.length > 0;
     let drawn = 0, hidden = 0, blocks = 0, inside = isServed ? part.inside : 0, elsewhere = isServed ? part.elsewhere : 0;
     for (const [from, sent, to, received, number, bytes] of links.bundles) {
       const [x, y] = [place(sent), place(received)];
@@ -93,7 +130,7 @@ perfkit.timelineMessages = (page) => {
       }
       if (!isNear(number > 1 ? reach : 0)) continue;
       // Of the members of an unfolded row only the row is known.
-      if (isUnfolded(from) || isUnfolded(to)) { blocks += number; continue; }
+      if (page.isOpen(from) || page.isOpen(to)) { blocks += number; continue; }
       if (a < 0 || b < 0) { elsewhere += number; continue; }
       if (a === b) { inside += number; continue; }
       const one = isPast ? 1 : number;

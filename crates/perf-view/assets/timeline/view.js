@@ -10,19 +10,19 @@ perfkit.view("timeline", (section, data) => {
   groups.forEach(({ parent }, at) => { if (parent !== null) groups[parent].children.push(at); });
   const INDENT = 12, AXIS = 26;
 
-  const asked = perfkit.linked(section.id);
-  const number = (name, otherwise) => (Number.isFinite(parseFloat(asked.get(name))) ? parseFloat(asked.get(name)) : otherwise);
-  const state = {
-    from: number("from", 0),
-    span: number("span", data.span),
-    op: Math.max(0, data.ops.findIndex(([name]) => name === asked.get("op"))),
-    open: new Set((asked.get("open") || "").split(",").filter(Boolean).map(Number)),
-    row: null,
-    at: null,
+  // What the link of the page selects, at first and whenever it is edited or the reader goes back to it.
+  const state = { row: null, at: null };
+  const follow = () => {
+    const asked = perfkit.linked(section.id);
+    const number = (name, otherwise) => (Number.isFinite(parseFloat(asked.get(name))) ? parseFloat(asked.get(name)) : otherwise);
+    state.from = number("from", 0);
+    state.span = number("span", data.span);
+    state.op = Math.max(0, data.ops.findIndex(([name]) => name === asked.get("op")));
+    state.open = new Set((asked.get("open") || "").split(",").filter(Boolean).map(Number));
+    // A single row opens unfolded: folded it would show no difference between its members.
+    if (!asked.has("open") && hierarchy.roots.length === 1) state.open.add(hierarchy.roots[0]);
+    chooser.value = state.op;
   };
-  // A single row opens unfolded: folded it would show no difference between its members.
-  const roots = groups.map((_, at) => at).filter((at) => groups[at].parent === null);
-  if (!asked.has("open") && roots.length === 1 && groups[roots[0]].children.length) state.open.add(roots[0]);
   // A served page asks for the cells it shows, a page with all states computes them. Both are exact at every zoom.
   // All others hold cells at several resolutions.
   const isServed = data.served !== null, local = data.local && perfkit.local(data), isExact = isServed || Boolean(local);
@@ -35,42 +35,9 @@ perfkit.view("timeline", (section, data) => {
   };
   const isZoomed = () => state.span < data.span;
 
-  // A time with as many digits as tell a thousandth of the window apart.
-  const moments = (nanos) => {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]].find(([scale]) => state.span >= scale) || [1, "ns"];
-    const places = unit === "ns" ? 0 : Math.max(0, Math.ceil(3 - Math.log10(state.span / scale) - 1e-9));
-    return (nanos / scale).toFixed(places) + " " + unit;
-  };
+  const moments = (nanos) => perfkit.moment(nanos, state.span, Math.abs(data.start + state.from + state.span));
 
   data.ops.forEach(([name, words], at) => chooser.append(element("option", { value: at }, name + ": " + words)));
-  chooser.value = state.op;
-
-  const depth = (group) => (groups[group].parent === null ? 0 : 1 + depth(groups[group].parent));
-  // Label of a row: without the part that it shares with the row that unfolds into it.
-  const label = (group) => {
-    const { parent, label } = groups[group], shared = parent === null ? "" : groups[parent].label.replace(/, (threads|streams)$/, "") + ", ";
-    return shared && label.startsWith(shared) ? label.slice(shared.length) : label;
-  };
-  // The rows that are seen, from the top.
-  const visible = () => {
-    const wanted = filter.value.trim().toLowerCase(), out = [], order = find(".order").value;
-    const before = {
-      name: (a, b) => groups[a].label.localeCompare(groups[b].label, "en", { numeric: true }) || a - b,
-      similar: (a, b) => groups[a].similar - groups[b].similar || a - b,
-      busy: (a, b) => numbers(b).busy - numbers(a).busy || a - b,
-      mpi: (a, b) => numbers(b).mpi - numbers(a).mpi || a - b,
-      idle: (a, b) => numbers(a).busy - numbers(b).busy || a - b,
-    }[order];
-    const sorted = (all) => (before ? [...all].sort(before) : all);
-    const walk = (group) => {
-      const open = state.open.has(group) && groups[group].children.length;
-      if (!wanted || groups[group].label.toLowerCase().includes(wanted)) out.push(group);
-      if (open) sorted(groups[group].children).forEach(walk);
-    };
-    sorted(roots).forEach(walk);
-    return out;
-  };
-
   // A single stream has the same cells with each operation that selects a state.
   const plain = data.ops.findIndex(([name]) => ["usual", "max", "min", "idle", "share"].includes(name));
   const decoded = new Map();
@@ -131,11 +98,12 @@ perfkit.view("timeline", (section, data) => {
 
   let layout = null;
   const measure = () => {
-    const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
+    const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = hierarchy.visible();
     const strip = Math.min(48, Math.max(14, Math.floor((0.55 * innerHeight) / Math.max(1, rows.length)) - 2));
     const head = narrow ? 22 : 0, hasMpi = !narrow && rows.some((group) => groups[group].mpi > 0);
     // Names, and to their right the busy share and that of MPI.
-    const shares = hasMpi ? 150 : 96, left = narrow ? 0 : Math.min(shares + 200, Math.max(shares + 124, Math.round(width * 0.24)));
+    const longest = rows.reduce((longest, group) => Math.max(longest, label(group).length + 2 * depth(group)), 0);
+    const shares = hasMpi ? 150 : 96, left = narrow ? 0 : Math.min(shares + 52 + 6.9 * longest, Math.max(shares + 124, Math.round(width * 0.3)));
     const pitch = strip + head + 2;
     layout = { width, narrow, shares, rows, rowOf: new Map(rows.map((group, row) => [group, row])), strip, head, left, pitch, plot: width - left - 2 };
     // The canvas shows the scrolled part of the rows, because canvases of thousands of rows exceed the limits of browsers.
@@ -209,17 +177,18 @@ perfkit.view("timeline", (section, data) => {
 
   // What the messages, counters and call stacks share with the rows.
   const page = {
-    section, data, state, find, moments, isServed, place, moment,
-    rowOf: (group) => rowOf(group), middle: (row) => middle(row), clipped: (context, draw) => clipped(context, draw), paint: () => paint(),
+    section, data, state, find, moments, isServed, place, moment, numbers, grid, columnAt, codes: { FIRST, OTHERS, NUMBER },
+    isOpen: (group) => isOpen(group), isSeen: (row) => isSeen(row), rowOf: (group) => rowOf(group), middle: (row) => middle(row), clipped: (context, draw) => clipped(context, draw), paint: () => paint(),
     get layout() { return layout; },
     get part() { return part; },
   };
 
+  const hierarchy = perfkit.timelineRows(page), { depth, label, isOpen } = hierarchy;
   // The row that shows a group: itself, or what it is folded into.
   const rowOf = (group) => {
     for (let at = group; at !== null && at !== undefined; at = groups[at].parent) {
       const row = layout.rowOf.has(at) ? layout.rowOf.get(at) : -1;
-      if (row >= 0 && !(state.open.has(at) && groups[at].children.length && at !== group)) return row;
+      if (row >= 0 && !(isOpen(at) && at !== group)) return row;
     }
     return -1;
   };
@@ -236,7 +205,8 @@ perfkit.view("timeline", (section, data) => {
     context.restore();
   };
 
-  const messages = perfkit.timelineMessages(page), counters = perfkit.timelineCounters(page), calls = perfkit.timelineCalls(page);
+  const messages = perfkit.timelineMessages(page), counters = perfkit.timelineCounters(page), calls = perfkit.timelineCalls(page), legend = perfkit.timelineLegend(page);
+  follow();
 
   const marks = (context) => clipped(context, () => {
     context.fillStyle = perfkit.variable("alarm");
@@ -266,23 +236,28 @@ perfkit.view("timeline", (section, data) => {
 
   const names = () => {
     const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - layout.shares - 34) / 6.6);
-    const made = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isSeen(row)).map(([group, row]) => {
-      const found = groups[group], open = state.open.has(group);
+    // A label below the rows would cover the axis.
+    const isFree = (row) => isSeen(row) && row * layout.pitch + (layout.narrow ? layout.head : layout.strip / 2) <= layout.bottom;
+    const seen = layout.rows.map((group, row) => [group, row]).filter(([, row]) => isFree(row)), short = hierarchy.shortened(seen.map(([group]) => group), letters);
+    const made = seen.map(([group, row]) => {
+      const found = groups[group], open = isOpen(group), mark = hierarchy.isMarked(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
       line.style.top = row * layout.pitch + "px";
       line.style.height = (layout.narrow ? layout.head : layout.strip) + "px";
       line.style.width = (layout.narrow ? layout.width - 4 : layout.left - 8) + "px";
       line.style.paddingLeft = depth(group) * INDENT + "px";
-      if (found.children.length)
+      // What the filter has opened it keeps open.
+      if (found.children.length && open === state.open.has(group))
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       const openStack = () => { state.row = row; calls.open(group); paint(); };
       const name = calls.exist ? { type: "button", title: `${found.label}: click for the call stack`, "aria-label": "Call stack of " + found.label, on: { click: openStack } } : {};
-      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, perfkit.shortened(label(group), Math.max(12, letters - 2 * depth(group)), 0.35)),
+      line.append(element(calls.exist ? "button" : "span", { class: "name", title: found.label, ...name }, short.get(group)), ...(mark ? [element("span", { class: "unusual", title: hierarchy.differs(group).trim(), role: "img", "aria-label": "differs" }, "\u25c6")] : []),
         element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (numbers(group).mpi && !layout.narrow ? `, ${percent(numbers(group).mpi)} MPI` : "") + (isZoomed() && !isExact && data.busy === "busy" ? " in all" : "")));
       return line;
     });
     labels.replaceChildren(...made);
+    find(".legend .unusual").hidden = !layout.rows.some(hierarchy.isMarked);
     // On a narrow screen the labels lie above the rows, where lines of messages pass below them.
     labels.classList.toggle("narrow", layout.narrow);
   };
@@ -310,7 +285,7 @@ perfkit.view("timeline", (section, data) => {
     const isWide = data.members && (state.span / data.span) * data.members.columns < layout.plot && layout.rows.some((group, row) => isSeen(row) && isMember(group));
     const wide = isWide ? ` Unfolded rows of this page have ${count(data.members.columns)} columns of ${time(data.span / data.members.columns)}${data.serve ? "; " + data.serve + " shows them exactly" : ""}.` : "";
     const waiting = isServed && !part ? " The picture is being computed." : "";
-    view.textContent = window + hidden() + limit + wide + waiting + remark + whole + uniform();
+    view.textContent = window + hidden() + limit + wide + waiting + remark + hierarchy.remark() + whole + uniform();
     closer.hidden = !isLimit || isExact || !data.command;
     if (!closer.hidden) closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`),
       ...(data.serve ? [" Exact at every zoom: ", element("code", {}, data.serve)] : []));
@@ -340,7 +315,7 @@ perfkit.view("timeline", (section, data) => {
     prepare();
     // At first the least busy row is selected, among those that are not unfolded.
     if (state.row === null) {
-      const candidates = layout.rows.map((group, row) => [groups[group].busy, row, group]).filter(([, , group]) => !state.open.has(group));
+      const candidates = layout.rows.map((group, row) => [groups[group].busy, row, group]).filter(([, , group]) => !isOpen(group));
       const least = Math.min(...candidates.map(([busy]) => busy));
       state.row = candidates.find(([busy]) => busy < least + 0.01)?.[1] ?? 0;
     }
@@ -356,7 +331,7 @@ perfkit.view("timeline", (section, data) => {
     names();
     counters.paint();
     calls.paint();
-    if (isExact) legend();
+    legend.paint(isExact);
     if (isServed && part) {
       // Text between backticks is a command.
       const pieces = part.remarks.join(" ").split("`").map((text, at) => (at % 2 ? element("code", {}, text) : text));
@@ -421,48 +396,6 @@ perfkit.view("timeline", (section, data) => {
         if (error.name !== "AbortError") status.textContent = perfkit.unanswered(error);
       });
   };
-  // Number of painted cells of the window by colour.
-  const areas = () => {
-    const codes = new Float64Array(256), seen = grid(), from = columnAt(seen, state.from), to = columnAt(seen, state.from + state.span * (1 - 1e-12));
-    for (const group of layout.rows) {
-      const found = seen.cells(group);
-      if (found) for (let at = from; at <= to; at++) codes[found[0][at]]++;
-    }
-    const colours = new Map();
-    const add = (colour, area) => colours.set(colour, (colours.get(colour) || 0) + area);
-    data.states.forEach(([, colour], at) => add(colour, codes[FIRST + at]));
-    add(data.others[1], codes[OTHERS]);
-    return { colours, hasNumbers: codes[NUMBER] > 0 };
-  };
-  // Legend and table of the window: states by painted area, those in no cell together.
-  const legend = () => {
-    if (!part) return;
-    const words = `${moments(data.start + part.from)} to ${moments(data.start + part.from + part.span)}`;
-    for (const whole of section.querySelectorAll(".whole")) whole.textContent = words;
-    const list = find(".legend"), remarks = list.querySelectorAll(".fainter, .stronger"), model = list.querySelector("svg");
-    const swatch = (colour) => {
-      const picture = model.cloneNode(true), square = picture.firstElementChild;
-      square.setAttribute("class", data.themed[colour] || "");
-      square.setAttribute("fill", colour);
-      return picture;
-    };
-    const { colours, hasNumbers } = areas(), isThemed = (colour) => data.themed[colour] !== undefined;
-    const painted = part.legend.filter(([, colour]) => !isThemed(colour) && colours.get(colour) > 0);
-    painted.sort((a, b) => colours.get(b[1]) - colours.get(a[1]));
-    const hidden = part.legend.filter(([, colour]) => !isThemed(colour) && !(colours.get(colour) > 0));
-    const sum = (at) => hidden.reduce((sum, [, , found]) => sum + found[at], 0);
-    const rest = hidden.length && !hasNumbers ? [[`${count(hidden.length)} more in no cell here`, null, [sum(0), sum(1)]]] : [];
-    list.replaceChildren(...[...painted, ...rest, ...part.legend.filter(([, colour]) => isThemed(colour))].map(([name, colour, found]) => {
-      const text = element("span", { title: name }, perfkit.shortened(name, 72) + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
-      return element("li", {}, ...(colour && model ? [swatch(colour)] : []), text);
-    }), ...remarks);
-    section.querySelectorAll("details:not(.between) tbody tr").forEach((line, row) => {
-      const { busy, shares } = numbers(row), [, , share, states] = line.children;
-      share.textContent = percent(busy);
-      states.textContent = shares.map(([name, of]) => `${name} ${percent(of)}.`).join(" ");
-    });
-  };
-
   const name = (code) =>
     code === NUMBER ? "a number" : code === IDLE ? "in no region" : code === ABSENT ? "not recorded" : code === UNIFORM ? "all equal"
     : code === OTHERS ? data.others[0] : data.states[code - FIRST][0];
@@ -474,10 +407,10 @@ perfkit.view("timeline", (section, data) => {
     if (state.at === null) {
       // A device is busy while any of its streams is; the states are shares of the time of all of them.
       const whose = found.device && found.streams > 1 ? "of the time of its streams: " : "";
-      const shares = states.length ? whose + states.map(([name, share]) => name + " " + percent(share)).join(", ") : "";
+      const shares = states.length ? whose + states.map(([name, share]) => perfkit.shortened(name, 48) + " " + percent(share)).join(", ") : "";
       const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isExact ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
       const without = found.withoutStates ? `, ${count(found.withoutStates)} of them without states` : "";
-      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}${without}; ${[busy, shares].filter(Boolean).join("; ")}.`;
+      status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}${without}; ${[busy, shares].filter(Boolean).join("; ")}.${hierarchy.differs(group)}`;
       return;
     }
     const visibleGrid = grid(), column = columnAt(visibleGrid, state.at), cell = visibleGrid.cells(group);
@@ -587,6 +520,14 @@ perfkit.view("timeline", (section, data) => {
     if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     keys[event.key]();
+  });
+  addEventListener("hashchange", () => {
+    const selected = location.hash.slice(1).split("?")[0];
+    // Without a selection the page is as at first.
+    if (selected && selected !== section.id) return;
+    follow();
+    first = true;
+    paint();
   });
   // A window of another size is no choice of anybody: the link stays.
   perfkit.onPaint(() => { first = true; paint(); });

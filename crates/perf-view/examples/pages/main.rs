@@ -28,6 +28,7 @@ fn main() -> Outcome {
     timelines::folded(out)?;
     timelines::hostile(out)?;
     timelines::many(out)?;
+    timelines::sampled(out)?;
     grids::correlated(out)?;
     grids::large(out)?;
     grids::explored(out)?;

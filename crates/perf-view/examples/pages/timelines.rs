@@ -2,8 +2,11 @@
 
 use super::{HOSTILE, Outcome, save};
 use perf_core::samples::cosmo;
-use perf_core::{Job, Nanos, Ticks, Trace, match_messages};
-use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
+use perf_core::{
+    Event, Events, Job, Metric, MetricId, MetricMode, MetricSet, MetricSetId, Nanos, Region,
+    RegionId, Ticks, Trace, match_messages,
+};
+use perf_fold::{Counters, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
 use perf_testdata::many_ranks;
 use perf_view::timeline::{Marker, Picture, View};
 use perf_view::{Page, Theme};
@@ -140,6 +143,65 @@ pub(super) fn many(out: &Path) -> Outcome {
     save(
         out,
         "many.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
+}
+
+/// Writes a page of 64 ranks on four nodes with a counter of power. Rank `r` takes `100 + r` W in the first
+/// half of 1 ms and twice as much in the second. Rank 37 works longer than the others.
+pub(super) fn sampled(out: &Path) -> Outcome {
+    let mut definitions = many_ranks::definitions(64);
+    definitions.regions = vec![Region::named("work"), Region::named("MPI_Barrier")];
+    definitions.metrics = vec![Metric {
+        name: "power".into(),
+        unit: "W".into(),
+        mode: MetricMode::Absolute,
+        ..Metric::default()
+    }];
+    definitions.metric_sets = vec![MetricSet {
+        members: vec![MetricId(0)],
+        ..MetricSet::default()
+    }];
+    let (work, barrier, set) = (RegionId(0), RegionId(1), MetricSetId(0));
+    let events = (0..64_u64).map(|rank| {
+        let mut events = Events::default();
+        let end = Ticks(900_000 + 1_000 * (rank % 7) + if rank == 37 { 60_000 } else { 0 });
+        let power = 100 + rank;
+        for (at, event) in [
+            (Ticks(0), Event::Enter { region: work }),
+            (
+                Ticks(0),
+                Event::Metric {
+                    set,
+                    values: &[power],
+                },
+            ),
+            (
+                Ticks(500_000),
+                Event::Metric {
+                    set,
+                    values: &[2 * power],
+                },
+            ),
+            (end, Event::Leave { region: work }),
+            (end, Event::Enter { region: barrier }),
+            (Ticks(1_000_000), Event::Leave { region: barrier }),
+        ] {
+            events.push(at, event)?;
+        }
+        Ok::<_, perf_core::Error>(events)
+    });
+    let trace = Trace::new(definitions, events.collect::<Result<_, _>>()?)?;
+    let map = RegionMap::by_name(trace.definitions())?;
+    let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    let counters = Counters::new(trace.view(), &Job::default())?.all;
+    let begin = Instant::now();
+    let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).counters(counters);
+    let page = Page::new("A counter").with(view.section(&Job::default())?);
+    save(
+        out,
+        "sampled.html",
         begin,
         page.html(&Job::default())?.as_bytes(),
     )

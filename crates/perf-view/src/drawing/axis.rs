@@ -151,22 +151,13 @@ impl Axis {
     /// Formats a tick label with as many digits as the step needs to distinguish ticks.
     fn label(&self, value: f64, step: f64) -> String {
         let (scale, unit) = match &self.unit {
-            Unit::Nanos => {
-                let size = self.low.abs().max(self.high.abs());
-                let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
-                // Uses the unit of the step, unless values would then have more than four digits
-                // before the decimal point.
-                let fit = units
-                    .iter()
-                    .find(|(scale, _)| step >= *scale || size / scale >= 1e4);
-                fit.copied().unwrap_or((1.0, "ns"))
-            }
+            Unit::Nanos => number::time_unit(step, self.low.abs().max(self.high.abs())),
             Unit::Share => (0.01, "%"),
             Unit::Bytes => return self.unit.write(value),
             Unit::Number => return self.prefixed(value, step, ""),
             Unit::Other(unit) => return self.prefixed(value, step, unit),
         };
         let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
-        format!("{:.places$} {unit}", value / scale)
+        format!("{} {unit}", number::grouped(value / scale, places))
     }
 }

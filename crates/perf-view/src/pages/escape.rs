@@ -3,6 +3,9 @@
 //! Names come from the binaries of users and may contain templates, quotes or control characters.
 //! All text passes through this module or through templates that escape it.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 /// Escapes text for SVG and HTML, between tags or inside of a quoted attribute. Characters that XML
 /// cannot represent become the replacement character U+FFFD.
 ///
@@ -92,6 +95,84 @@ pub fn shortened(name: &str, most: usize) -> String {
         .collect()
 }
 
+/// Shortens names to at most `most` characters each as [`shortened`] does, but different names stay
+/// different: where several would have one form, the first characters in which they differ are shown
+/// after the beginning of the name. Names that differ in no way that fits stay alike.
+///
+/// The scripts of the pages shorten names in the same way: `assets/page/apart.json` has examples with
+/// which both are tested.
+///
+/// ```
+/// use perf_view::shortened_apart;
+/// let names = ["solve_system_of_first_order_equations", "solve_system_of_other_order_equations"];
+/// assert_eq!(shortened_apart(names, 20), ["solve..of_first_or..", "solve..of_other_or.."]);
+/// ```
+pub fn shortened_apart<'a>(names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut short: Vec<String> = names.iter().map(|name| shortened(name, most)).collect();
+    let mut open: Vec<(Vec<usize>, usize)> = vec![((0..names.len()).collect(), usize::MAX)];
+    while let Some((group, size)) = open.pop() {
+        let mut alike: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for at in group {
+            alike.entry(short[at].clone()).or_default().push(at);
+        }
+        for same in alike.into_values() {
+            let common = same.iter().map(|at| shared(names[same[0]], names[*at]));
+            // Equal names share all characters. A group that the last round has not split stays.
+            let Some(start) = common
+                .min()
+                .filter(|at| *at < usize::MAX && same.len() < size)
+            else {
+                continue;
+            };
+            for at in &same {
+                short[*at] = with_difference(names[*at], start, most);
+            }
+            let size = same.len();
+            open.push((same, size));
+        }
+    }
+    short
+}
+
+/// Returns the number of characters that two names have in common at their beginning; the largest
+/// number for equal names.
+fn shared(one: &str, other: &str) -> usize {
+    let mut pairs = one.chars().zip(other.chars());
+    match pairs.position(|(one, other)| one != other) {
+        _ if one == other => usize::MAX,
+        Some(at) => at,
+        None => one.chars().count().min(other.chars().count()),
+    }
+}
+
+/// Returns the beginning of a name and the characters around `start`, at most `most` in all.
+fn with_difference(name: &str, start: usize, most: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    // In fewer letters there is no place for both.
+    if letters.len() <= most || most < 8 {
+        return shortened(name, most);
+    }
+    let kept = most - 4;
+    let (head, part) = (kept / 3, kept - kept / 3);
+    let from = start.saturating_sub(part / 3).min(letters.len() - part);
+    let text = |range: Range<usize>| letters.get(range).unwrap_or_default().iter();
+    if from <= head {
+        return text(0..most - 2).chain(&['.', '.']).collect();
+    }
+    let bare = bare_function(name).unwrap_or_else(|| name.to_string());
+    let end = if from + part < letters.len() {
+        ".."
+    } else {
+        ""
+    };
+    let head: String = bare.chars().take(head).collect();
+    format!(
+        "{head}..{}{end}",
+        text(from..from + part).collect::<String>()
+    )
+}
+
 /// Returns a C++ function without return type, namespaces and parameters, and with one template
 /// argument; `None` for all other names.
 fn bare_function(name: &str) -> Option<String> {
@@ -168,6 +249,18 @@ mod tests {
         assert!(cases.len() > 10);
         for (name, most, expected) in cases {
             assert_eq!(shortened(&name, most), expected, "{name} {most}");
+        }
+    }
+
+    #[test]
+    fn different_names_stay_different_as_in_the_scripts_of_pages() {
+        let cases = include_str!("../../assets/page/apart.json");
+        let cases: Vec<(Vec<String>, usize, Vec<String>)> =
+            serde_json::from_str(cases).expect("cases");
+        for (names, most, expected) in cases {
+            let found = shortened_apart(names.iter().map(String::as_str), most);
+            assert_eq!(found, expected, "{most}");
+            assert!(found.iter().all(|it| it.chars().count() <= most));
         }
     }
 

@@ -2,7 +2,7 @@
 //! locations, and a heat map of the locations.
 
 use crate::encoding::base64;
-use crate::glyphs::ADVANCE;
+use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, ColourMap, Mark, Scene, Theme, number, shortened};
 use perf_core::TimeRange;
 use perf_fold::{Across, Counter, CounterCell};
@@ -10,8 +10,19 @@ use serde::Serialize;
 
 /// Largest number of rows of a heat map. More locations are joined to blocks of neighbours.
 const MOST_ROWS: usize = 32;
+/// Number of columns of the whole recording whose values give the range of the colours. Single samples
+/// of a rate may be many times as large as all else, so the extremes of the samples would leave one colour.
+const COLOUR_COLUMNS: usize = 1024;
+/// Largest code of a value in a row of a page.
+const LARGEST_CODE: f64 = 65_535.0;
+/// Length of the colours in the key of a heat map, in pixels.
+const KEY_LENGTH: f64 = 120.0;
+/// Height of the key of a heat map, in pixels.
+const KEY: f64 = 22.0;
 /// Largest number of counters of a picture or page.
 pub(super) const MOST_COUNTERS: usize = 12;
+/// Colours of the heat map from the least to the largest value.
+const COLOURS: ColourMap = ColourMap::BlueYellow;
 /// Combinations in the order in which pages store them.
 const ACROSS: [Across; 3] = [Across::Mean, Across::Sum, Across::Max];
 /// Height of a line in pixels.
@@ -34,28 +45,16 @@ pub(super) struct Tracks {
     over: Vec<CounterCell>,
     /// Label and values of each row of the heat map; empty for a single location.
     rows: Vec<(String, Vec<f64>)>,
+    /// Values of the first and the last colour of the heat map; `None` without values.
+    colours: Option<(f64, f64)>,
 }
 
 impl Tracks {
     /// Computes the values of a window.
     pub(super) fn of(counter: &Counter, window: TimeRange, columns: usize) -> Self {
-        let cells = counter.series.iter().map(|of| of.cells(window, columns));
-        let cells: Vec<Vec<CounterCell>> = cells.collect();
-        let column = |of: &[Vec<CounterCell>], across: Across, at: usize| {
-            across.of(of.iter().filter_map(|cells| cells.get(at)))
-        };
+        let cells = cells_of(counter, window, columns);
         let line = |across| (0..columns).map(|at| column(&cells, across, at)).collect();
         let over: Vec<CounterCell> = counter.series.iter().map(|of| of.over(window)).collect();
-        let size = cells.len().div_ceil(MOST_ROWS).max(1);
-        let blocks = cells.chunks(size).zip(counter.series.chunks(size));
-        let rows = blocks.map(|(cells, series)| {
-            let mean = |at| column(cells, Across::Mean, at).mean;
-            let label = match series {
-                [first, .., last] => format!("{} to {}", first.label, last.label),
-                series => series.iter().map(|of| of.label.clone()).collect(),
-            };
-            (label, (0..columns).map(mean).collect())
-        });
         Tracks {
             name: counter.name.clone(),
             // A prefix before such a unit would read as `mcount`.
@@ -66,21 +65,19 @@ impl Tracks {
             locations: cells.len(),
             lines: ACROSS.map(line).to_vec(),
             over: ACROSS.map(|across| across.of(&over)).to_vec(),
-            rows: if cells.len() > 1 {
-                rows.collect()
-            } else {
-                Vec::new()
-            },
+            rows: rows_of(counter, &cells),
+            colours: None,
         }
     }
 
-    /// Returns the least and the largest value of the rows of the heat map.
-    fn range(&self) -> (f64, f64) {
-        let values = self.rows.iter().flat_map(|(_, values)| values);
-        let known = values.copied().filter(|value| value.is_finite());
-        known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
-            (low.min(value), high.max(value))
-        })
+    /// Sets the colours of the heat map by the values of the whole recording, so that a value has the
+    /// same colour in each window, in each page and in pictures.
+    pub(super) fn coloured(self, counter: &Counter, whole: TimeRange) -> Self {
+        let cells = cells_of(counter, whole, COLOUR_COLUMNS);
+        Tracks {
+            colours: range(&rows_of(counter, &cells)),
+            ..self
+        }
     }
 
     /// Returns the values for the script of a page, which shows them from `start` nanoseconds of the
@@ -96,15 +93,17 @@ impl Tracks {
             let cells = self.lines.get(line);
             floats(cells.into_iter().flatten().map(value).collect())
         };
-        let (low, high) = self.range();
+        let range = range(&self.rows);
+        let (low, high) = range.unwrap_or_default();
         // 0 stands for no value.
         let code = |value: f64| match (value - low) / (high - low) {
             _ if value.is_nan() => 0,
-            share if share.is_finite() => (1.0 + 254.0 * share).round() as u8,
-            _ => 128,
+            share if share.is_finite() => (1.0 + (LARGEST_CODE - 1.0) * share).round() as u16,
+            _ => 1,
         };
         let row = |values: &Vec<f64>| {
-            base64(&values.iter().map(|value| code(*value)).collect::<Vec<u8>>())
+            let bytes = values.iter().flat_map(|value| code(*value).to_le_bytes());
+            base64(&bytes.collect::<Vec<u8>>())
         };
         TracksData {
             from: start,
@@ -113,7 +112,7 @@ impl Tracks {
             lines: [0, 1, 2].map(|line| of(line, |cell| cell.mean)),
             band: [of(0, |cell| cell.min), of(0, |cell| cell.max)],
             over: self.over.iter().map(|cell| finite(cell.mean)).collect(),
-            range: finite(low).zip(finite(high)),
+            range,
             rows: self.rows.iter().map(|(_, values)| row(values)).collect(),
         }
     }
@@ -125,6 +124,7 @@ impl Tracks {
             unit: self.unit.clone(),
             locations: self.locations,
             rows: self.rows.iter().map(|(label, _)| label.clone()).collect(),
+            colours: self.colours,
         }
     }
 
@@ -137,7 +137,8 @@ impl Tracks {
 
     /// Height in a picture.
     pub(super) fn height(&self) -> f64 {
-        GAP + LINE + self.rows.len() as f64 * self.row_height()
+        let key = if self.rows.is_empty() { 0.0 } else { KEY };
+        GAP + LINE + self.rows.len() as f64 * self.row_height() + key
     }
 
     /// Width of the labels in a picture with labels of at most `most` characters.
@@ -194,7 +195,7 @@ impl Tracks {
         let middle = (top + bottom) / 2.0;
         let name = shortened(&self.name, most);
         scene.text([left - 7.0, middle - 9.0], Anchor::End, theme.ink, &name);
-        let write = |value: f64| number::short(value, &self.unit);
+        let write = |value: f64| self.write(value);
         let range = if known().next().is_some() {
             format!("{} to {}", write(least), write(largest))
         } else {
@@ -213,14 +214,35 @@ impl Tracks {
                 &words,
             );
         }
-        let (low, high) = self.range();
+        self.draw_rows((left, bottom), (theme, most), scene);
+    }
+
+    /// Formats a value with its unit.
+    fn write(&self, value: f64) -> String {
+        match self.unit.as_str() {
+            // A prefix before it would read as a unit.
+            "%" => format!("{} %", number::short(value, "")),
+            unit => number::short(value, unit),
+        }
+    }
+
+    /// Draws the heat map below `top`, and its key.
+    fn draw_rows(
+        &self,
+        (left, top): (f64, f64),
+        (theme, most): (&Theme, usize),
+        scene: &mut Scene,
+    ) {
+        let Some((low, high)) = self.colours.filter(|_| !self.rows.is_empty()) else {
+            return;
+        };
         let height = self.row_height();
+        let colour = |value: &f64| match (value - low) / (high - low) {
+            _ if value.is_nan() => theme.absent,
+            share => COLOURS.at(if share.is_nan() { 0.5 } else { share }),
+        };
         for (at, (label, values)) in self.rows.iter().enumerate() {
-            let top = bottom + at as f64 * height;
-            let colour = |value: &f64| match (value - low) / (high - low) {
-                _ if value.is_nan() => theme.absent,
-                share => ColourMap::BlueYellow.at(if share.is_finite() { share } else { 0.5 }),
-            };
+            let top = top + at as f64 * height;
             let gap = if height > 6.0 { 1.0 } else { 0.0 };
             let place = [left, top, 1.0, height - gap];
             scene.push(Mark::Cells(place, values.iter().map(colour).collect()));
@@ -229,6 +251,26 @@ impl Tracks {
                 scene.text(at, Anchor::End, theme.quiet, &shortened(label, most));
             }
         }
+        let middle = top + height * self.rows.len() as f64 + KEY / 2.0 + 1.0;
+        let values = self.rows.iter().flat_map(|(_, values)| values);
+        // A smaller excess than that of the next colour is not seen.
+        let least = (high - low) / 128.0;
+        let [below, above] = values.fold([false; 2], |[below, above], value| {
+            [
+                below || *value < low - least,
+                above || *value > high + least,
+            ]
+        });
+        let write = |value: f64| self.write(value);
+        let low = format!("{}{}", write(low), if below { " or less" } else { "" });
+        scene.text([left, middle], Anchor::Start, theme.ink, &low);
+        let start = left + glyphs::width(&low) + 8.0;
+        let colours = (0..KEY_LENGTH as usize).map(|at| COLOURS.at(at as f64 / KEY_LENGTH));
+        let place = [start, middle - 5.0, 1.0, 10.0];
+        scene.push(Mark::Cells(place, colours.collect()));
+        let high = format!("{}{}", write(high), if above { " or more" } else { "" });
+        let place = [start + KEY_LENGTH + 8.0, middle];
+        scene.text(place, Anchor::Start, theme.ink, &high);
     }
 
     /// Returns the explanation of the marks, for the legend of a picture.
@@ -241,12 +283,53 @@ impl Tracks {
             (_, _) => "counters: mean over the locations, and their range",
         };
         let rows = if most > 1 {
-            "; below it the locations, dark blue low, yellow high"
+            "; below it the mean of each location and pixel, in colours of the range of the whole recording"
         } else {
             ""
         };
         Some(format!("{line}{rows}"))
     }
+}
+
+/// Returns the cells of each location of a counter.
+fn cells_of(counter: &Counter, window: TimeRange, columns: usize) -> Vec<Vec<CounterCell>> {
+    let cells = counter.series.iter().map(|of| of.cells(window, columns));
+    cells.collect()
+}
+
+/// Returns the combination of a column of several locations.
+fn column(of: &[Vec<CounterCell>], across: Across, at: usize) -> CounterCell {
+    across.of(of.iter().filter_map(|cells| cells.get(at)))
+}
+
+/// Returns the label and the values of each row of the heat map: a location, or the mean of a block of
+/// neighbours. There are no rows for a single location.
+fn rows_of(counter: &Counter, cells: &[Vec<CounterCell>]) -> Vec<(String, Vec<f64>)> {
+    if cells.len() < 2 {
+        return Vec::new();
+    }
+    let size = cells.len().div_ceil(MOST_ROWS);
+    let blocks = cells.chunks(size).zip(counter.series.chunks(size));
+    let rows = blocks.map(|(cells, series)| {
+        let label = match series {
+            [first, .., last] => format!("{} to {}", first.label, last.label),
+            series => series.iter().map(|of| of.label.clone()).collect(),
+        };
+        let columns = 0..cells.first().map_or(0, Vec::len);
+        let values = columns.map(|at| column(cells, Across::Mean, at).mean);
+        (label, values.collect())
+    });
+    rows.collect()
+}
+
+/// Returns the least and the largest value of the rows of a heat map; `None` without values.
+fn range(rows: &[(String, Vec<f64>)]) -> Option<(f64, f64)> {
+    let values = rows.iter().flat_map(|(_, values)| values).copied();
+    let known = values.filter(|value| value.is_finite());
+    known.fold(None, |range, value| {
+        let (low, high) = range.unwrap_or((value, value));
+        Some((value.min(low), value.max(high)))
+    })
 }
 
 fn finite(value: f64) -> Option<f64> {
@@ -264,6 +347,8 @@ pub(super) struct CounterNames {
     locations: usize,
     /// Labels of the rows of the heat map.
     rows: Vec<String>,
+    /// Values of the first and the last colour of the heat map.
+    colours: Option<(f64, f64)>,
 }
 
 /// Values of a counter in a window for the script of a page, in columns of equal width.
@@ -281,8 +366,8 @@ pub(super) struct TracksData {
     band: [String; 2],
     /// Mean, sum and maximum over the window.
     over: Vec<Option<f64>>,
-    /// Values of the codes 1 and 255 of the rows.
+    /// Values of the codes 1 and 65,535 of the rows.
     range: Option<(f64, f64)>,
-    /// Codes of each row, a byte for each column; 0 stands for no value.
+    /// Codes of each row, two bytes for each column, the low byte first; 0 stands for no value.
     rows: Vec<String>,
 }

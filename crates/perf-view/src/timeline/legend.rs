@@ -1,9 +1,9 @@
-//! Legend of a timeline: an [`Entry`] for each state with its colour, sorted by time or painted
-//! area; also the [`Palette`] of the states and the share of MPI.
+//! Legend of a timeline: a [`Part`] for each kind of row, with an [`Entry`] for each state with its
+//! colour, sorted by time or painted area; also the [`Palette`] of the states and the share of MPI.
 
-use crate::{Colour, Kind, Palette, Theme, number, shortened};
-use perf_core::Paradigm;
-use perf_fold::{ClassId, Classes, State, Usage};
+use crate::{Colour, Kind, Palette, Result, Theme, number, shortened_apart};
+use perf_core::{Job, LocationKind, Paradigm, TimeRange};
+use perf_fold::{ClassId, Classes, Folder, Group, GroupBy, Groups, State, Timelines, Usage};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,6 +20,8 @@ pub(super) struct Entry {
     /// Time in the state as a share of the time of all streams and in nanoseconds; `None` for a
     /// remark.
     pub(super) time: Option<(f64, f64)>,
+    /// `true` for the heading of the rows of one kind, which begins a line.
+    pub(super) is_heading: bool,
 }
 
 impl Entry {
@@ -29,27 +31,92 @@ impl Entry {
             colour: None,
             name: name.to_string(),
             time: None,
+            is_heading: false,
         }
     }
 
-    /// Returns name, share and time as text. Names of states are shortened to `most` characters;
-    /// remarks are not shortened.
-    pub(super) fn text(&self, most: usize) -> String {
-        match self.time {
-            Some((share, nanos)) => {
-                let name = shortened(&self.name, most);
-                format!("{name} {}, {}", number::percent(share), number::time(nanos))
-            }
-            None => self.name.clone(),
+    /// Creates the heading of the rows of one kind.
+    pub(super) fn heading(name: &str) -> Self {
+        Entry {
+            is_heading: true,
+            ..Entry::remark(name)
         }
     }
 }
 
+/// Returns name, share and time of each entry as text. Names of states are shortened to `most`
+/// characters, so that different names stay different; remarks are not shortened.
+pub(super) fn texts(entries: &[Entry], most: usize) -> Vec<String> {
+    let names = entries.iter().filter(|entry| entry.time.is_some());
+    let names = names.map(|entry| entry.name.as_str());
+    let mut short = shortened_apart(names, most).into_iter();
+    let text = |entry: &Entry| match entry.time {
+        Some((share, nanos)) => {
+            let name = short.next().unwrap_or_default();
+            format!("{name} {}, {}", number::percent(share), number::time(nanos))
+        }
+        None => entry.name.clone(),
+    };
+    entries.iter().map(text).collect()
+}
+
+/// Rows of one kind, whose times in a legend are shares of the time of their streams.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    /// Text that names the rows; `None` if all rows are of one kind.
+    pub(super) heading: Option<String>,
+    /// Indices of the rows.
+    pub(super) rows: Vec<usize>,
+}
+
+/// Heading and entries of the rows of one kind.
+pub(super) type Headed = (Option<String>, Vec<Entry>);
+
+/// Largest number of rows without devices that have a part each. Rows such as threads and annotations
+/// mean different things; a row for each of many processes does not.
+const MOST_PARTS: usize = 3;
+
+/// Returns the parts of the legend of some rows and their usage: one of all devices and those of the
+/// other rows. The streams of a device are idle most of the time, so a share of the time of all streams
+/// and threads together has no meaning. Rows without states have no share.
+pub(super) fn parts(groups: &[&Group], usage: &[Usage]) -> Vec<Part> {
+    let streams = |row: usize| {
+        let without_states = usage.get(row).map_or(0, |usage| usage.without_states);
+        groups[row].streams.len().saturating_sub(without_states)
+    };
+    let is_device = |row: &usize| groups[*row].kind == LocationKind::AcceleratorStream;
+    let with_states = (0..groups.len()).filter(|row| streams(*row) > 0);
+    let (devices, others): (Vec<usize>, Vec<usize>) = with_states.partition(is_device);
+    if devices.is_empty() || others.is_empty() {
+        return vec![Part {
+            heading: None,
+            rows: (0..groups.len()).collect(),
+        }];
+    }
+    let part = |name: &str, rows: Vec<usize>| {
+        let streams: usize = rows.iter().map(|row| streams(*row)).sum();
+        let noun = if streams == 1 { "stream" } else { "streams" };
+        let streams = number::count(streams as u64);
+        Part {
+            heading: Some(format!("{name}, share of the time of {streams} {noun}:")),
+            rows,
+        }
+    };
+    let mut parts = vec![part("Devices", devices)];
+    if others.len() <= MOST_PARTS {
+        let others = others.into_iter();
+        parts.extend(others.map(|row| part(&groups[row].label, vec![row])));
+    } else {
+        parts.push(part("Other rows", others));
+    }
+    parts
+}
+
 /// Returns the stream-ticks in each state over all rows, the largest first. Equal times are sorted
 /// by state.
-pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
+pub(super) fn totals<'a>(usage: impl IntoIterator<Item = &'a Usage>) -> Vec<(State, u128)> {
     let mut times: BTreeMap<State, u128> = BTreeMap::new();
-    for (state, time) in usage.iter().flat_map(|usage| &usage.times) {
+    for (state, time) in usage.into_iter().flat_map(|usage| &usage.times) {
         *times.entry(*state).or_default() += u128::from(*time);
     }
     let mut times: Vec<_> = times.into_iter().collect();
@@ -57,9 +124,28 @@ pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     times
 }
 
-/// Returns a palette for all states. States with the most time take precedence. States without time
+/// Returns a palette for all states. States with the most time in the recording take precedence, so
+/// that pages and pictures of each window and of any rows have the same colours. States without time
 /// follow, because they may be frames of call stacks.
-pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
+///
+/// `known` are the totals of some rows in a window with the number of their streams, which are those of
+/// the recording if the rows have all streams.
+pub(super) fn palette(
+    timelines: &Timelines,
+    (known, streams, window): (&Totals, usize, TimeRange),
+    job: &Job,
+) -> Result<Palette> {
+    let whole = timelines.range();
+    if window == whole && streams == timelines.len() {
+        return Ok(palette_of(known, timelines.classes()));
+    }
+    let params = Folder::params().columns(1).check()?;
+    let folder = Folder::new(timelines, Groups::by(timelines, GroupBy::All), params)?;
+    let usage = folder.busy_shares(whole, &job.without_progress())?;
+    Ok(palette_of(&totals(&usage), timelines.classes()))
+}
+
+fn palette_of(totals: &Totals, classes: &Classes) -> Palette {
     let states = totals.iter().filter_map(|(state, _)| state.class());
     let all = (0..classes.len() as u32).map(ClassId);
     Palette::of_kinds(states.chain(all).map(|class| {
@@ -72,6 +158,24 @@ pub(super) fn palette(totals: &Totals, classes: &Classes) -> Palette {
 /// Returns `true` for functions of MPI.
 pub(super) fn is_mpi(classes: &Classes, class: ClassId) -> bool {
     classes.origin(class).0 == Paradigm::Mpi || classes.name(class).starts_with("MPI")
+}
+
+/// Returns the name of a state in legends, tables and status lines.
+pub(super) fn name(state: State, classes: &Classes) -> &str {
+    match state {
+        State::Class(class) => classes.name(class),
+        State::Idle => "in no region",
+        State::Absent => "not recorded",
+    }
+}
+
+/// Returns the shares of the states of a row with their names, the largest first.
+pub(super) fn named<'a>(
+    usage: &'a Usage,
+    classes: &'a Classes,
+) -> impl Iterator<Item = (&'a str, f64)> + 'a {
+    let shares = usage.shares();
+    shares.map(|(state, share)| (name(state, classes), share))
 }
 
 /// Returns the share of the time of all streams of a row that is in MPI.
@@ -109,7 +213,7 @@ pub(super) fn hues(totals: &Totals, classes: &Classes, palette: &Palette) -> Vec
     words.map(|(hue, kind)| format!("{hue}: {kind}")).collect()
 }
 
-/// Largest number of states in the legend of a picture. Recordings of accelerators have hundreds of
+/// Largest number of states in the legend of the rows of one kind. Recordings of accelerators have hundreds of
 /// kernels, and a reader cannot tell so many shades apart.
 const MOST_STATES: usize = 14;
 
@@ -117,20 +221,25 @@ const MOST_STATES: usize = 14;
 fn joined(entries: &[Entry], words: &str) -> Option<Entry> {
     let times = entries.iter().filter_map(|entry| entry.time);
     let sum = times.fold((0.0, 0.0), |sum, time| (sum.0 + time.0, sum.1 + time.1));
-    (!entries.is_empty()).then(|| Entry {
+    let name = match entries {
+        [] => return None,
+        [one] => format!("{} {words}", one.name),
+        all => format!("{} more {words}", number::count(all.len() as u64)),
+    };
+    Some(Entry {
         colour: None,
-        name: format!("{} {words}", number::count(entries.len() as u64)),
+        name,
         time: Some(sum),
+        is_heading: false,
     })
 }
 
-/// Sorts the entries of states by their painted area. Joins the states after the first [`MOST_STATES`], and those that
-/// are painted in no cell.
-/// Without a painted state, as in pictures of numbers, no state is left. `is_theme` selects the entries
-/// that stay as they are.
+/// Sorts the entries of states by their painted area. Joins the states after the first
+/// [`MOST_STATES`], and those that are painted in no cell; both are dropped where cells show numbers.
+/// `is_theme` selects the entries that stay as they are.
 pub(super) fn by_area(
     entries: Vec<Entry>,
-    areas: &HashMap<Colour, usize>,
+    (areas, has_numbers): (&HashMap<Colour, usize>, bool),
     is_theme: impl Fn(Colour) -> bool,
 ) -> Vec<Entry> {
     let is_state = |entry: &Entry| entry.colour.is_some_and(|colour| !is_theme(colour));
@@ -145,15 +254,15 @@ pub(super) fn by_area(
     let (mut painted, hidden): (Vec<Entry>, Vec<Entry>) =
         states.into_iter().partition(|entry| area(entry) > 0);
     painted.sort_by_key(|entry| Reverse(area(entry)));
-    if !painted.is_empty() {
+    if !has_numbers {
         // An entry of its own is no longer than that of one joined state.
         let most = match painted.len() {
             all if all <= MOST_STATES + 1 => all,
             _ => MOST_STATES,
         };
         let smaller = painted.split_off(most);
-        painted.extend(joined(&smaller, "more with smaller areas"));
-        painted.extend(joined(&hidden, "more in no cell here"));
+        painted.extend(joined(&smaller, "with smaller areas"));
+        painted.extend(joined(&hidden, "in no cell here"));
     }
     painted.extend(others);
     painted
@@ -179,8 +288,8 @@ pub(super) fn entries(
                 let name = classes.name(*class);
                 (palette.of(name), name)
             }
-            State::Idle => (theme.idle, "in no region"),
-            State::Absent => (theme.absent, "not recorded"),
+            State::Idle => (theme.idle, name(*state, classes)),
+            State::Absent => (theme.absent, name(*state, classes)),
         };
         let others = state.class().and_then(|_| palette.others(name));
         if let Some(others) = others {
@@ -197,6 +306,7 @@ pub(super) fn entries(
             colour: Some(colour),
             name: name.to_string(),
             time: time(*ticks),
+            is_heading: false,
         };
         match state {
             State::Class(_) => entries.push(entry),
@@ -211,6 +321,7 @@ pub(super) fn entries(
             _ => format!("{count} {name}"),
         },
         time: time(ticks),
+        is_heading: false,
     }));
     entries.extend(last);
     entries
@@ -230,11 +341,12 @@ mod tests {
             colour: Some(colour(at)),
             name: format!("state {at}"),
             time: Some((0.01, 10.0)),
+            is_heading: false,
         };
         let shown = |states: usize| {
             let areas = (0..states).map(|at| (colour(at), 1 + at)).collect();
             let entries = (0..states + 1).map(entry).collect();
-            by_area(entries, &areas, |_| false)
+            by_area(entries, (&areas, false), |_| false)
         };
         let few = shown(MOST_STATES + 1);
         assert_eq!(few.len(), MOST_STATES + 2);
@@ -245,6 +357,7 @@ mod tests {
         assert_eq!(rest.name, "9 more with smaller areas");
         let (share, nanos) = rest.time.expect("a sum");
         assert!((share - 0.09).abs() < 1e-12 && nanos == 90.0);
-        assert_eq!(many[MOST_STATES + 1].name, "1 more in no cell here");
+        let hidden = format!("state {} in no cell here", MOST_STATES + 9);
+        assert_eq!(many[MOST_STATES + 1].name, hidden);
     }
 }

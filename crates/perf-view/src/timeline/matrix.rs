@@ -118,7 +118,7 @@ impl MatrixPicture {
             .map(|label| label.chars().count().min(LABEL))
             .max();
         let left = MARGIN + longest.unwrap_or(0).max(8) as f64 * ADVANCE + 10.0;
-        let top = MARGIN + TITLE + 18.0;
+        let top = MARGIN + TITLE + 36.0;
         let length = side * count as f64;
         let values: Vec<((u32, u32), f64)> = matrix
             .pairs
@@ -218,6 +218,9 @@ impl MatrixPicture {
             let place = [left - 7.0, top + (at as f64 + 0.5) * side];
             scene.text(place, Anchor::End, self.theme.ink, &shortened(label, LABEL));
         }
+        let (sender, receiver) = ([left - 7.0, top - 27.0], [left, top - 27.0]);
+        scene.text(sender, Anchor::End, self.theme.ink, "sender");
+        scene.text(receiver, Anchor::Start, self.theme.ink, "receiver");
         let mut free = f64::NEG_INFINITY;
         let right = f64::from(scene.width) - 4.0;
         for (at, label) in labels.iter().enumerate() {

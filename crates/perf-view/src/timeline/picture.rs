@@ -7,7 +7,9 @@ use super::legend::{self, Entry};
 use super::overlay::Rows;
 use super::{Marker, Overlay, message_bundles};
 use crate::glyphs::{self, ADVANCE};
-use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
+use crate::{
+    Anchor, Axis, Colour, Error, Mark, Palette, Result, Scene, Theme, Unit, number, shortened,
+};
 use perf_core::{Job, LocationKind};
 use perf_fold::{
     Across, Cell, Column, Counter, Ends, Fold, Folder, Lines, Op, State, Traffic, Usage, Value,
@@ -36,6 +38,7 @@ pub struct Picture<'a> {
     folder: &'a Folder,
     fold: &'a Fold,
     usage: Vec<Usage>,
+    palette: Palette,
     title: String,
     theme: Theme,
     lines: Option<&'a Lines>,
@@ -86,10 +89,14 @@ impl<'a> Picture<'a> {
         } else {
             folder.busy_shares(window, &job)?
         };
+        let streams = fold.rows().map(|row| row.streams()).sum();
+        let totals = legend::totals(&usage);
+        let palette = legend::palette(folder.timelines(), (&totals, streams, window), &job)?;
         Ok(Picture {
             folder,
             fold,
             usage,
+            palette,
             title: String::new(),
             theme: Theme::light(),
             lines: None,
@@ -153,8 +160,9 @@ impl<'a> Picture<'a> {
     /// line, and those of each location as a heat map. Default: none.
     pub fn counters(mut self, counters: &[Counter], across: Across) -> Self {
         let (window, columns) = (self.fold.window(), self.fold.columns());
-        let shown = counters.iter().take(MOST_COUNTERS);
-        self.tracks = shown.map(|of| Tracks::of(of, window, columns)).collect();
+        let whole = self.folder.timelines().range();
+        let tracks = |of| Tracks::of(of, window, columns).coloured(of, whole);
+        self.tracks = counters.iter().take(MOST_COUNTERS).map(tracks).collect();
         self.across = across;
         self
     }
@@ -162,39 +170,18 @@ impl<'a> Picture<'a> {
     /// Draws the picture.
     pub fn scene(&self) -> Scene {
         let layout = Layout::of(self);
-        let totals = legend::totals(&self.usage);
-        let classes = self.fold.classes();
-        let palette = legend::palette(&totals, classes);
         let numbers = self
             .fold
             .cells()
             .iter()
             .filter_map(|cell| cell.value.number());
         let paint = Paint {
-            palette: &palette,
+            palette: &self.palette,
             theme: self.theme,
             largest: numbers.fold(0.0, f32::max),
         };
-        let clock = self.folder.timelines().clock();
-        let nanos = |ticks| clock.total(ticks).0 as f64;
-        let entries = legend::entries(&totals, classes, &palette, &self.theme, nanos);
-        let mut areas: HashMap<_, usize> = HashMap::new();
-        for class in self.fold.cells().iter().filter_map(Cell::picture) {
-            *areas.entry(palette.of(classes.name(class))).or_default() += 1;
-        }
         let is_theme = |colour| [self.theme.idle, self.theme.absent].contains(&colour);
-        let mut entries = legend::by_area(entries, &areas, is_theme);
-        let is_painted = |state: &State| {
-            let class = state.class();
-            class.is_some_and(|class| areas.contains_key(&palette.of(classes.name(class))))
-        };
-        let painted: Vec<_> = totals
-            .iter()
-            .copied()
-            .filter(|it| is_painted(&it.0))
-            .collect();
-        let hues = legend::hues(&painted, classes, &palette);
-        entries.extend(hues.iter().map(|text| Entry::remark(text)));
+        let mut entries = self.states(is_theme);
         entries.extend(self.remarks(&paint));
         if layout.every > 1 {
             entries.push(Entry::remark(&format!(
@@ -206,7 +193,8 @@ impl<'a> Picture<'a> {
         if !self.has_legend {
             entries.clear();
         }
-        let places = legend_places(&entries, layout.width);
+        let texts = legend::texts(&entries, LABEL);
+        let places = legend_places(&entries, &texts, layout.width);
         let below = places.last().map_or(0.0, |place| place[1] + LEGEND_LINE);
         let (width, height) = (layout.width, layout.bottom + AXIS + below + MARGIN);
         let mut scene = Scene::new(width as u32, height.ceil() as u32, self.theme.paper);
@@ -242,7 +230,7 @@ impl<'a> Picture<'a> {
             rows.draw(overlay, &mut scene);
         }
         self.marks(&layout, &mut scene);
-        for (entry, [x, y]) in entries.iter().zip(places) {
+        for ((entry, text), [x, y]) in entries.iter().zip(&texts).zip(places) {
             let y = layout.bottom + AXIS + y + LEGEND_LINE / 2.0;
             if let Some(colour) = entry.colour {
                 // Colours of the theme hardly differ from the paper.
@@ -253,10 +241,43 @@ impl<'a> Picture<'a> {
                 scene.push(Mark::Rect([x, y - 6.0, 12.0, 12.0], colour));
             }
             let indent = if entry.colour.is_some() { 17.0 } else { 0.0 };
-            let line = entry.text(LABEL);
-            scene.text([x + indent, y], Anchor::Start, self.theme.ink, &line);
+            scene.text([x + indent, y], Anchor::Start, self.theme.ink, text);
         }
         scene
+    }
+
+    /// Returns the entries of the states, those of each kind of row together, and of the hues.
+    fn states(&self, is_theme: impl Fn(Colour) -> bool) -> Vec<Entry> {
+        let (palette, classes) = (&self.palette, self.fold.classes());
+        let clock = self.folder.timelines().clock();
+        let nanos = |ticks| clock.total(ticks).0 as f64;
+        let groups: Vec<_> = self.fold.rows().map(|row| row.group()).collect();
+        let has_numbers = self
+            .fold
+            .cells()
+            .iter()
+            .any(|cell| cell.value.number().is_some());
+        let (mut entries, mut painted) = (Vec::new(), Vec::new());
+        for part in legend::parts(&groups, &self.usage) {
+            let mut areas: HashMap<_, usize> = HashMap::new();
+            let rows = part.rows.iter().filter_map(|row| self.fold.row(*row));
+            for class in rows.flat_map(|row| row.cells()).filter_map(Cell::picture) {
+                *areas.entry(palette.of(classes.name(class))).or_default() += 1;
+            }
+            let usage = part.rows.iter().filter_map(|row| self.usage.get(*row));
+            let totals = legend::totals(usage);
+            let of_part = legend::entries(&totals, classes, palette, &self.theme, nanos);
+            entries.extend(part.heading.as_deref().map(Entry::heading));
+            entries.extend(legend::by_area(of_part, (&areas, has_numbers), &is_theme));
+            let is_painted = |state: &State| {
+                let class = state.class();
+                class.is_some_and(|class| areas.contains_key(&palette.of(classes.name(class))))
+            };
+            painted.extend(totals.into_iter().filter(|it| is_painted(&it.0)));
+        }
+        let hues = legend::hues(&painted, classes, palette);
+        entries.extend(hues.iter().map(|text| Entry::remark(text)));
+        entries
     }
 
     /// Returns a description of the picture in one sentence.
@@ -268,11 +289,8 @@ impl<'a> Picture<'a> {
             "" => String::new(),
             title => format!("{title}: "),
         };
-        format!(
-            "{title}{streams} streams in {rows} rows from {} to {}",
-            number::time(start),
-            number::time(end)
-        )
+        let [start, end] = number::window([start, end]);
+        format!("{title}{streams} streams in {rows} rows from {start} to {end}")
     }
 
     fn span(&self) -> (f64, f64) {
@@ -286,8 +304,7 @@ impl<'a> Picture<'a> {
         let mut add = |colour, name: String| {
             remarks.push(Entry {
                 colour,
-                name,
-                time: None,
+                ..Entry::remark(&name)
             });
         };
         let cells = self.fold.cells();
@@ -545,13 +562,14 @@ impl Layout {
     }
 }
 
-/// Returns the position of each legend entry. Entries wrap at the width of the picture.
-fn legend_places(entries: &[Entry], width: f64) -> Vec<[f64; 2]> {
+/// Returns the position of each legend entry. Entries wrap at the width of the picture, and before the
+/// heading of a kind of row.
+fn legend_places(entries: &[Entry], texts: &[String], width: f64) -> Vec<[f64; 2]> {
     let (mut x, mut y) = (MARGIN, 0.0);
     let mut places = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let needed = glyphs::width(&entry.text(LABEL)) + 38.0;
-        if x + needed > width && x > MARGIN {
+    for (entry, text) in entries.iter().zip(texts) {
+        let needed = glyphs::width(text) + 38.0;
+        if (x + needed > width || entry.is_heading) && x > MARGIN {
             x = MARGIN;
             y += LEGEND_LINE;
         }

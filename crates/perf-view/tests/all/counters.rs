@@ -99,9 +99,45 @@ fn a_picture_shows_a_row_for_each_location() {
         .filter_map(|(x, y)| canvas.pixel(x, y))
         .collect();
     // 50 columns of the least value of rank 0, and of the largest of rank 3, in rows of 14 pixels.
-    for end in [0.0, 1.0] {
+    // The key begins with the first colour, in a column of 10 pixels.
+    for (end, key) in [(0.0, 10), (1.0, 0)] {
         let colour = ColourMap::BlueYellow.at(end);
-        assert_eq!(colours.iter().filter(|it| **it == colour).count(), 50 * 13);
+        let count = colours.iter().filter(|it| **it == colour).count();
+        assert_eq!(count, 50 * 13 + key);
+    }
+    assert!(svg.contains(">100 W<") && svg.contains(">800 W<"), "{svg}");
+}
+
+#[test]
+fn a_value_has_one_colour_in_each_window() {
+    let trace = trace(4);
+    let (timelines, counters) = (timelines(&trace), counters(&trace));
+    let job = Job::default();
+    let groups = || Groups::by(&timelines, GroupBy::All);
+    let params = Folder::params().columns(100).check().unwrap();
+    let folder = Folder::new(&timelines, groups(), params).expect("a row");
+    let window = TimeRange {
+        start: Ticks(0),
+        end: Ticks(400),
+    };
+    let fold = folder.fold(window, &job).expect("it is folded");
+    let picture = Picture::new(&folder, &fold).expect("a row");
+    let scene = picture.counters(&counters, Across::Mean).scene();
+    let canvas = scene.canvas().expect("a small picture");
+    // Of 100 to 800 W in the whole recording, rank 3 has 400 W here.
+    let colour = ColourMap::BlueYellow.at(300.0 / 700.0);
+    let pixels = (0..scene.height).flat_map(|y| (0..scene.width).map(move |x| (x, y)));
+    let count = pixels.filter(|(x, y)| canvas.pixel(*x, *y) == Some(colour));
+    assert_eq!(count.count(), 100 * 13);
+    let view = || View::new(&timelines, groups()).counters(counters.clone());
+    let colours = |section| {
+        let html = Page::new("x").with(section).html(&job);
+        data(&html.expect("it is written"))["counters"][0]["colours"].clone()
+    };
+    let part = view().window(window).section(&job).expect("it is drawn");
+    let (served, _) = view().served("cells/0", &job).expect("it is drawn");
+    for section in [part, served] {
+        assert_eq!(colours(section), serde_json::json!([100.0, 800.0]));
     }
 }
 
@@ -150,7 +186,18 @@ fn pages_hold_counters_and_served_pages_compute_them() {
     let codes = STANDARD
         .decode(track["rows"][0].as_str().expect("a text"))
         .expect("base64");
-    assert_eq!((codes.len(), codes[0]), (mean.len(), 1));
+    assert_eq!(codes.len(), 2 * mean.len());
+    let last = codes.len() - 2;
+    assert_eq!(
+        (&codes[..2], track["range"][0].as_f64()),
+        (&[1, 0][..], Some(150.0))
+    );
+    // Twice 150 W, in a range that ends at 7,900 W.
+    let code = u16::from_le_bytes([codes[last], codes[last + 1]]);
+    assert_eq!(
+        f64::from(code),
+        (1.0_f64 + 65_534.0 * 150.0 / 7_750.0).round()
+    );
     let (section, served) = view().served("cells/0", &job).expect("it is drawn");
     let page = Page::new("x")
         .with(section)

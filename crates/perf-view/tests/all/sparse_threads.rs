@@ -3,13 +3,14 @@
 use super::timeline::{data, timelines, unpacked};
 use perf_core::{
     Definitions, Event, Events, Job, Location, LocationKind, Region, RegionId, SystemTree, Ticks,
-    Trace,
+    TimeRange, Trace,
 };
 use perf_fold::{Folder, GroupBy, Groups};
 use perf_testdata::xorshift::Xorshift;
-use perf_view::timeline::{Picture, View};
+use perf_view::timeline::{Part, Picture, View};
 use perf_view::{Page, Theme};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Returns a stream of a device and eight threads, of which each works in a function of its own in
 /// half of the pieces of 1,000 ticks.
@@ -136,4 +137,94 @@ fn streams_without_states_are_in_no_share() {
     let section = section.section(&job).unwrap();
     let html = Page::new("x").with(section).html(&job).unwrap();
     assert!(!html.contains("no states") && data(&html)["groups"][0]["withoutStates"].is_null());
+}
+
+#[test]
+fn the_legend_has_shares_of_the_streams_of_each_kind() {
+    let trace = sparse_threads();
+    let timelines = timelines(&trace);
+    let groups = || Groups::by(&timelines, GroupBy::All);
+    let job = Job::default();
+    let headings = [
+        "All threads, share of the time of 8 streams:",
+        "Devices, share of the time of 1 stream:",
+    ];
+    let params = Folder::params().columns(400).check().unwrap();
+    let folder = Folder::new(&timelines, groups(), params).unwrap();
+    let fold = folder.fold(timelines.range(), &job).unwrap();
+    let text = Picture::new(&folder, &fold).unwrap().scene().svg();
+    assert!(headings.iter().all(|heading| text.contains(heading)));
+    let (section, served) = View::new(&timelines, groups())
+        .served("cells/0", &job)
+        .unwrap();
+    let html = Page::new("x").with(section).html(&job).unwrap();
+    assert!(headings.iter().all(|heading| html.contains(heading)));
+    assert_eq!(
+        data(&html)["parts"][0],
+        serde_json::json!([headings[1], [1]])
+    );
+    let part = Part {
+        window: timelines.range(),
+        columns: 10,
+        op: 0,
+        rows: vec![0, 1],
+    };
+    let reply: Value = serde_json::from_str(&served.cells(&part, &job).unwrap()).unwrap();
+    let legend = reply["legend"].as_array().expect("two kinds");
+    assert_eq!(legend.len(), 2);
+    for kind in legend {
+        let shares = kind[1].as_array().unwrap().iter();
+        let sum: f64 = shares.map(|entry| entry[2][0].as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+    }
+    assert_eq!(legend[0][1][0][0], "f0");
+}
+
+#[test]
+fn functions_have_one_colour_in_each_window_and_picture() {
+    let trace = sparse_threads();
+    let timelines = timelines(&trace);
+    let groups = || Groups::by(&timelines, GroupBy::Location);
+    let job = Job::default();
+    let colours = |view: View<'_>| {
+        let section = view.section(&job).unwrap();
+        let html = Page::new("x").with(section).html(&job).unwrap();
+        let states = data(&html)["states"].as_array().unwrap().clone();
+        let text = |value: &Value| value.as_str().unwrap().to_string();
+        let pairs = states.iter().map(|it| (text(&it[0]), text(&it[1])));
+        pairs.collect::<BTreeMap<_, _>>()
+    };
+    let whole = colours(View::new(&timelines, groups()));
+    // Nine functions have six shades, so the order of their times matters.
+    let drawn = |window| {
+        let params = Folder::params().columns(50).check().unwrap();
+        let folder = Folder::new(&timelines, groups(), params).unwrap();
+        let fold = folder.fold(window, &job).unwrap();
+        let scene = Picture::new(&folder, &fold).unwrap().scene();
+        (fold, scene.canvas().unwrap())
+    };
+    for start in [0, 7, 20, 31] {
+        let window = TimeRange {
+            start: Ticks(1_000 * start),
+            end: Ticks(1_000 * start + 8_000),
+        };
+        for (name, colour) in colours(View::new(&timelines, groups()).window(window)) {
+            assert_eq!(whole[&name], colour, "{name} from {start}");
+        }
+        let (fold, canvas) = drawn(window);
+        let label = fold.rows().map(|row| row.label().len()).max().unwrap();
+        let left = 16 + 7 * label as u32 + 10;
+        for (at, row) in fold.rows().enumerate() {
+            for (column, cell) in (0..).zip(row.cells()) {
+                let Some(class) = cell.picture() else {
+                    continue;
+                };
+                let name = fold.classes().name(class);
+                let pixel = canvas
+                    .pixel(left + column, 16 + 40 * at as u32 + 20)
+                    .unwrap();
+                assert_eq!(pixel.to_string(), whole[name], "{name} from {start}");
+            }
+        }
+    }
 }

@@ -447,8 +447,9 @@ fn a_page_names_the_window_of_its_numbers_and_the_command_for_more() {
         .expect("it is drawn");
     let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     assert_eq!(data(&html)["command"], "fold 'a b'");
-    assert!(html.contains("time of each state over <span class=\"whole\">0 s to 438 ms"));
-    assert!(html.contains("Table of the rows, over <span class=\"whole\">0 s to 438 ms"));
+    assert!(html.contains("time in each state, <span class=\"whole\">0.0 ms to 438.0 ms"));
+    let table = "Table of the <span class=\"which\">folded rows</span>, over <span class=\"whole\">0.0 ms to 438.0 ms";
+    assert!(html.contains(table));
 }
 
 #[test]
@@ -517,7 +518,7 @@ fn svg_has_one_rectangle_a_run_and_the_same_bytes_each_time() {
         .count();
     // The paper, the runs, and two swatches of the legend: the only painted state and uniform cells.
     assert_eq!(first.matches("<rect").count(), 1 + runs + 2);
-    assert!(first.contains("<title>a&lt;b: 40 streams in 1 rows from 0 s to 438 ms</title>"));
+    assert!(first.contains("<title>a&lt;b: 40 streams in 1 rows from 0.0 ms to 438.0 ms</title>"));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::ci::at;
 use crate::root;
 use anomaly::{anomaly, anomaly_many, linked_anomaly};
 use report::{report, tour};
-use timeline::{hostile, many, timeline};
+use timeline::{hostile, many, sampled, timeline};
 use topology::{explored, large, topology};
 use track::{linked_track, track, track_many};
 
@@ -24,6 +24,7 @@ pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("timeline", "", timeline),
     ("hostile", "", hostile),
     ("many", "", many),
+    ("sampled", "", sampled),
     ("topology", "", topology),
     ("large", "", large),
     ("explored", "", explored),
@@ -57,6 +58,11 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "{shortened}.every(([name, most, expected]) => perfkit.shortened(name, most) === expected)"
     ))?;
+    let path = root().join(APART);
+    let apart = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
+    tab.expect(&format!(
+        "{apart}.every(([names, most, expected]) => perfkit.shortenedApart(names, most).join('|') === expected.join('|'))"
+    ))?;
     for theme in ["light", "dark"] {
         let faint = tab.text(&format!("{CONTRAST}('{theme}')"))?;
         if !faint.is_empty() {
@@ -71,6 +77,9 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
 
 /// File with names, the largest number of characters of each, and as they are shortened.
 const SHORTENED: &str = "crates/perf-view/assets/page/shortened.json";
+
+/// File with lists of names, the largest number of characters of each name, and as they are shortened.
+const APART: &str = "crates/perf-view/assets/page/apart.json";
 
 /// Script that returns the first texts in a theme with a contrast below 4.5.
 const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;

@@ -59,6 +59,7 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.key("Enter")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '14'"))?;
     tab.expect(CELLS_ARE_EQUAL)?;
+    tab.expect(TIMES_DIFFER)?;
     // Check the link to the selection.
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
     tab.expect("location.hash.includes('op=diff') && location.hash.includes('open=1')")?;
@@ -79,6 +80,15 @@ const CELLS_ARE_EQUAL: &str = "(() => { const [cells, exact] = [...document.quer
         const part = fold(from, from + BigInt(exact.span), columns, op, all);
         return all.every((group) => rows[group] === null || [0, 1].every((at) =>
             perfkit.pairs(rows[group], columns)[at].join() === part.rows[group][at].join())); })); })()";
+
+/// Script that returns `true` if the ends and the ticks of windows of 1 us to 1 h differ, also 5 s after
+/// the begin of the recording.
+const TIMES_DIFFER: &str =
+    "[0, 5e9].every((from) => [1e3, 3e4, 1e6, 2e7, 1e9, 6e10, 3.6e12].every((span) => {
+        const ends = [from, from + span].map((at) => perfkit.moment(at, span, from + span));
+        const ticks = perfkit.ticks(from, from + span, 9, true).map(([, text]) => text);
+        return ends[0] !== ends[1] && ticks.length > 3 && new Set(ticks).size === ticks.length
+            && [...ends, ...ticks].every((text) => /^[\\d.]{1,12} (s|ms|us|ns)$/.test(text)); }))";
 
 /// Zooms in as far as possible. Checks that a page with all states has nothing to add and that its
 /// numbers are those of the window.
@@ -166,6 +176,7 @@ pub(super) fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     }
     tab.expect(LINES_ARE_TRUE)?;
     tab.expect(&format!("{SECTION}.dataset.hidden === '0'"))?;
+    matrix(tab)?;
     exact(tab)?;
     tab.key("Home")?;
     tab.click("section[data-view=timeline] .messages")?;
@@ -179,6 +190,77 @@ pub(super) fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(filter)?;
     tab.calm()?;
     tab.expect(&format!("{SECTION}.dataset.rows === '1'"))
+}
+
+/// Script that records the texts of canvases that are painted from now on.
+const NOTE_TEXTS: &str = "(() => { const p = CanvasRenderingContext2D.prototype, fill = p.fillText; window.texts = [];
+    p.fillText = function (text, ...rest) { window.texts.push(text); return fill.call(this, text, ...rest); }; return true; })()";
+
+/// Checks that the matrix of messages names its axes and has a key with numbers.
+fn matrix(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(NOTE_TEXTS)?;
+    tab.expect("(() => { document.querySelector('.between').open = true; const s = document.querySelector('.measure'); s.value = 'number';
+        s.dispatchEvent(new Event('change')); return true; })()")?;
+    tab.calm()?;
+    tab.expect("['Sender', 'Grey: no messages.'].every((text) => window.texts.includes(text))")?;
+    tab.expect("window.texts.some((text) => text.startsWith('Receiver'))")?;
+    tab.expect("window.texts.some((text) => /^\\d+  messages/.test(text))")
+}
+
+/// Checks the page of a counter: the colours of the whole recording, the mark of the row that differs, the
+/// filter, the table of the rows and an edited link.
+pub(super) fn sampled(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.expect(&format!("{SECTION}.dataset.rows === '5'"))?;
+    tab.expect(NOTE_TEXTS)?;
+    // The last third of the first half: the values do not change, and neither do their colours.
+    let colour = format!("{PIXEL}('.tracks', 0.5, 0.4)");
+    let select = |from: u32, span: u32| {
+        format!(
+            "(() => {{ location.hash = 'timeline?from={from}&span={span}&open=0'; return true; }})()"
+        )
+    };
+    let follows = |from: u32, span: u32| {
+        format!("{SECTION}.dataset.from === '{from}' && {SECTION}.dataset.span === '{span}'")
+    };
+    let mut colours = Vec::new();
+    for (from, span) in [(0, 900_000), (300_000, 150_000), (400_000, 1_000)] {
+        tab.value("void (window.texts = [])")?;
+        tab.expect(&select(from, span))?;
+        tab.wait(&follows(from, span))?;
+        tab.expect(
+            "['101 W', '325 W'].every((end) => window.texts.some((text) => text.startsWith(end)))",
+        )?;
+        colours.push(tab.text(&colour)?);
+    }
+    if colours[1] != colours[2] {
+        return Err(format!("a value has several colours: {colours:?}"));
+    }
+    // Without a selection the page shows all again.
+    tab.value("void (location.hash = '')")?;
+    tab.wait(&follows(0, 1_000_000))?;
+    // One folded row has a mark, and says which of its members differs.
+    tab.expect("document.querySelectorAll('.row .unusual').length === 1")?;
+    tab.expect(
+        "document.querySelector('.row .unusual').title.startsWith('Differs most: MPI Rank 37')",
+    )?;
+    tab.expect("!document.querySelector('.legend .unusual').hidden")?;
+    let choose = |class: &str, value: &str, event: &str| {
+        format!(
+            "(() => {{ const f = document.querySelector('{class}'); f.value = '{value}'; f.dispatchEvent(new Event('{event}')); return true; }})()"
+        )
+    };
+    tab.expect(&choose(".order", "differs", "change"))?;
+    tab.expect("document.querySelectorAll('.row')[1].querySelector('.unusual') !== null")?;
+    // The filter opens the folded row of a rank.
+    tab.expect(&choose(".filter", "rank 37", "input"))?;
+    tab.expect("[...document.querySelectorAll('.row .name')].map((e) => e.title.split(':')[0].split(',')[0]).join('|') === 'All threads|node0002|MPI Rank 37'")?;
+    tab.expect("(() => { document.querySelector('.table').open = true; return true; })()")?;
+    tab.calm()?;
+    tab.expect("document.querySelectorAll('.table tbody tr').length === 3")?;
+    tab.expect(&choose(".filter", "nothing", "input"))?;
+    tab.expect("document.querySelector('.status').textContent.startsWith('No row matches')")?;
+    tab.expect(&choose(".filter", "", "input"))?;
+    tab.expect(&format!("{SECTION}.dataset.rows === '5'"))
 }
 
 pub(super) fn many(tab: &mut Tab<'_>) -> Result<(), String> {

@@ -29,6 +29,8 @@ pub(super) struct Data<'a> {
     pub(super) number: (u8, String),
     pub(super) ops: Vec<OpData>,
     pub(super) levels: &'a [Level],
+    /// Kinds of rows of the legend: heading, and numbers of the rows.
+    pub(super) parts: Vec<(Option<String>, Vec<usize>)>,
     /// States from which the script computes cells; `None` for a page with levels.
     pub(super) local: Option<Local<'a>>,
     /// Names of the colours that depend on the theme.
@@ -93,6 +95,18 @@ pub(super) struct GroupData<'a> {
     pub(super) mpi: f64,
     /// Position when similar rows are neighbours.
     pub(super) similar: usize,
+    /// Difference from the rows of the same kind.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) differs: f64,
+    /// `true` if the row differs from almost all rows of its kind.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unusual: bool,
+    /// State with this difference, its share, and the median of the shares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) state: Option<(&'a str, f64, f64)>,
+    /// Row that differs most of those into which the row unfolds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) most: Option<usize>,
     /// Shares of the states with the most time; empty for rows after the first ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) shares: Vec<(&'a str, f64)>,
@@ -163,8 +177,8 @@ pub(super) fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Messages without a line in any view: {text}."))
 }
 
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+fn is_zero<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Rounds a share to four decimal places, to keep pages small.

@@ -2,9 +2,9 @@
 
 use super::pyramid::Node;
 use crate::timeline::cell_colour::{FAINTER, STRONGER};
-use crate::timeline::legend::Entry;
+use crate::timeline::legend::{self, Entry, Headed};
 use crate::timeline::picture::busy_share;
-use crate::{Theme, number, section, shortened};
+use crate::{Theme, number, section, shortened_apart};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
@@ -12,7 +12,7 @@ use perf_fold::{Classes, Groups, Usage};
 /// to which all numbers refer. `still` is a picture as base64 with its description, or the heading of a page without one.
 pub(super) fn body(
     id: &str,
-    (entries, whole): (&[Entry], &str),
+    (parts, whole): (&[Headed], &str),
     (help, notes): (&[String], &[String]),
     still: Result<&(String, String), &String>,
     table: Markup,
@@ -34,6 +34,7 @@ pub(super) fn body(
                     option value="" { "as given" }
                     option value="name" { "by name" }
                     option value="similar" { "similar together" }
+                    option value="differs" { "most different first" }
                     option value="busy" { "busiest first" }
                     option value="idle" { "least busy first" }
                     option value="mpi" { "most MPI first" }
@@ -73,9 +74,14 @@ pub(super) fn body(
             output.reading {}
         }
         p.closer hidden {}
-        p.note { "Share and time of each state over " span.whole { (whole) } ":" }
+        p.note {
+            "Share of the time of all streams" @if parts.len() > 1 { " of a kind" } ", and time in each state, "
+            span.whole { (whole) } ":"
+        }
         ul.legend aria-label="States by time" {
-            @for entry in entries {
+            @for (heading, entries) in parts {
+            @if let Some(heading) = heading { li.part { span { (heading) } } }
+            @for (entry, name) in entries.iter().zip(names(entries)) {
                 li {
                     @if let Some(colour) = entry.colour {
                         svg viewBox="0 0 13 13" aria-hidden="true" {
@@ -84,15 +90,17 @@ pub(super) fn body(
                         }
                     }
                     span title=(entry.name) {
-                        (shortened(&entry.name, NAME))
+                        (name)
                         @if let Some((share, nanos)) = entry.time {
                             " " (number::percent(share)) ", " (number::time(nanos))
                         }
                     }
                 }
             }
+            }
             li.fainter { span { (FAINTER) } }
             li.stronger { span { (STRONGER) } }
+            li.unusual hidden { span { "\u{25c6} differs far more from the rows of its kind than they do from each other" } }
         }
         @for line in notes { p.note { (section::prose(line)) } }
         details.between hidden {
@@ -141,10 +149,15 @@ pub(super) fn body(
     }
 }
 
+/// Returns the names of the entries of a legend, shortened so that different names stay different.
+fn names(entries: &[Entry]) -> Vec<String> {
+    shortened_apart(entries.iter().map(|entry| entry.name.as_str()), NAME)
+}
+
 /// Longest name in the legend, in characters. Names of kernels have hundreds.
 const NAME: usize = 72;
 
-/// Maximum number of rows of the text table.
+/// Maximum number of rows of the text table, which the script replaces by the rows on the screen.
 const TABLE: usize = 64;
 
 pub(super) fn table(
@@ -153,13 +166,19 @@ pub(super) fn table(
     classes: &Classes,
     (whole, has_own_spans): (&str, bool),
 ) -> Markup {
-    let roots = nodes
-        .iter()
-        .zip(usage)
-        .filter(|(node, _)| node.parent.is_none());
+    let roots = nodes.iter().zip(usage);
+    let roots = roots.take_while(|(node, _)| node.parent.is_none());
+    let count = roots.clone().count();
+    let which = match count {
+        ..=TABLE => "folded rows".to_owned(),
+        _ => format!(
+            "first {TABLE} of {} folded rows",
+            number::count(count as u64)
+        ),
+    };
     html! {
-        details {
-            summary { "Table of the rows, over " span.whole { (whole) } }
+        details.table {
+            summary { "Table of the " span.which { (which) } ", over " span.whole { (whole) } }
             div.scroll {
                 table {
                     thead { tr {
@@ -176,7 +195,7 @@ pub(super) fn table(
                                 td.n { (number::count(group.map_or(0, |group| group.streams.len() as u64))) }
                                 td.n { (number::percent(busy_share(usage, group.map_or_else(Default::default, |it| it.kind), has_own_spans))) }
                                 td {
-                                    @for (name, share) in usage.named(classes).take(4) {
+                                    @for (name, share) in legend::named(usage, classes).take(4) {
                                         (section::name(name)) " " (number::percent(share)) ". "
                                     }
                                 }

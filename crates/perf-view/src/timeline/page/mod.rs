@@ -10,6 +10,7 @@ mod overlays;
 mod pyramid;
 mod section;
 mod served;
+mod unusual_rows;
 mod view;
 
 pub use served::{Part, Served};

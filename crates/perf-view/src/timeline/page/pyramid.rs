@@ -1,11 +1,14 @@
 //! [`Node`]: group that a page can show; [`Plan`]: folds the cells of all nodes at several
 //! resolutions of one window and encodes them.
 
-use crate::Result;
 use crate::encoding::{base64, runs};
 use crate::timeline::cell_colour;
+use crate::timeline::legend::Totals;
+use crate::{Colour, Palette, Result};
 use perf_core::{Job, TimeRange};
-use perf_fold::{Cell, ClassId, FoldParams, Folder, GroupId, Groups, Op, State, Timelines, Value};
+use perf_fold::{
+    Cell, ClassId, Classes, FoldParams, Folder, GroupId, Groups, Op, Timelines, Value,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -62,29 +65,69 @@ const ABSENT: u8 = 1;
 const UNIFORM: u8 = 2;
 /// Code of the first state.
 const FIRST: u8 = 3;
-/// Code that all states without an individual code share.
+/// Code of all states without a code of their own or of their colour.
 pub(super) const OTHERS: u8 = 255;
 /// Code of a number. The second byte of the cell is then the share of the largest possible number.
 pub(super) const NUMBER: u8 = 254;
 
-/// Codes of states. The states with the most time have individual codes.
+/// Largest number of codes of states.
+const MOST: usize = (NUMBER - FIRST) as usize;
+/// Number of these codes for states without an individual code: one for each colour that such states
+/// share.
+const SHARED: usize = 8;
+
+/// Codes of states. The states with a colour of their own and those with the most time have individual
+/// codes. All others share the code of their colour, so that a page has the colours of pictures.
 #[derive(Debug)]
 pub(super) struct Codes {
-    /// States in order of their codes.
-    pub(super) states: Vec<ClassId>,
+    /// Names and colours of the codes, in their order.
+    pub(super) states: Vec<(String, Colour)>,
     /// Code of each state.
     codes: HashMap<ClassId, u8>,
 }
 
 impl Codes {
-    pub(super) fn new(totals: &[(State, u128)]) -> Self {
+    pub(super) fn new(totals: &Totals, classes: &Classes, palette: &Palette) -> Self {
         let states = totals.iter().filter_map(|(state, _)| state.class());
-        let states: Vec<ClassId> = states.take(usize::from(NUMBER - FIRST)).collect();
-        let codes = states.iter().copied().zip(FIRST..).collect();
-        Codes { states, codes }
+        let mut own: Vec<ClassId> = states.collect();
+        let name = |class: &ClassId| classes.name(*class);
+        let mut rest = Vec::new();
+        if own.len() > MOST {
+            // Each part stays sorted by time.
+            own.sort_by_key(|class| palette.others(name(class)).is_some());
+            rest = own.split_off(MOST - SHARED);
+        }
+        let mut codes: HashMap<ClassId, u8> = own.iter().copied().zip(FIRST..).collect();
+        let mut shared: Vec<(Colour, usize, String)> = Vec::new();
+        for class in rest {
+            let colour = palette.of(name(&class));
+            let known = shared.iter().position(|(same, ..)| *same == colour);
+            let at = known.unwrap_or(shared.len());
+            if known.is_none() && at < SHARED {
+                let others = palette.others(name(&class)).unwrap_or_default();
+                shared.push((colour, 0, others));
+            }
+            if let Some((_, count, _)) = shared.get_mut(at) {
+                *count += 1;
+                codes.insert(class, FIRST + (own.len() + at) as u8);
+            }
+        }
+        let with_colour = |class: &ClassId| (name(class).to_owned(), palette.of(name(class)));
+        let shared = shared.into_iter();
+        let shared =
+            shared.map(|(colour, count, others)| (format!("one of {count} {others}"), colour));
+        Codes {
+            states: own.iter().map(with_colour).chain(shared).collect(),
+            codes,
+        }
     }
 
-    /// Returns the code of a state, or `None` if it has no individual code.
+    /// Returns the number of states with a code.
+    pub(super) fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Returns the code of a state, or `None` if it has none.
     pub(super) fn of(&self, class: &ClassId) -> Option<u8> {
         self.codes.get(class).copied()
     }
@@ -355,5 +398,74 @@ impl Plan<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::legend;
+    use perf_core::{
+        Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace,
+    };
+    use perf_fold::RegionMap;
+
+    #[test]
+    fn states_without_a_code_of_their_own_have_the_colour_of_pictures() {
+        let names = (0..400).map(|at| match at {
+            399 => "MPI_File_write".to_owned(),
+            _ if at % 4 == 0 => format!("MPI_Isend_{at}"),
+            _ => format!("f{at}"),
+        });
+        let mut definitions = Definitions::default();
+        definitions.regions = names.map(Region::named).collect();
+        let location = vec![Location::default()];
+        let system = SystemTree::new(vec![], vec![], location, &Default::default());
+        definitions.system = system.expect("a good tree");
+        let mut events = Events::default();
+        for at in 0..400 {
+            let region = RegionId(at);
+            let (begin, end) = (
+                Ticks(1000 * u64::from(at)),
+                Ticks(1000 * u64::from(at) + 900 - u64::from(at)),
+            );
+            events
+                .push(begin, Event::Enter { region })
+                .expect("few events");
+            events
+                .push(end, Event::Leave { region })
+                .expect("few events");
+        }
+        let trace = Trace::new(definitions, vec![events]).expect("a good trace");
+        let map = RegionMap::by_name(trace.definitions()).expect("few regions");
+        let job = Job::default();
+        let timelines = Timelines::new(trace.view(), &map, &job).expect("a good trace");
+        let folder = Folder::new(
+            &timelines,
+            Groups::by(&timelines, perf_fold::GroupBy::All),
+            Default::default(),
+        );
+        let usage = folder.expect("a row").busy_shares(timelines.range(), &job);
+        let totals = legend::totals(&usage.expect("it is computed"));
+        let known = (&totals[..], 1, timelines.range());
+        let palette = legend::palette(&timelines, known, &job).expect("it is planned");
+        let classes = timelines.classes();
+        let codes = Codes::new(&totals, classes, &palette);
+        assert_eq!((codes.len(), codes.states.len()), (400, MOST - SHARED + 2));
+        for class in totals.iter().filter_map(|(state, _)| state.class()) {
+            let code = usize::from(codes.of(&class).expect("all have a code") - FIRST);
+            assert_eq!(codes.states[code].1, palette.of(classes.name(class)));
+        }
+        assert!(
+            codes
+                .states
+                .iter()
+                .any(|(name, _)| name == "MPI_File_write")
+        );
+        assert!(
+            codes.states[MOST - SHARED]
+                .0
+                .ends_with("others (computation)")
+        );
     }
 }

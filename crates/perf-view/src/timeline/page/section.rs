@@ -5,6 +5,7 @@ use super::data::{Data, GroupData, Requests, hidden_messages, rounded};
 use super::overlays::Leaves;
 use super::pyramid::{Codes, FINE, NUMBER, Node, OTHERS, Plan, nodes};
 use super::served::Sent;
+use super::unusual_rows::unusual_rows;
 use super::{Part, Served, View, markup};
 use crate::timeline::cell_colour::MEASURE;
 use crate::timeline::counters::Tracks;
@@ -12,7 +13,7 @@ use crate::timeline::picture::{busy_share, busy_words};
 use crate::timeline::{Picture, legend};
 use crate::{ColourMap, Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind};
-use perf_fold::{Folder, Usage, similar_rows};
+use perf_fold::{Folder, Group, Usage, similar_rows};
 use std::sync::OnceLock;
 
 const SCRIPT: &str = concat!(
@@ -21,6 +22,8 @@ const SCRIPT: &str = concat!(
     include_str!("../../../assets/timeline/messages.js"),
     include_str!("../../../assets/timeline/counters.js"),
     include_str!("../../../assets/timeline/calls.js"),
+    include_str!("../../../assets/timeline/rows.js"),
+    include_str!("../../../assets/timeline/legend.js"),
     include_str!("../../../assets/timeline/view.js")
 );
 const STYLE: &str = include_str!("../../../assets/timeline/view.css");
@@ -46,8 +49,14 @@ impl View<'_> {
             .take_while(|node| node.parent.is_none())
             .count();
         let totals = legend::totals(&usage[..roots]);
-        let codes = Codes::new(&totals);
-        let palette = legend::palette(&totals, self.timelines.classes());
+        let shown: Vec<&Group> = nodes[..roots]
+            .iter()
+            .filter_map(|node| self.groups.get(node.group))
+            .collect();
+        let streams = shown.iter().map(|group| group.streams.len()).sum();
+        let palette = legend::palette(self.timelines, (&totals, streams, self.window), job)?;
+        let codes = Codes::new(&totals, self.timelines.classes(), &palette);
+        let parts = legend::parts(&shown, &usage[..roots]);
         let plan = Plan {
             timelines: self.timelines,
             groups: &self.groups,
@@ -81,7 +90,7 @@ impl View<'_> {
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
         let span = clock.total(u128::from(self.window.len())).0;
         let others = totals.iter().filter_map(|(state, _)| state.class());
-        let others = others.count().saturating_sub(codes.states.len());
+        let others = others.count().saturating_sub(codes.len());
         let leaves = Leaves::of(&nodes, &folder);
         let (links, hidden) = match served {
             Some(_) => (None, [0; 2]),
@@ -96,21 +105,18 @@ impl View<'_> {
             Some(_) => 1,
             None => self.counter_columns(),
         };
-        let counters = self.counters.iter();
-        let tracks: Vec<Tracks> = counters
-            .map(|of| Tracks::of(of, self.window, columns))
-            .collect();
-        let states = codes.states.iter().map(|class| {
-            let name = self.timelines.classes().name(*class);
-            (name, palette.of(name).to_string())
-        });
+        let whole = self.timelines.range();
+        let tracks = |of| Tracks::of(of, self.window, columns).coloured(of, whole);
+        let tracks: Vec<Tracks> = self.counters.iter().map(tracks).collect();
+        let states = codes.states.iter();
+        let states = states.map(|(name, colour)| (name.as_str(), colour.to_string()));
         let light = Theme::light();
         let themed = [(light.idle, "idle"), (light.absent, "absent")];
         let data = section::data(&Data {
             start,
             span,
             busy: busy_words(self.has_own_spans),
-            groups: self.groups_of(&nodes, &usage, &similar(&nodes, &usage)),
+            groups: self.groups_of(&nodes, &usage),
             states: states.collect(),
             others: (
                 format!("one of {others} other states"),
@@ -122,6 +128,10 @@ impl View<'_> {
             levels: &levels,
             members,
             calls,
+            parts: parts
+                .iter()
+                .map(|part| (part.heading.clone(), part.rows.clone()))
+                .collect(),
             local,
             themed: themed
                 .map(|(colour, name)| (colour.to_string(), name))
@@ -144,7 +154,12 @@ impl View<'_> {
         })?;
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
-        let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
+        let entries = parts.iter().map(|part| {
+            let totals = legend::totals(part.rows.iter().filter_map(|row| usage.get(*row)));
+            let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
+            (part.heading.clone(), entries)
+        });
+        let entries: Vec<_> = entries.collect();
         let help = Self::help(levels.last().map(|level| level.columns), span);
         let hues = legend::hues(&totals, classes, &palette).join(", ");
         let mut note = Vec::new();
@@ -159,8 +174,8 @@ impl View<'_> {
         let without_states = legend::without_states(streams.sum(), &usage[..roots]);
         note.extend(without_states.map(|text| text + "."));
         note.extend(hidden_messages(hidden));
-        let whole = [start as f64, (start as f64) + span as f64].map(number::time);
-        let whole = format!("{} to {}", whole[0], whole[1]);
+        let [first, last] = number::window([start as f64, (start as f64) + span as f64]);
+        let whole = format!("{first} to {last}");
         // A served page shows nothing without its script.
         let still = match served {
             Some(_) => None,
@@ -205,6 +220,7 @@ impl View<'_> {
             rules: self.rules.clone(),
             start,
             roots,
+            parts,
             whole: (self.window, usage),
             nodes,
             counters: self.counters.clone(),
@@ -217,8 +233,11 @@ impl View<'_> {
     fn counter_columns(&self) -> usize {
         /// Size of all counters in bytes.
         const BUDGET: usize = 512 << 10;
-        // Five lines of four bytes, and a byte for each row.
-        let bytes = self.counters.iter().map(|of| 20 + of.series.len().min(32));
+        // Five lines of four bytes, and two bytes for each row.
+        let bytes = self
+            .counters
+            .iter()
+            .map(|of| 20 + 2 * of.series.len().min(32));
         let columns = BUDGET / bytes.sum::<usize>().max(1);
         columns.clamp(256, 4096)
     }
@@ -248,16 +267,21 @@ impl View<'_> {
         Ok(Folder::new(self.timelines, groups, params)?)
     }
 
-    fn groups_of<'n>(
-        &'n self,
-        nodes: &'n [Node],
-        usage: &'n [Usage],
-        similar: &[usize],
-    ) -> Vec<GroupData<'n>> {
+    fn groups_of<'n>(&'n self, nodes: &'n [Node], usage: &'n [Usage]) -> Vec<GroupData<'n>> {
         let classes = self.timelines.classes();
+        let similar = similar(nodes, usage);
+        let unusual = unusual_rows(nodes, &self.groups, usage);
+        // Few rows are ever named, so the others need no state.
+        let mut is_named = vec![false; nodes.len()];
+        for (at, row) in unusual.iter().enumerate() {
+            is_named[at] |= row.is_marked;
+            if let Some(most) = row.most {
+                is_named[most] = true;
+            }
+        }
         let value = |(at, (node, usage)): (usize, (&'n Node, &'n Usage))| {
-            let group = self.groups.get(node.group);
-            let shares = usage.named(classes).take(if at < FINE { 4 } else { 0 });
+            let (group, row) = (self.groups.get(node.group), unusual[at]);
+            let shares = legend::named(usage, classes).take(if at < FINE { 4 } else { 0 });
             GroupData {
                 label: group.map_or("", |group| &group.label),
                 streams: group.map_or(0, |group| group.streams.len()),
@@ -272,6 +296,13 @@ impl View<'_> {
                 )),
                 mpi: rounded(legend::mpi_share(usage, classes)),
                 similar: similar[at],
+                differs: rounded(row.difference),
+                unusual: row.is_marked,
+                state: row.state.filter(|_| is_named[at]).map(|state| {
+                    let [share, median] = row.shares.map(rounded);
+                    (legend::name(state, classes), share, median)
+                }),
+                most: row.most,
                 shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
             }
         };

@@ -31,6 +31,8 @@ pub struct Served {
     pub(super) nodes: Vec<Node>,
     /// Number of nodes that no other node unfolds into.
     pub(super) roots: usize,
+    /// Kinds of rows of the legend.
+    pub(super) parts: Vec<legend::Part>,
     /// Window of the page with the usage of each node, for the requests of the whole window.
     pub(super) whole: (TimeRange, Vec<Usage>),
     /// Operations of the page.
@@ -143,7 +145,8 @@ struct Cells<'a> {
     rows: BTreeMap<usize, String>,
     /// Shares of the rows and of the roots in the window.
     shares: BTreeMap<usize, Shares>,
-    legend: Vec<Entry>,
+    /// Heading and entries of each kind of row.
+    legend: Vec<(Option<String>, Vec<Entry>)>,
     /// Messages; `None` if the timeline has none, or does not have them yet.
     links: Option<Links>,
     /// `true` if messages are going to be added.
@@ -269,9 +272,17 @@ impl Served {
         let (shares, usage) = self.shares(window, &wanted, job)?;
         let clock = self.timelines.clock();
         let nanos = |ticks| clock.total(ticks).0 as f64;
-        let totals = legend::totals(&usage);
         let classes = self.timelines.classes();
-        let entries = legend::entries(&totals, classes, &self.palette, &Theme::light(), nanos);
+        let legend = self.parts.iter().map(|part| {
+            let totals = legend::totals(part.rows.iter().filter_map(|row| usage.get(*row)));
+            let entries = legend::entries(&totals, classes, &self.palette, &Theme::light(), nanos);
+            let entry = |it: legend::Entry| (it.name, it.colour.map(|it| it.to_string()), it.time);
+            (
+                part.heading.clone(),
+                entries.into_iter().map(entry).collect(),
+            )
+        });
+        let legend = legend.collect();
         // Messages that are added from here on are in the next answer.
         let awaits_links = self.messages.get().is_none();
         let (links, [inside, elsewhere]) = self.links(window, &wanted, job)?;
@@ -291,10 +302,7 @@ impl Served {
             op,
             rows: cells,
             shares,
-            legend: entries
-                .into_iter()
-                .map(|it| (it.name, it.colour.map(|colour| colour.to_string()), it.time))
-                .collect(),
+            legend,
             links,
             awaits_links,
             inside,
@@ -343,7 +351,7 @@ impl Served {
         };
         let classes = self.timelines.classes();
         let of = |(row, usage): (&usize, &Usage)| {
-            let named = usage.named(classes).take(4);
+            let named = legend::named(usage, classes).take(4);
             let named = named.map(|(name, share)| (name.to_owned(), rounded(share)));
             let group = self
                 .nodes
