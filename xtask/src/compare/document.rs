@@ -57,12 +57,12 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Both programs wait for memory. Since 2026-11-26 perfkit keeps intermediate results in the spectrum, like \
-         FFTW, so that a view takes 30 MB instead of 44 MB, where the third-level cache has 32 MB; the table is of \
-         the version before. On a busy machine, in turns in one process and with two threads, a view then took \
-         perfkit 7.1 to 8.6 ms of CPU time and FFTW 6.7 to 8.8 ms (lower quartiles of 80 views each; ratios of 0.96 \
-         to 1.06 in three pairs of runs, and of 0.90, 0.93 and 0.98 in three later ones); the version before took \
-         9.5 ms beside 7.3 ms of FFTW.",
+        "Measured with real-time priority (`chrt -f 50`) on a busy machine, whose other programs share its memory. Both \
+         programs wait for memory: a view and its spectrum take 30 MB, and the third-level cache has 32 MB. perfkit and \
+         FFTW with a thread for half of the views work on two views at the same time; FFTW with 2 threads in each \
+         transform works on one, which stays in the cache. In 30 further runs of each in turns, perfkit took 805 ms, \
+         and FFTW 843 and 730 ms at least; the lower quartiles are 915, 1029 and 867 ms: ratios of 1.05 and 0.91, and \
+         of 1.12 and 0.95.",
     ),
     (
         "*: forward transforms",
