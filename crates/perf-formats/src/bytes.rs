@@ -5,9 +5,9 @@ use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use perf_core::{Job, Limits, Place};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IoSliceMut, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A source of bytes that is read by offset.
 ///
@@ -27,12 +27,45 @@ pub(crate) struct Bytes {
 
 #[derive(Clone, Debug)]
 enum From {
-    #[cfg(unix)]
-    File(Arc<File>),
-    /// On systems without positioned reads, a mutex serialises seek and read.
-    #[cfg(not(unix))]
-    File(Arc<std::sync::Mutex<File>>),
+    File(Arc<Source>),
     Memory(Arc<[u8]>),
+}
+
+/// An open file.
+#[derive(Debug)]
+struct Source {
+    file: File,
+    /// Serialises the reads that use the position of the file.
+    position: Mutex<()>,
+}
+
+impl Source {
+    /// Fills `buffer` from `offset` on.
+    fn fill(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset);
+        #[cfg(not(unix))]
+        {
+            let _position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_exact(buffer)
+        }
+    }
+
+    /// Fills several buffers from `offset` on with two system calls. Returns the number of bytes
+    /// read, which may be less than all, and is 0 if another thread uses the position of the file.
+    #[cfg(feature = "cube")]
+    fn fill_together(&self, offset: u64, buffers: &mut [&mut [u8]]) -> io::Result<usize> {
+        let Ok(_position) = self.position.try_lock() else {
+            return Ok(0);
+        };
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        let buffers = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
+        let mut buffers: Vec<_> = buffers.collect();
+        file.read_vectored(&mut buffers)
+    }
 }
 
 impl Bytes {
@@ -52,10 +85,9 @@ impl Bytes {
             let bytes = unpack(magic.as_slice().chain(file), &name, limits, job)?;
             return Ok(Bytes::memory(bytes, name));
         }
-        #[cfg(not(unix))]
-        let file = std::sync::Mutex::new(file);
+        let position = Mutex::new(());
         Ok(Bytes {
-            from: From::File(Arc::new(file)),
+            from: From::File(Arc::new(Source { file, position })),
             len,
             name,
         })
@@ -174,23 +206,27 @@ impl Bytes {
                 }
                 Ok(())
             }
-            #[cfg(unix)]
-            From::File(file) => {
-                use std::os::unix::fs::FileExt;
-                let done = file.read_exact_at(buffer, offset);
-                done.map_err(failed)
-            }
-            #[cfg(not(unix))]
-            From::File(file) => {
-                use std::io::{Seek, SeekFrom};
-                let mut file = match file.lock() {
-                    Ok(file) => file,
-                    Err(poisoned) => poisoned.into_inner(),
-                };
-                let done = file.seek(SeekFrom::Start(offset));
-                done.and_then(|_| file.read_exact(buffer)).map_err(failed)
-            }
+            From::File(file) => file.fill(offset, buffer).map_err(failed),
         }
+    }
+
+    /// Fills several buffers from `offset` on, each from the end of the previous one.
+    #[cfg(feature = "cube")]
+    pub(crate) fn fill_each(&self, offset: u64, buffers: &mut [&mut [u8]]) -> Result<()> {
+        let mut done = 0;
+        if let (From::File(file), 2..) = (&self.from, buffers.len()) {
+            // Reading again reports the error.
+            done = file.fill_together(offset, buffers).unwrap_or(0);
+        }
+        let mut start = offset;
+        for buffer in buffers {
+            let size = buffer.len();
+            let is_read = done.min(size);
+            self.fill(start + is_read as u64, &mut buffer[is_read..])?;
+            done -= is_read;
+            start += size as u64;
+        }
+        Ok(())
     }
 }
 

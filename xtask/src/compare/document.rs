@@ -29,18 +29,16 @@ of the whole process, in megabytes of 10^6 bytes.
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
-        "If rows are not packed, the file consists mostly of numbers, and its 106 MB must pass from the memory of \
-         the system to the program; 20 times as fast as pycubexr would be 8 to 9 ms. Adding up as many numbers that \
-         the program has already takes 3.2 ms. The rest depends on the pieces in which the system keeps the file: \
-         pages of 4 KiB after it was written in small blocks, or pieces of up to 2 MiB after it was written in \
-         blocks of 1 MiB or read from a disk. Reading it in blocks of 32 KiB (a row) and in blocks of 1 MiB, without \
-         a use of the numbers, takes 20 and 20 ms of CPU time with small pages, and 9.5 and 5.1 ms with large pieces; \
-         mapping it into memory, which would need `unsafe`, and adding it up takes 21.8 and 3.5 ms (C, 2026-11-26, \
-         least of twelve runs in one process, on a busy machine). Opening takes 2 ms. A reader that returns rows in \
-         memory of their own cannot therefore be 20 times as fast. In turns on that machine, of the same file in \
-         small blocks and in blocks of 1 MiB, perfkit took 22.0 and 12.8 ms (least of 30 runs) and pycubexr 161 and \
-         158 ms (least of 8): ratios of 7.3 and 12.3. perfkit writes files in blocks of 1 MiB since then; the table \
-         is of the version before.",
+        "Measured with real-time priority (`chrt -f 50`) on a busy machine, whose other programs share its memory. If \
+         rows are not packed, the file consists mostly of numbers, and its 106 MB must pass from the memory of the \
+         system to the program; 20 times as fast as pycubexr would be 9.2 ms. Opening takes 2.4 ms (see the \
+         comparison of one view), adding up 1.1 ms, and the rest is the copy. Its cost depends on the pieces in which \
+         the system keeps the file (pages of 4 KiB after it was written in small blocks, up to 2 MiB after large \
+         ones) and on the length of each call: a loop in C that reads large pieces takes 9.0 ms in blocks of 32 KiB (a \
+         row), and 5.1 ms in blocks of 1 MiB. perfkit therefore reads up to 1 MiB of rows with one call, directly to \
+         their memory. The same in C, with vectors of 512 bits for the sums, takes 8.7 ms, to which opening is to be \
+         added: a reader that copies rows cannot be more than 16 to 17 times as fast as pycubexr here. Mapping the \
+         file into memory would save the copy (3.5 ms with the sums), and needs `unsafe`.",
     ),
     (
         "all of it: many call paths",
@@ -59,12 +57,12 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Both programs wait for memory. Since 2026-11-26 perfkit keeps intermediate results in the spectrum, like \
-         FFTW, so that a view takes 30 MB instead of 44 MB, where the third-level cache has 32 MB; the table is of \
-         the version before. On a busy machine, in turns in one process and with two threads, a view then took \
-         perfkit 7.1 to 8.6 ms of CPU time and FFTW 6.7 to 8.8 ms (lower quartiles of 80 views each; ratios of 0.96 \
-         to 1.06 in three pairs of runs, and of 0.90, 0.93 and 0.98 in three later ones); the version before took \
-         9.5 ms beside 7.3 ms of FFTW.",
+        "Measured with real-time priority (`chrt -f 50`) on a busy machine, whose other programs share its memory. Both \
+         programs wait for memory: a view and its spectrum take 30 MB, and the third-level cache has 32 MB. perfkit and \
+         FFTW with a thread for half of the views work on two views at the same time; FFTW with 2 threads in each \
+         transform works on one, which stays in the cache. In 30 further runs of each in turns, perfkit took 805 ms, \
+         and FFTW 843 and 730 ms at least; the lower quartiles are 915, 1029 and 867 ms: ratios of 1.05 and 0.91, and \
+         of 1.12 and 0.95.",
     ),
     (
         "*: forward transforms",

@@ -135,8 +135,9 @@ perfkit.view("topology", (section, data) => {
     const kept = pane.view.list.filter(inside);
     const cells = pane.view.cells;
     pane.kept = kept.length;
+    // Above and below first, where a flat grid has no neighbours.
     return kept.filter(({ place: [x, y, z] }) =>
-      ![[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]].every(([a, b, c]) => inside(cells.get([x + a, y + b, z + c].join()))));
+      ![[0, 0, 1], [0, 0, -1], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]].every(([a, b, c]) => inside(cells.get([x + a, y + b, z + c].join()))));
   };
 
   // A grid as recorded, or filtered by the weights of the axes.
@@ -230,10 +231,10 @@ perfkit.view("topology", (section, data) => {
     tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18) + "px";
   };
 
-  // The values of the selected cube, after the grids have changed.
+  // The values of the selected cube, after the grids have changed. Its place in the trees is the same.
   const redescribe = () => {
     const cube = state.picked && panes[0].view.cells.get(state.picked.join());
-    if (cube) describe(panes[0], cube);
+    if (cube) status.textContent = words(panes[0], cube);
   };
 
   const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map,

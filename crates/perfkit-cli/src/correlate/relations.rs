@@ -218,6 +218,15 @@ impl Found {
         (next(), next())
     }
 
+    /// Returns the name of an axis: its number, with the name that the grid gives it.
+    fn axis_name(&self, axis: usize) -> String {
+        let axes = self.views.topology.shape().axes();
+        match axes.get(axis).map(|axis| axis.name.as_str()) {
+            None | Some("") => axis.to_string(),
+            Some(name) => format!("{axis} ({name})"),
+        }
+    }
+
     /// Returns the axes that hold most of R as text; empty if all axes do.
     fn along(&self, relation: &Relation) -> String {
         let axes = self.views.topology.shape().axes();
@@ -236,13 +245,9 @@ impl Found {
             return String::new();
         }
         named.sort_unstable();
-        let name = |axis: &usize| match axes.get(*axis).map(|axis| axis.name.as_str()) {
-            None | Some("") => axis.to_string(),
-            Some(name) => format!("{axis} ({name})"),
-        };
-        let names: Vec<String> = named.iter().map(name).collect();
+        let names: Vec<String> = named.into_iter().map(|axis| self.axis_name(axis)).collect();
         let noun = if names.len() == 1 { "axis" } else { "axes" };
-        format!(", along {noun} {}", names.join(" and "))
+        format!("{noun} {}", names.join(" and "))
     }
 
     /// Returns the statement about a pair with its statistics.
@@ -268,7 +273,10 @@ impl Found {
         };
         let opposite = if relation.r < 0.0 { low } else { high };
         let statistics = format!("r = {:+.2}, p < {}", relation.r, power_of_ten(relation.p));
-        let along = self.along(relation);
+        let along = match self.along(relation) {
+            along if along.is_empty() => along,
+            along => format!(", along {along}"),
+        };
         let (one, other) = self.both(one, other);
         if metrics.0 == metrics.1 {
             return (
@@ -482,13 +490,22 @@ impl Found {
             Column::floats(name, "", found().map(of))
         };
         let repeats = found().map(|it| it.repeats.map(|at| at + 1));
-        Table::new("relations", "Pairs of views that correlate beyond chance.")
+        let along = found().map(|it| Some(self.along(it)).filter(|text| !text.is_empty()));
+        // Parts of r, whose sum is r.
+        let parts = (0..self.views.axes.len()).map(|axis| {
+            let name = format!("r along axis {}", self.axis_name(axis));
+            Column::floats(name, "", found().map(|it| it.along.get(axis).copied()))
+        });
+        let table = Table::new("relations", "Pairs of views that correlate beyond chance.")
             .with(text("metric", Self::metric_name, |it| it.one))
             .with(text("call path", Self::label, |it| it.one))
             .with(text("other metric", Self::metric_name, |it| it.other))
             .with(text("other call path", Self::label, |it| it.other))
             .with(number("r", |it| it.r))
             .with(number("p", |it| it.p))
+            .text("along", along);
+        parts
+            .fold(table, Table::with)
             .with(number("share", |it| it.share))
             .unsigned("like pair", "", repeats)
     }

@@ -5,6 +5,7 @@
 //! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.
 
 mod by_rank;
+mod negative_values;
 pub(crate) mod profile;
 mod severities;
 mod severity_table;

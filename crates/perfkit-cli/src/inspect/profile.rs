@@ -3,6 +3,7 @@
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings};
+use crate::inspect::negative_values::{self, NegativeValues, negative_values};
 use crate::inspect::severities::{About, Spread, about};
 use crate::pictures;
 use crate::recording::Profiled;
@@ -225,6 +226,7 @@ impl<'a> ProfileSummary<'a> {
             by: Option<&'a str>,
             scope: &'static str,
             call_paths: Option<Table>,
+            negative_exclusive: Vec<NegativeValues>,
         }
         let profile = &self.opened.profile;
         let system = profile.system();
@@ -252,6 +254,7 @@ impl<'a> ProfileSummary<'a> {
             by: self.by.map(|by| self.metric(by).metric.name.as_str()),
             scope: scope_name(self.scope),
             call_paths: self.call_paths(),
+            negative_exclusive: negative_values(profile),
         }
     }
 
@@ -299,6 +302,7 @@ impl<'a> ProfileSummary<'a> {
             writeln!(out, "  topology    {at} {}", described(cart))?;
         }
         findings::write_entries(&self.opened.diagnostics, &self.opened.counts, out)?;
+        negative_values::write(&negative_values(profile), out)?;
         self.metrics(out)?;
         self.write_call_paths(out)
     }

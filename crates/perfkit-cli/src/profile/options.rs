@@ -4,7 +4,7 @@
 use super::model::Model;
 use crate::options::General;
 use crate::scope::ScopeBy;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
 /// Computes a profile from one or several profiles: difference, mean, merge, extremes, and other call trees
@@ -69,11 +69,13 @@ pub(super) struct Many {
 
 /// Operand and call paths of a cut.
 #[derive(Args, Clone, Debug)]
+#[group(skip)]
+#[command(group = ArgGroup::new("call paths").args(["root", "prune"]).required(true).multiple(true))]
 pub(super) struct Cut {
     /// Profile, or recording with events, whose calls make a profile
     pub(super) file: PathBuf,
     /// Call path to keep with those below it, as a root; written with ` > `, or its number; may be repeated
-    #[arg(long, value_name = "PATH", required_unless_present = "prune")]
+    #[arg(long, value_name = "PATH")]
     pub(super) root: Vec<String>,
     /// Call path to remove with those below it: its values become exclusive ones of its caller; may be repeated
     #[arg(long, value_name = "PATH")]

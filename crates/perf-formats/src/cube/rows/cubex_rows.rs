@@ -1,13 +1,14 @@
 //! [`FileRows`]: rows of severities in a `.cubex`, read from the file on request, with read-ahead
 //! and decompression.
 
+use super::batch::{Batch, LONG};
 use super::data_type::DataType;
 use super::index::{Span, Table};
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use flate2::{Decompress, FlushDecompress, Status};
 use perf_core::parallel::Workspaces;
-use perf_core::{CallPathId, MetricId, RowStore, Severities, ValueType};
+use perf_core::{CallPathId, MetricId, RowStore, Severities};
 use std::sync::{Arc, Mutex};
 
 /// The stored rows of a profile.
@@ -26,11 +27,10 @@ pub(in crate::cube) struct FileRows {
 /// State that is kept between rows.
 #[derive(Debug, Default)]
 pub(in crate::cube) struct Held {
-    /// Pieces that were read ahead.
+    /// Pieces that were read ahead, for short or encoded rows.
     ahead: Ahead,
-    /// Last row. After the caller has released it, its memory is used for the next row, which saves
-    /// clearing new memory. Rows are mostly read one after the other.
-    last: Option<Arc<Severities>>,
+    /// Rows whose layout is the same in memory and in the file.
+    batch: Batch,
     /// Decompressor, about 40 KiB; `None` until it is needed.
     inflater: Option<Decompress>,
 }
@@ -59,18 +59,11 @@ struct Piece {
     bytes: Vec<u8>,
 }
 
-/// Minimum size in bytes for reading a row directly to its destination. Above it, a system call
-/// costs less than another copy.
-const LONG: u64 = 1 << 13;
-
 /// Size of a piece in bytes. Pieces begin at multiples of it.
 const PIECE: u64 = 1 << 16;
 
 /// Number of kept pieces: 2 MiB, the rows of 4,000 call paths on 64 locations.
 const PIECES: u64 = 32;
-
-/// Maximum size in bytes of a row whose memory is kept.
-const KEPT: u64 = 1 << 22;
 
 impl Ahead {
     /// Returns the bytes of a row.
@@ -130,37 +123,31 @@ impl Ahead {
 const MOST_PACKED: u64 = 1032;
 
 impl FileRows {
+    /// Reads the row at a position in the table of a metric.
     fn read(
         &self,
         held: &mut Held,
+        (metric, at): (MetricId, usize),
         table: &Table,
         kind: DataType,
-        span: Span,
     ) -> Result<Arc<Severities>> {
+        let span = table.span(at);
         if table.is_packed || !kind.is_in_memory(table.is_big) {
             let bytes = held.ahead.row(&self.bytes, span)?;
             let row = self.decode(table, kind, (span, bytes), &mut held.inflater)?;
             return Ok(Arc::new(row));
         }
-        let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
-        let mut row = held.last.take().unwrap_or_else(empty);
-        // The caller still holds the last row.
-        if Arc::strong_count(&row) > 1 || Arc::weak_count(&row) > 0 {
-            row = empty();
-        }
-        let to = kind.in_memory(Arc::make_mut(&mut row), span.size);
         if span.size >= LONG {
-            self.bytes.fill(span.start, to)?;
-        } else {
-            let from = held.ahead.row(&self.bytes, span)?;
-            let size = to.len().min(from.len());
-            if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
-                to.copy_from_slice(from);
-            }
+            return held.batch.row(&self.bytes, (metric, at), table, kind);
         }
-        if span.size <= KEPT {
-            held.last = Some(Arc::clone(&row));
+        let mut row = held.batch.released();
+        let to = kind.in_memory(Arc::make_mut(&mut row), span.size);
+        let from = held.ahead.row(&self.bytes, span)?;
+        let size = to.len().min(from.len());
+        if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
+            to.copy_from_slice(from);
         }
+        held.batch.lend(&row);
         Ok(row)
     }
 
@@ -211,10 +198,10 @@ impl RowStore for FileRows {
         let Some(Some((table, kind))) = self.metrics.get(metric.index()) else {
             return Ok(None);
         };
-        let Some(span) = table.span(path) else {
+        let Some(at) = table.find(path) else {
             return Ok(None);
         };
-        let read = |held: &mut Held| self.read(held, table, *kind, span);
+        let read = |held: &mut Held| self.read(held, (metric, at), table, *kind);
         let row = match self.held.try_lock() {
             Ok(mut held) => read(&mut held),
             Err(_) => self.others.with(Held::default, read),

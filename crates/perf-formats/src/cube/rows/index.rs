@@ -227,22 +227,37 @@ fn row_at(start: u64, row: u64) -> Option<usize> {
 }
 
 impl Table {
-    /// Returns the position of the row of a call path.
-    pub(in crate::cube) fn span(&self, path: CallPathId) -> Option<Span> {
+    /// Returns the position of the row of a call path in this table.
+    pub(in crate::cube) fn find(&self, path: CallPathId) -> Option<usize> {
         // Fast path: usually, all preceding call paths have rows too.
-        let (_, place) = match self.rows.get(path.index()) {
-            Some(row) if row.0 == path => row,
+        match self.rows.get(path.index()) {
+            Some(row) if row.0 == path => Some(path.index()),
             _ => {
                 let at = self.rows.binary_search_by_key(&path, |(path, _)| *path);
-                self.rows.get(at.ok()?)?
+                at.ok()
             }
-        };
-        if self.is_packed {
-            return self.packed.get(*place as usize).copied();
         }
-        let start = self.start + u64::from(*place) * self.row;
+    }
+
+    /// Returns the position in the file of the row that [`find`](Self::find) returned.
+    pub(in crate::cube) fn span(&self, at: usize) -> Span {
+        let place = self.rows.get(at).map_or(0, |(_, place)| *place);
+        if self.is_packed {
+            let packed = self.packed.get(place as usize).copied();
+            return packed.unwrap_or(Span { start: 0, size: 0 });
+        }
+        let start = self.start + u64::from(place) * self.row;
         let size = self.row;
-        Some(Span { start, size })
+        Span { start, size }
+    }
+
+    /// Returns the number of uncompressed rows, from position `at` on and at most `most`, that
+    /// follow each other in the file.
+    pub(in crate::cube) fn adjacent(&self, at: usize, most: usize) -> usize {
+        let rows = self.rows.get(at..).unwrap_or_default();
+        let pairs = rows.windows(2).take(most.saturating_sub(1));
+        let next = pairs.take_while(|pair| pair[0].1.checked_add(1) == Some(pair[1].1));
+        1 + next.count()
     }
 
     pub(in crate::cube) fn paths(&self) -> impl Iterator<Item = CallPathId> + '_ {

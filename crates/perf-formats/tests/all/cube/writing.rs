@@ -46,8 +46,9 @@ fn results_go_back_as_metrics_dense_or_sparse() {
 /// change from metric to metric.
 #[test]
 fn rows_that_are_kept_stay_as_they_are() {
-    // Rows that are read ahead, rows that are read directly, and compressed rows.
-    for (locations, is_packed) in [(4, false), (1500, false), (1500, true)] {
+    // Rows that are read ahead, rows that are read together, rows of which few are read together, and
+    // compressed rows.
+    for (locations, is_packed) in [(4, false), (1500, false), (40_000, false), (1500, true)] {
         keep_rows(locations, is_packed);
     }
 }
@@ -90,12 +91,20 @@ fn keep_rows(locations: u64, is_packed: bool) {
     let mut bytes = Vec::new();
     let options = WriteOptions::new().compress(is_packed);
     write(&made, &mut bytes, &options, &Job::default()).unwrap();
-    let cube = read(bytes).unwrap();
+    let name = format!(
+        "perfkit-rows-{locations}-{is_packed}-{}",
+        std::process::id()
+    );
+    let file = std::env::temp_dir().join(name);
+    std::fs::write(&file, &bytes).unwrap();
+    let from_file = Cube::open(&file, &OpenOptions::new(), &Job::default()).unwrap();
     let ids =
         || (0..3).flat_map(|metric| (0..20).map(move |path| (MetricId(metric), CallPathId(path))));
-    let look = |keep: usize| {
+    let look = |cube: &Cube, keep: usize| {
         let mut kept = Vec::new();
-        for (at, (metric, path)) in ids().enumerate() {
+        // In the order of the file, and with jumps that leave rows that were read together.
+        let jumps = ids().enumerate().filter(|(at, _)| at % 7 < keep % 7);
+        for (at, (metric, path)) in ids().enumerate().chain(jumps) {
             let expected = made.row(metric, path).unwrap().unwrap();
             let row = cube.profile().row(metric, path).unwrap().unwrap();
             assert_eq!(row, expected);
@@ -106,11 +115,16 @@ fn keep_rows(locations: u64, is_packed: bool) {
         kept.iter()
             .for_each(|(row, expected)| assert_eq!(row, expected));
     };
-    std::thread::scope(|scope| {
-        for keep in [1, 2, 3, 1000] {
-            scope.spawn(move || look(keep));
-        }
-    });
+    for cube in [read(bytes).unwrap(), from_file] {
+        let (cube, look) = (&cube, &look);
+        look(cube, 5);
+        std::thread::scope(|scope| {
+            for keep in [1, 2, 3, 1000] {
+                scope.spawn(move || look(cube, keep));
+            }
+        });
+    }
+    std::fs::remove_file(file).unwrap();
 }
 
 #[test]

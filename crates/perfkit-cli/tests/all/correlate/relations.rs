@@ -41,11 +41,21 @@ fn all_pairs_are_described_by_sentences() {
         let pearson = same.expect("it is listed")["pearson"].as_f64();
         assert!((pearson.expect("a number") - r).abs() < 1e-9, "{pair}");
     }
-    let lines = std::fs::read_to_string(csv)
-        .expect("it was written")
-        .lines()
-        .count();
+    let table = std::fs::read_to_string(csv).expect("it was written");
+    let lines = table.lines().count();
     assert_eq!(found["found"].as_u64(), Some(lines as u64 - 1));
+    assert!(table.starts_with("metric,call path,"), "{table}");
+    let head = table.lines().next().expect("a head");
+    let columns = "r,p,along,r along axis 0,r along axis 1,r along axis 2,share,";
+    assert!(head.contains(columns), "{head}");
+    // The table names the axes of the sentences.
+    for pair in pairs {
+        let sentence = pair["sentence"].as_str().expect("a sentence");
+        if let Some((_, rest)) = sentence.split_once(", along ") {
+            let (axes, _) = rest.split_once(" (r = ").expect("statistics");
+            assert!(table.contains(&format!(",{axes},")), "{axes}");
+        }
+    }
     for words in [
         &["--surrogates", "9"][..],
         &["--png", "pairs.png"],

@@ -219,7 +219,7 @@ fn wrong_operands_are_explained() {
             &["profile", "cut", &file, "--root", "9999"],
             "--root 9999: no such call path",
         ),
-        (&["profile", "cut", &file], "--root"),
+        (&["profile", "cut", &file], "<--root <PATH>|--prune <PATH>>"),
         (
             &["profile", "cut", &file, "--root", "0", "--prune", "0"],
             "no call path remains",

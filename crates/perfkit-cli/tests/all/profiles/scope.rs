@@ -263,6 +263,34 @@ fn call_sites_of_equal_names_and_scopes_are_told_apart() {
     assert!(complaint("inspect", &file, &["--metric", "exclusive tim"]).contains("no such metric"));
 }
 
+/// A callee whose inclusive value is larger than that of its caller.
+#[test]
+fn negative_exclusive_values_are_located() {
+    let Some(file) = corpus("cube/pycubexr/L2_DCM_negative.cubex") else {
+        return;
+    };
+    let out = text("inspect", &file, &[]);
+    assert!(
+        out.contains("negative    1 exclusive value below zero"),
+        "{out}"
+    );
+    assert!(
+        out.contains("PAPI_L2_DCM: 1 of 33 038, the lowest -1 on MPI Rank 33, Master thread in"),
+        "{out}"
+    );
+    let out = text("inspect", &file, &["--json"]);
+    let found: Value = serde_json::from_str(&out).expect("JSON");
+    let negative = found["negative_exclusive"].as_array().expect("metrics");
+    assert_eq!(negative.len(), 1, "{negative:?}");
+    assert_eq!(negative[0]["lowest"], -1.0);
+    assert_eq!(negative[0]["stated"], false);
+    // Times of this file are sums of their parts up to rounding.
+    if let Some(file) = corpus("cube/lulesh/lulesh.p27.size25.r1.cubex") {
+        let out = text("inspect", &file, &[]);
+        assert!(!out.contains("below zero"), "{out}");
+    }
+}
+
 /// Returns the sum of all callees over all locations.
 fn sum_of_callees(of: fn(usize, usize) -> f64) -> f64 {
     let cells = (1..4).flat_map(|path| (0..16).map(move |location| of(path, location)));
