@@ -134,7 +134,7 @@ perfkit.view("track", (section, data) => {
   const around = (experiment, most) => ({
     x: ticks(state.x, experiment, most), y: single() ? [] : ticks(state.y, experiment, most),
     xName: axisName(state.x), yName: single() ? "" : axisName(state.y),
-    title: experiments[experiment].name + (experiments[experiment].tasks ? ", " + count(experiments[experiment].tasks) + " tasks" : ""),
+    title: experiments[experiment].name + (experiments[experiment].tasks ? ", " + count(experiments[experiment].tasks) + " " + (experiments[experiment].tasks === 1 ? data.scale.replace(/s$/, "") : data.scale) : ""),
   });
   let box = null;
   // Both charts of the stage have the same height, so that they share a baseline.
@@ -183,7 +183,7 @@ perfkit.view("track", (section, data) => {
     const scaling = experiments.some((experiment) => experiment.tasks !== experiments[0].tasks), alone = experiments.length === 1;
     chart(context, inside, {
       x: experiments.map((experiment, at) => [(at + 0.5) / experiments.length, scaling ? count(experiment.tasks) : alone ? experiment.name : String(at + 1)]), y: up.ticks,
-      xName: scaling ? "tasks of each experiment" : alone ? "" : "experiments in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", relative to the first experiment" : ""),
+      xName: scaling ? data.scale + " of each experiment" : alone ? "" : "experiments in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", relative to the first experiment" : ""),
       yName: boxes ? "quartiles, whiskers, extremes" : "mean and standard deviation",
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
@@ -340,7 +340,7 @@ perfkit.view("track", (section, data) => {
   // What every evaluator says of a link.
   const said = (link) => {
     const votes = link.votes.map(([who, found]) => who + " " + found.toFixed(2)).join(", ");
-    return `${link.from[1]} of ${experiments[link.from[0]].name} ${link.kind} ${link.to[1]} of ${experiments[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
+    return `Cluster ${link.from[1]} of ${experiments[link.from[0]].name} ${link.kind} cluster ${link.to[1]} of ${experiments[link.to[0]].name}, confidence ${link.confidence.toFixed(2)}: ${votes}`;
   };
   const showStatus = (region, experiment) => {
     if (!region) {

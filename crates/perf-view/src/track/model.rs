@@ -51,6 +51,8 @@ pub struct Clusters {
     pub(super) noun: &'static str,
     /// Most important results, as sentences.
     pub(super) lead: Vec<String>,
+    /// Plural noun for the scale of an experiment, such as `tasks` or `threads`.
+    pub(super) scale: String,
 }
 
 /// Experiment.
@@ -321,6 +323,7 @@ impl Clusters {
             labels: labels.iter().map(|labels| labels.to_vec()).collect(),
             noun: "region",
             lead: Vec::new(),
+            scale: "tasks".into(),
         })
     }
 

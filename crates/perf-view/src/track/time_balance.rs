@@ -28,8 +28,9 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 impl Clusters {
-    /// Returns the division of the CPU time of each experiment, followed by their sum. Returns an
-    /// empty list if the division of an experiment is not known.
+    /// Returns the division of the CPU time of each experiment, followed by their sum. Classes of bursts that no
+    /// experiment has are skipped, except the first. Returns an empty list if the division of an experiment is not
+    /// known.
     pub(super) fn balance(&self) -> Vec<Line> {
         let known: Option<Vec<TimeBalance>> =
             self.experiments.iter().map(|of| of.balance).collect();
@@ -61,7 +62,16 @@ impl Clusters {
                     .collect(),
             }
         };
-        all.into_iter().map(line).collect()
+        let mut lines: Vec<Line> = all.into_iter().map(line).collect();
+        let classes = 0..lines.first().map_or(0, |line| line.parts.len());
+        let is_kept =
+            |class: usize| class == 0 || lines.iter().any(|of| of.parts[class].1.bursts > 0);
+        let kept: Vec<bool> = classes.map(is_kept).collect();
+        for line in &mut lines {
+            let mut kept = kept.iter();
+            line.parts.retain(|_| kept.next() == Some(&true));
+        }
+        lines
     }
 
     /// Returns the division of the CPU time as sentences.

@@ -45,6 +45,9 @@ impl Clusters {
         let names = tracking.experiments.iter();
         let names = names.map(|experiment| (experiment.name.clone(), experiment.tasks));
         let mut found = Self::empty(names.collect(), scaled, labels, regions)?;
+        if let Some(scale) = trends.parameters().first() {
+            found.scale.clone_from(scale);
+        }
         for (shown, experiment) in found.experiments.iter_mut().zip(&tracking.experiments) {
             shown.balance = experiment.balance;
         }

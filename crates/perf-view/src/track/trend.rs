@@ -76,7 +76,7 @@ pub(super) fn draw(
     };
     let around = Around {
         title: &with_unit(&metric.name, &metric.unit),
-        x: experiments_are(clusters),
+        x: &experiments_are(clusters),
         y: what,
         x_ticks: experiment_labels(clusters),
         y_ticks,
@@ -139,13 +139,13 @@ fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: 
 }
 
 /// Returns the name of the axis of experiments.
-fn experiments_are(clusters: &Clusters) -> &'static str {
+fn experiments_are(clusters: &Clusters) -> String {
     if is_scaling(clusters) {
-        "tasks of each experiment"
+        format!("{} of each experiment", clusters.scale)
     } else if clusters.experiments.len() == 1 {
-        ""
+        String::new()
     } else {
-        "experiments in order"
+        "experiments in order".to_owned()
     }
 }
 

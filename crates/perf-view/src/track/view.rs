@@ -113,6 +113,7 @@ impl<'a> View<'a> {
         let metrics = clusters.metrics.iter();
         let data = section::data(&Data {
             noun: clusters.noun,
+            scale: &clusters.scale,
             ranges: &ranges,
             axes: axes.collect(),
             experiments,
@@ -124,6 +125,7 @@ impl<'a> View<'a> {
                 .collect(),
             metrics: metrics
                 .map(|metric| MetricData::of(metric, shown))
+                .chain(MetricData::times(clusters, shown))
                 .collect(),
             pairs: clusters.pairs.iter().map(PairData::of).collect(),
         })?;
@@ -335,6 +337,8 @@ fn words(values: impl Iterator<Item = u16>) -> String {
 #[derive(Serialize)]
 struct Data<'a> {
     noun: &'static str,
+    /// Plural noun for the scale of an experiment.
+    scale: &'a str,
     ranges: &'a [[f64; 2]],
     axes: Vec<AxisData<'a>>,
     experiments: Vec<ExperimentData<'a>>,
@@ -459,6 +463,32 @@ struct MetricData<'a> {
 }
 
 impl<'a> MetricData<'a> {
+    /// Returns the CPU time of each tracked region, summed over all threads. `None` unless several experiments
+    /// have a known CPU time.
+    fn times(clusters: &Clusters, shown: usize) -> Option<Self> {
+        let totals = clusters.experiments.iter();
+        let totals = totals.map(|of| Some(of.balance.as_ref()?.total.time.0 as f64));
+        let totals: Vec<f64> = totals.collect::<Option<_>>()?;
+        let series = |region: &Shown| {
+            let parts = region.share.iter().zip(&region.members).zip(&totals);
+            parts
+                .map(|((share, members), total)| {
+                    (!members.is_empty()).then(|| {
+                        let mut all = [share * total; 9];
+                        all[1] = 0.0;
+                        all
+                    })
+                })
+                .collect()
+        };
+        let regions = clusters.regions.iter().take(shown);
+        (totals.len() > 1).then(|| MetricData {
+            name: "CPU time of all threads",
+            unit: "ns",
+            series: regions.map(series).collect(),
+        })
+    }
+
     fn of(metric: &'a Metric, shown: usize) -> Self {
         let summary = |s: &Option<Summary>| {
             let s = s.as_ref()?;

@@ -54,6 +54,24 @@ fn a_page_has_every_point_region_and_vote() {
     }
     assert!(!html.contains("are drawn as"));
     assert!(html.contains("<th class=\"n\" scope=\"col\">8 tasks</th>"));
+    // No burst is dropped by a filter of ranges, so that it has no column.
+    assert!(html.contains(">noise</th>") && !html.contains("range filter"));
+    // The CPU time of the regions of an experiment is that of all bursts except the outlier of each task.
+    assert_eq!(data["scale"], "tasks");
+    let metrics = data["metrics"].as_array().expect("a list");
+    let times = metrics
+        .iter()
+        .find(|of| of["name"] == "CPU time of all threads");
+    let times = times.expect("it is a metric")["series"].as_array();
+    for (experiment, tasks) in [4, 8].into_iter().enumerate() {
+        let all = bursts(tasks, 60).durations();
+        let expected: f64 = all.iter().filter(|time| **time != 3.1e7).sum();
+        let each = times.expect("a list").iter();
+        let sum: f64 = each
+            .map(|series| series[experiment][0].as_f64().expect("a time"))
+            .sum();
+        assert!((sum / expected - 1.0).abs() < 1e-9, "{sum} of {expected}");
+    }
 }
 
 #[test]

@@ -323,7 +323,11 @@ fn track_bursts(
     let measured = measured.collect::<Result<Vec<_>, _>>().map_err(input)?;
     let has_threads = |of: &Clustered| of.experiment.threads() > of.experiment.tasks();
     let trends = Trends::of(&tracking, measured).map_err(input)?;
-    let trends = trends.shares_loops(experiments.iter().any(has_threads));
+    let is_threaded = experiments.iter().any(has_threads);
+    let trends =
+        trends
+            .shares_loops(is_threaded)
+            .scale_name(if is_threaded { "threads" } else { "tasks" });
     Ok(Series {
         recordings,
         experiments,

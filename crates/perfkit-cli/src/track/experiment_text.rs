@@ -16,7 +16,7 @@ impl Report<'_> {
         if self.versions.is_some() {
             self.version_changes(out)?;
         } else {
-            let limits = self.limits();
+            let limits = self.limits()?;
             for sentence in &limits {
                 writeln!(out, "{sentence}")?;
             }
@@ -24,6 +24,7 @@ impl Report<'_> {
                 writeln!(out)?;
             }
             self.words(top, out)?;
+            self.times(top, out)?;
         }
         self.experiments(out)?;
         self.balance(out)?;
@@ -61,7 +62,7 @@ impl Report<'_> {
             .map(|(found, parts)| found.clusters - parts);
         let table = Table::new("experiments", "Clusters of each experiment.")
             .text("experiment", found().map(|of| of.name.as_str()))
-            .unsigned(self.scale(), "", found().map(|of| of.tasks))
+            .unsigned(self.scale().to_owned(), "", found().map(|of| of.tasks))
             .unsigned("clustered bursts", "", clustered().map(|of| of.rows.len()))
             .floats("eps", "", clustered().map(|of| of.partition.eps))
             .unsigned("clusters", "", clusters)

@@ -6,6 +6,7 @@ mod json;
 mod method;
 mod predictions;
 mod region_text;
+mod region_times;
 mod scaling_limits;
 mod split_parts;
 mod versions;

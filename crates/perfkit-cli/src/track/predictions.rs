@@ -14,7 +14,7 @@ use std::io::Write;
 
 /// Factor from the predicted value to the limits of its interval above which the interval is not stated: 10 times
 /// from the lower to the upper limit.
-const WIDEST: f64 = 3.163;
+pub(super) const WIDEST: f64 = 3.163;
 
 /// Explanation of an interval that is not stated.
 pub(crate) const TOO_WIDE: &str = "too wide: the limits of the interval differ by more than a factor of 10, so that it says little; further \
@@ -38,6 +38,15 @@ pub(crate) fn range(
     })
 }
 
+/// Returns the function that formats the values of a metric, whose name ends with its unit.
+fn unit(name: &str) -> fn(f64) -> String {
+    if name.ends_with("[ns]") {
+        number::time
+    } else {
+        short
+    }
+}
+
 impl Report<'_> {
     /// Writes the scaling models of the reliable regions with their predictions.
     pub(super) fn models(&self, top: usize, out: &mut dyn Write) -> Outcome {
@@ -49,8 +58,9 @@ impl Report<'_> {
         let listed = self.series.tracking.regions.iter().take(top);
         for region in listed.filter(|region| region.is_reliable) {
             for (name, model, prediction) in self.predictions(region, &next)? {
-                let interval = range(&model, (&next, prediction), short)?;
-                rows.push((region.id, name, model, prediction, interval));
+                let unit = unit(&name);
+                let interval = range(&model, (&next, prediction), unit)?;
+                rows.push((region.id, name, model, unit(prediction.value), interval));
             }
         }
         if rows.is_empty() {
@@ -58,7 +68,7 @@ impl Report<'_> {
         }
         let place = scale_text(trends.parameters(), &next);
         writeln!(out, "\nscaling models, and their values at {place}")?;
-        let values = rows.iter().map(|row| Some(short(row.3.value)));
+        let values = rows.iter().map(|row| row.3.as_str());
         let intervals = || rows.iter().map(|row| row.4.as_str());
         let errors = rows.iter().map(|row| Some(100.0 * row.2.error?));
         let table = Table::new("models", "Scaling models.")
@@ -111,7 +121,7 @@ impl Report<'_> {
         /// Number of regions with models: those with the most time.
         const MAX_MODELLED: usize = 40;
         let trends = &self.series.trends;
-        clusters = clusters.lead(self.limits());
+        clusters = clusters.lead(self.limits()?);
         for region in self.series.tracking.regions.iter().take(MAX_MODELLED) {
             let parts = region.events.iter();
             let parts = parts.filter_map(|event| self.parts(region, event));
@@ -119,6 +129,16 @@ impl Report<'_> {
                 .map(|parts| format!("its clusters run {parts}"))
                 .collect();
             clusters = clusters.facts(region.id.0, parts);
+            if let Some(of) = self.predicted_time(region)? {
+                let fact = format!(
+                    "CPU time [ns] of all threads = {}; at {}: {} (95 % interval: {})",
+                    of.model,
+                    self.next_place(),
+                    number::time(of.value),
+                    of.interval
+                );
+                clusters = clusters.facts(region.id.0, [fact]);
+            }
         }
         let regions = self.series.tracking.regions.iter().take(MAX_MODELLED);
         for region in regions.filter(|region| region.is_reliable) {
@@ -126,11 +146,7 @@ impl Report<'_> {
             if let Some(next) = trends.next_scale() {
                 let place = scale_text(trends.parameters(), &next);
                 for (name, model, prediction) in self.predictions(region, &next)? {
-                    let unit = if name.ends_with("[ns]") {
-                        number::time
-                    } else {
-                        short
-                    };
+                    let unit = unit(&name);
                     let value = unit(prediction.value);
                     let interval = range(&model, (&next, prediction), unit)?;
                     facts.push(format!(
@@ -163,7 +179,11 @@ impl Report<'_> {
 
     /// Describes a change of a metric by which a region becomes worse.
     fn flag(&self, flag: &Flag) -> String {
-        let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
+        let by_tasks = if flag.by_tasks {
+            format!(" times {}", self.scale())
+        } else {
+            String::new()
+        };
         format!(
             "{}{by_tasks} x {:.2} from {} to {}",
             flag.metric,

@@ -184,15 +184,10 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Returns the meaning of the number of tasks: `tasks`, or `tasks x threads` if a process has several
-    /// threads.
-    pub(super) fn scale(&self) -> &'static str {
-        let mut experiments = self.series.experiments.iter();
-        if experiments.all(|of| of.experiment.threads() == of.experiment.tasks()) {
-            "tasks"
-        } else {
-            "tasks x threads"
-        }
+    /// Returns the name of the scale: `tasks`, or `threads` if a process has several.
+    pub(super) fn scale(&self) -> &str {
+        let names = self.series.trends.parameters();
+        names.first().map_or("tasks", String::as_str)
     }
 
     /// Returns the number of threads with bursts of a region in an experiment, and of all threads.

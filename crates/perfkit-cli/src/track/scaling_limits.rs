@@ -2,6 +2,7 @@
 //! serial), and experiments of which little is tracked.
 
 use super::{Report, percent};
+use crate::failure::Failure;
 use crate::table::counted;
 use perfkit::track::TimeBalance;
 use perfkit::track::tracking::TrackedRegion;
@@ -11,6 +12,8 @@ use perfkit::view::number;
 const MAX_SENTENCES: usize = 3;
 /// Smallest growth that is stated, as a share of the CPU time of the last experiment.
 const MIN_GROWTH: f64 = 0.01;
+/// Smallest factor by which the CPU time of a region grows that is stated.
+const MIN_GROWTH_FACTOR: f64 = 1.05;
 /// Smallest ratio of the shares of threads in two experiments at which their times are compared.
 const MIN_THREAD_RATIO: f64 = 0.5;
 /// Smallest share of the last run that a region on one thread takes to be stated.
@@ -22,10 +25,10 @@ impl Report<'_> {
     /// Returns sentences about the regions that limit scaling most, in descending order of the time that they cost
     /// the last run: those whose CPU time grows from the first to the last experiment, and those that one of
     /// several threads executes.
-    pub(super) fn limits(&self) -> Vec<String> {
+    pub(super) fn limits(&self) -> Result<Vec<String>, Failure> {
         let last = self.series.tracking.experiments.len().saturating_sub(1);
         if last == 0 {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let regions = self.series.tracking.regions.iter();
         let mut found: Vec<_> = regions
@@ -33,12 +36,12 @@ impl Report<'_> {
             .flatten()
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0));
-        found
-            .into_iter()
-            .take(MAX_SENTENCES)
-            .map(|found| found.1)
-            .chain(self.little_tracked())
-            .collect()
+        let found = found.into_iter().take(MAX_SENTENCES);
+        let found = found.map(|(_, sentence, growing)| {
+            let outlook = growing.map(|region| self.outlook(region)).transpose()?;
+            Ok(sentence + &outlook.unwrap_or_default())
+        });
+        found.chain(self.little_tracked().map(Ok)).collect()
     }
 
     /// Returns a sentence about the experiment with the smallest share of its CPU time in tracked regions, if this
@@ -77,8 +80,37 @@ impl Report<'_> {
         })
     }
 
+    /// Returns the end of the sentence about a growing region: its predicted CPU time, or the reason for which its
+    /// growth is uncertain. Empty without either.
+    fn outlook(&self, region: &TrackedRegion) -> Result<String, Failure> {
+        if region.mixture.is_some() {
+            return Ok("; uncertain, because the region mixes code of several places".to_owned());
+        }
+        if region.confidence < self.min_confidence {
+            return Ok(format!(
+                "; uncertain, because the confidence of the region is {:.2}",
+                region.confidence
+            ));
+        }
+        let predicted = self.predicted_time(region)?;
+        Ok(predicted.map_or_else(String::new, |of| {
+            // A prediction below the last time does not follow the growth.
+            let last = self.series.experiments.len().saturating_sub(1);
+            let is_growing = self.time(region, last).is_some_and(|time| of.value >= time);
+            if !of.is_described || !is_growing {
+                return format!("; no model of the {} describes its growth", self.scale());
+            }
+            format!(
+                "; at {} about {} are predicted (95 % interval: {})",
+                self.next_place(),
+                number::time(of.value),
+                of.interval
+            )
+        }))
+    }
+
     /// Returns the CPU time of an experiment in nanoseconds.
-    fn total(&self, experiment: usize) -> f64 {
+    pub(super) fn total(&self, experiment: usize) -> f64 {
         let known = self.series.tracking.experiments.get(experiment);
         let balance = known.and_then(|of| of.balance);
         balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
@@ -96,16 +128,21 @@ impl Report<'_> {
     }
 
     /// Returns the sentence about a region that is in all experiments and whose CPU time grows, with the growth for
-    /// each thread.
-    fn growth(&self, region: &TrackedRegion, last: usize) -> Option<(f64, String)> {
+    /// each thread, and the region if its times are comparable.
+    fn growth<'r>(
+        &self,
+        region: &'r TrackedRegion,
+        last: usize,
+    ) -> Option<(f64, String, Option<&'r TrackedRegion>)> {
         if region.experiments() <= last {
             return None;
         }
-        let time = |experiment: usize| Some(region.share.get(experiment)? * self.total(experiment));
-        let (before, after) = (time(0)?, time(last)?);
+        let (before, after) = (self.time(region, 0)?, self.time(region, last)?);
         let [(own, all), (own_last, all_last)] =
             [0, last].map(|experiment| self.threads(region, experiment));
-        if after - before <= MIN_GROWTH * self.total(last) || all_last == 0 {
+        let is_small =
+            after - before <= MIN_GROWTH * self.total(last) || after < MIN_GROWTH_FACTOR * before;
+        if is_small || all_last == 0 {
             return None;
         }
         let cost = (after - before) / all_last as f64;
@@ -126,6 +163,7 @@ impl Report<'_> {
                     region.id,
                     share(last),
                 ),
+                None,
             ));
         }
         Some((
@@ -140,14 +178,19 @@ impl Report<'_> {
                 number::time(before),
                 share(0),
             ),
+            Some(region),
         ))
     }
 
     /// Returns the sentence about a region on one of several threads that takes a large share of the last run, with
     /// its time.
-    fn serial(&self, region: &TrackedRegion, last: usize) -> Option<(f64, String)> {
+    fn serial<'r>(
+        &self,
+        region: &'r TrackedRegion,
+        last: usize,
+    ) -> Option<(f64, String, Option<&'r TrackedRegion>)> {
         let (own, all) = self.threads(region, last);
-        let time = region.share.get(last)? * self.total(last);
+        let time = self.time(region, last)?;
         let span = self.span(last);
         let is_serial = own == 1 && all > 1 && time > MIN_SERIAL_SHARE * span;
         is_serial.then(|| {
@@ -161,6 +204,7 @@ impl Report<'_> {
                     number::time(span),
                     self.name(last),
                 ),
+                None,
             )
         })
     }

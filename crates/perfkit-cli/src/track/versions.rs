@@ -258,12 +258,12 @@ impl Report<'_> {
             "Change of each tracked region between versions.",
         )
         .unsigned("region", "", all().map(|it| it.region.0))
-        .floats("time", "%", all().map(|it| 100.0 * it.share))
+        .floats("share of time", "%", all().map(|it| 100.0 * it.share))
         .text("factor", all().map(|it| fixed(it.factor)))
         .text("95 % interval", all().map(|it| range(it.interval)))
         .floats("probability", "", all().map(|it| it.probability))
         .text("detectable from", all().map(|it| it.detectable.map(fixed)))
-        .floats("bursts", "", all().map(|it| it.bursts))
+        .floats("factor of bursts", "", all().map(|it| it.bursts))
         .text("", judged);
         table::print(out, &table, 60)?;
         writeln!(out)?;

@@ -291,6 +291,28 @@ fn epoch_needs_no_radius() {
     };
     let words: Vec<String> = files.iter().map(|of| of.display().to_string()).collect();
     let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // The first sentence: the region that grows, its place, and its time on twice the tasks.
+    let text = print("track", &words).expect("it tracks");
+    let (first, others) = text.split_once('\n').expect("several lines");
+    assert!(
+        first.starts_with("region 2, from the start to MPI_Init, takes 16.6 times the CPU time"),
+        "{first}"
+    );
+    let predicted = first.split_once("; at 32 tasks about ");
+    let predicted = predicted.and_then(|(_, end)| end.split_once(" s are predicted"));
+    let predicted: f64 = predicted
+        .and_then(|(time, _)| time.parse().ok())
+        .expect("seconds");
+    // From 4 to 16 tasks 1.7 s become 12.8 s, a power of 1.5; on 32 tasks 36 s.
+    assert!((18.0..60.0).contains(&predicted), "{first}");
+    // All of the times of a region that is divided are equal.
+    let (_, times) = others.split_once("CPU time of regions").expect("a table");
+    let row = times.lines().find(|line| line.starts_with("       1  "));
+    let row: Vec<&str> = row.expect("the first region").split_whitespace().collect();
+    assert_eq!(row[2], "s");
+    for time in [1, 3, 5, 7].map(|at| row[at].parse::<f64>().expect("seconds")) {
+        assert!((time / 16.7 - 1.0).abs() < 0.05, "{row:?}");
+    }
     words.push("--json");
     let printed = print("track", &words).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
@@ -387,6 +409,10 @@ fn phases_of_an_openmp_program_are_named() {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert!(!text.contains("no trend is stated"), "{text}");
+    // The scale is the number of threads of one process.
+    assert!(text.contains(" prediction for 16 threads\n"), "{text}");
+    assert!(text.contains("scaling models, and their values at 16 threads\n"));
+    assert!(!text.contains("tasks"), "{text}");
 }
 
 /// Few threads have long bursts of the second region of the smallest run.
@@ -400,6 +426,10 @@ fn regions_that_few_threads_repeat_have_no_trend() {
     let text = print("track", &words).expect("it tracks");
     let (_, unstated) = text.split_once("no trend is stated").expect("one region");
     assert!(unstated.contains("region 2 "), "{text}");
+    // The times of the first region rise and fall.
+    let first = text.lines().find(|line| line.starts_with("region 1, "));
+    let end = "; no model of the tasks describes its growth";
+    assert!(first.is_some_and(|line| line.ends_with(end)), "{text}");
     // An interval from 43 us to 14 ms says nothing.
     let model = text
         .lines()
