@@ -144,6 +144,7 @@ fn shown(options: &Options, draws: bool) -> Shown {
         prune: options.prune,
         top: options.top,
         draws,
+        thresholds: options.thresholds.iter().map(|it| it.0.clone()).collect(),
     }
 }
 

@@ -6,6 +6,7 @@ mod lost_time_causes;
 mod not_judged;
 mod places;
 mod records;
+mod recurring_alarms;
 mod text;
 
 use super::run_time::{Replayed, RunTime};
@@ -40,6 +41,8 @@ pub(crate) struct Shown {
     pub(crate) top: usize,
     /// `true` if a picture or page is written.
     pub(crate) draws: bool,
+    /// Patterns of the functions for which the user set a threshold.
+    pub(crate) thresholds: Vec<String>,
 }
 
 /// Results of a run of the detection.
@@ -137,7 +140,12 @@ impl Detected {
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
             let many = has_programs(&report);
-            let causes = lost_time_causes::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
+            let mut causes =
+                lost_time_causes::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
+            let recurring = recurring_alarms::sentences(&report, &shown.thresholds, shown.top);
+            if let [heading, functions @ ..] = &recurring[..] {
+                causes.push(format!("{heading}: {}", functions.join("; ")));
+            }
             let drift = report.drift.as_ref();
             let changes = drift.map_or(&[][..], |drift| drift.changes());
             let changes = changes.iter().take(PAGE_CHANGES);

@@ -1,12 +1,13 @@
 //! Output of `detect` as text: ranks, functions, changes and the worst calls.
 
-use super::{Detected, changed};
+use super::{Detected, changed, recurring_alarms};
 use crate::failure::Outcome;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::anomaly::provenance::{CallRecord, Reduction};
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::core::{Column, Table};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 impl Detected {
@@ -18,6 +19,10 @@ impl Detected {
         self.lasting(out)?;
         let total = self.report.losses.total();
         let health = self.report.calls.health();
+        let losses = self.report.losses.worst_functions().into_iter();
+        let functions: BTreeSet<_> = losses
+            .map(|(id, _)| self.report.calls.function_region(id))
+            .collect();
         let files: Vec<_> = self
             .shown
             .files
@@ -30,7 +35,7 @@ impl Detected {
             "  {} events, {} calls of {} on {} in {}, judged by {}",
             grouped(health.events()),
             grouped(total.calls),
-            counted(self.functions.len(), "function"),
+            counted(functions.len(), "function"),
             counted(self.ranks.len(), "rank"),
             counted(self.report.steps as usize, "step"),
             self.shown.method
@@ -49,6 +54,7 @@ impl Detected {
         )?;
         self.by_rank(out)?;
         self.functions(out)?;
+        self.recurring(out)?;
         self.places(out)?;
         self.changes(out)?;
         if let Some(compared) = &self.compared {
@@ -125,6 +131,19 @@ impl Detected {
         Ok(table::print(out, &table, 80)?)
     }
 
+    /// Writes the functions whose slow calls recur.
+    fn recurring(&self, out: &mut dyn Write) -> Outcome {
+        let sentences =
+            recurring_alarms::sentences(&self.report, &self.shown.thresholds, self.shown.top);
+        if let [heading, functions @ ..] = &sentences[..] {
+            writeln!(out, "\n{heading}")?;
+            for function in functions {
+                writeln!(out, "  {function}")?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the functions that became slower or faster.
     fn changes(&self, out: &mut dyn Write) -> Outcome {
         let drift = self.report.drift.as_ref();
@@ -149,9 +168,23 @@ impl Detected {
             writeln!(out, "\nworst calls")?;
         }
         for (at, record) in self.worst.iter().enumerate() {
-            let expected = record
-                .expected
-                .map_or("nothing".into(), |one| one.to_string());
+            let messages = record.messages.iter();
+            let bytes = messages.fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
+            let least = match record.left_out.messages {
+                0 => "",
+                _ => "at least ",
+            };
+            let sizes = match bytes {
+                0 => String::new(),
+                some => format!(
+                    " from calls with messages of all sizes (this one: {least}{} bytes)",
+                    grouped(some)
+                ),
+            };
+            let expected = match record.expected {
+                Some(one) => format!("{one}{sizes}"),
+                None => "nothing".into(),
+            };
             let host = record
                 .host
                 .as_deref()
@@ -189,10 +222,8 @@ impl Detected {
                 }
             }
             if !record.messages.is_empty() {
-                let count = record.messages.len();
-                let bytes: u64 = record.messages.iter().map(|one| one.bytes).sum();
-                let count = counted(count, "message");
-                writeln!(out, "     {count} of {} bytes", grouped(bytes))?;
+                let count = counted(record.messages.len(), "message");
+                writeln!(out, "     {count} of {least}{} bytes", grouped(bytes))?;
             }
         }
         Ok(())
