@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let trace = open_trace("data/gpu/planted-6x14.json.gz")?;
     let options = WriteOptions::default();
     let lost = write(trace.view(), &mut NewArchive::new(&to)?, &options, &job)?;
-    println!("left out: {}", lost.repairs());
+    println!("repairs: {}", lost.repairs());
 
     let back = open_trace(&to)?;
     for (name, trace) in [("Chrome", &trace), ("OTF2", &back)] {

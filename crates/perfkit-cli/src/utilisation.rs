@@ -502,7 +502,7 @@ impl Shown<'_> {
             .with(micros("kernel time", |it| it.total))
             .floats("busy", "%", busy)
             .unsigned("work", "", hta.iter().map(|it| it.events))
-            .unsigned("left out", "", hta.iter().map(|it| it.left_out));
+            .unsigned("dropped", "", hta.iter().map(|it| it.left_out));
         Ok(table::print(out, &table, 60)?)
     }
 }

@@ -109,7 +109,7 @@ fn slow_spans_are_found_while_the_program_runs() {
 }
 
 #[test]
-fn guards_that_are_dropped_in_another_order_are_mended() {
+fn guards_that_are_dropped_in_another_order_are_repaired() {
     let (layer, watching) = Spans::new(monitor()).start().unwrap();
     let subscriber = Dispatch::new(tracing_subscriber::registry().with(layer));
     dispatcher::with_default(&subscriber, || {

@@ -87,10 +87,10 @@ fn profiles(ranks: &Ranks) -> Outcome {
     let job = Job::default();
     for name in NAMES {
         let part = read(ranks, &path(name), &OpenOptions::new(), &Job::default())?;
-        let (found, mended) = profile(ranks, part.view(), &job)?;
+        let (found, repaired) = profile(ranks, part.view(), &job)?;
         let (expected, counts) = Profile::from_trace(whole(name)?.view(), &job)?;
         same_profile(&found, &expected)?;
-        equal("what was mended", &mended, &counts)?;
+        equal("what was repaired", &repaired, &counts)?;
     }
     Ok(())
 }
@@ -107,9 +107,9 @@ fn devices(ranks: &Ranks) -> Outcome {
         let expected = Profile::from_trace(trace.view(), &job);
         let found = profile(ranks, trace.view().only(own), &job);
         match (found, expected) {
-            (Ok((found, mended)), Ok((expected, counts))) => {
+            (Ok((found, repaired)), Ok((expected, counts))) => {
                 same_profile(&found, &expected)?;
-                equal("what was mended", &mended, &counts)?;
+                equal("what was repaired", &repaired, &counts)?;
             }
             (found, expected) => equal("an error", &found.is_err(), &expected.is_err())?,
         }
@@ -176,9 +176,9 @@ fn few(ranks: &Ranks) -> Outcome {
         let (trace, _) = Reader::open(&path("jacobi-4"), &some, &Job::default())?.read()?;
         Profile::from_trace(trace.view().only(&[LocationId(1)]), &job)?
     };
-    let (found, mended) = profile(ranks, part.view(), &job)?;
+    let (found, repaired) = profile(ranks, part.view(), &job)?;
     same_profile(&found, &expected)?;
-    equal("what was mended", &mended, &counts)?;
+    equal("what was repaired", &repaired, &counts)?;
     let timelines = Timelines::new(
         part.trace.view(),
         &RegionMap::by_name(part.trace.definitions())?,

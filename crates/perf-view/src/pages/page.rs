@@ -165,12 +165,12 @@ impl Page {
         if is_legible {
             return Ok(html);
         }
-        let (mut mended, mut letters) = (String::with_capacity(html.len()), html.chars());
+        let (mut cleaned, mut letters) = (String::with_capacity(html.len()), html.chars());
         while !letters.as_str().is_empty() {
             job.check()?;
-            mended.extend(letters.by_ref().take(CHARACTERS_PER_CHECK).map(legible));
+            cleaned.extend(letters.by_ref().take(CHARACTERS_PER_CHECK).map(legible));
         }
-        Ok(mended)
+        Ok(cleaned)
     }
 }
 

@@ -69,7 +69,7 @@ pub fn sentence(dropped: &Dropped) -> String {
 /// Prints the dropped bursts of a recording and the findings of its reader to standard error.
 pub fn print(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     if !reasons(dropped).is_empty() {
-        messages::say(&format!("note: {name}: left out: {}", sentence(dropped)));
+        messages::say(&format!("note: {name}: dropped: {}", sentence(dropped)));
     }
     for (word, line) in findings::lines(diagnostics) {
         messages::say(&format!("{word}: {name}: {line}"));
@@ -86,8 +86,8 @@ pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
         let amounts = || reasons.iter().map(|(_, amount)| amount);
         let shares = amounts().map(|amount| 100.0 * share(amount.time, dropped.found.time));
-        let table = Table::new("left out", "Bursts that filters left out.")
-            .text("left out by", reasons.iter().map(|(why, _)| why.as_str()))
+        let table = Table::new("dropped", "Bursts that filters dropped.")
+            .text("dropped by", reasons.iter().map(|(why, _)| why.as_str()))
             .unsigned("bursts", "", amounts().map(|amount| amount.bursts))
             .times("time", amounts().map(|amount| amount.time))
             .floats("share of CPU time", "%", shares);

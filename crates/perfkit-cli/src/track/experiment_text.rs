@@ -170,8 +170,8 @@ impl Report<'_> {
             return Ok(());
         }
         writeln!(out)?;
-        let table = Table::new("left out", "Bursts that filters and axes left out.")
-            .text("left out of", rows.iter().map(|row| row.0))
+        let table = Table::new("dropped", "Bursts that filters and axes dropped.")
+            .text("dropped from", rows.iter().map(|row| row.0))
             .text("by", rows.iter().map(|row| row.1.as_str()))
             .unsigned("bursts", "", rows.iter().map(|row| row.2.bursts))
             .times("time", rows.iter().map(|row| row.2.time))

@@ -168,7 +168,7 @@ fn damaged_streams_have_the_calls_that_are_known() {
         ("edge-wrongexit-0", 19, 20, 0),
         ("edge-missing_exit-0", 19, 20, 1),
     ];
-    for (name, strict, mended, at_end) in cases {
+    for (name, strict, repaired, at_end) in cases {
         let Some(path) = chimbuko(&format!("{name}.tsv.gz")) else {
             return;
         };
@@ -178,7 +178,7 @@ fn damaged_streams_have_the_calls_that_are_known() {
         let run = file(&path, Repair::Mend);
         assert_eq!(
             (run.steps[0].len() + run.at_end, run.at_end),
-            (mended, at_end),
+            (repaired, at_end),
             "{name}"
         );
         let health = run.calls.health();

@@ -229,7 +229,7 @@ fn numbers_are_exact_in_any_notation() {
 
 /// A truncated or damaged first line does not make a stream unreadable.
 #[test]
-fn damaged_headers_are_mended() {
+fn damaged_headers_are_repaired() {
     let header = TABLE.lines().next().unwrap();
     let (_, rows) = TABLE.split_once('\n').unwrap();
     for damaged in [

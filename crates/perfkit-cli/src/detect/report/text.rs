@@ -280,7 +280,7 @@ impl Detected {
             .map(|(name, count)| format!("{} {}", grouped(count), name.replace('_', " ")))
             .collect();
         if !left_out.is_empty() {
-            writeln!(out, "left out: {}", left_out.join(", "))?;
+            writeln!(out, "dropped: {}", left_out.join(", "))?;
         }
         let faults: Vec<_> = self
             .report
@@ -290,7 +290,7 @@ impl Detected {
             .map(|(name, count)| format!("{} {name}", grouped(count)))
             .collect();
         if !faults.is_empty() {
-            writeln!(out, "mended: {}", faults.join(", "))?;
+            writeln!(out, "repaired: {}", faults.join(", "))?;
         }
         for (rule, finding) in self.diagnostics.iter() {
             let (count, what) = (grouped(finding.count), rule.what);

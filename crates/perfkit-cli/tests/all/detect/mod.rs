@@ -325,7 +325,7 @@ fn what_was_left_out_and_what_changed_is_told() {
     let printed = run(&[text(&file)]).expect("it ends");
     assert!(printed.contains("solve slowed from 10"), "{printed}");
     assert!(
-        printed.contains("left out: 1 reader, 1 events"),
+        printed.contains("dropped: 1 reader, 1 events"),
         "{printed}"
     );
     assert!(printed.contains("reader: 1 x "), "{printed}");
