@@ -56,8 +56,8 @@ pub(super) fn sentences(report: &Report, thresholds: &[String], top: usize) -> V
     }
     if !sentences.is_empty() {
         let heading = format!(
-            "slow calls that recur, far above the stated {rate} in a million: faults, or interrupts and other rare slow \
-             calls that are normal for the function; the detector cannot tell these apart"
+            "slow calls that recur, far above the stated {rate} in a million: faults, interrupts, waiting for partners in \
+             MPI, or rare long work that is normal for the function; the detector cannot tell these apart"
         );
         sentences.insert(0, heading);
     }
