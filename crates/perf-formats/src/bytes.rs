@@ -5,9 +5,9 @@ use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use perf_core::{Job, Limits, Place};
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A source of bytes that is read by offset.
 ///
@@ -36,7 +36,8 @@ enum From {
 struct Source {
     file: File,
     /// Serialises the reads that use the position of the file.
-    position: Mutex<()>,
+    #[cfg(any(not(unix), feature = "cube"))]
+    position: std::sync::Mutex<()>,
 }
 
 impl Source {
@@ -46,7 +47,9 @@ impl Source {
         return std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, offset);
         #[cfg(not(unix))]
         {
-            let _position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+            use std::io::{Seek, SeekFrom};
+            let position = self.position.lock();
+            let _position = position.unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut file = &self.file;
             file.seek(SeekFrom::Start(offset))?;
             file.read_exact(buffer)
@@ -57,6 +60,7 @@ impl Source {
     /// read, which may be less than all, and is 0 if another thread uses the position of the file.
     #[cfg(feature = "cube")]
     fn fill_together(&self, offset: u64, buffers: &mut [&mut [u8]]) -> io::Result<usize> {
+        use std::io::{IoSliceMut, Seek, SeekFrom};
         let Ok(_position) = self.position.try_lock() else {
             return Ok(0);
         };
@@ -85,9 +89,12 @@ impl Bytes {
             let bytes = unpack(magic.as_slice().chain(file), &name, limits, job)?;
             return Ok(Bytes::memory(bytes, name));
         }
-        let position = Mutex::new(());
         Ok(Bytes {
-            from: From::File(Arc::new(Source { file, position })),
+            from: From::File(Arc::new(Source {
+                file,
+                #[cfg(any(not(unix), feature = "cube"))]
+                position: std::sync::Mutex::new(()),
+            })),
             len,
             name,
         })

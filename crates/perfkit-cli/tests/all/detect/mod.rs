@@ -324,10 +324,7 @@ fn what_was_left_out_and_what_changed_is_told() {
     assert_eq!(left_out["events"], 1, "{left_out}");
     let printed = run(&[text(&file)]).expect("it ends");
     assert!(printed.contains("solve slowed from 10"), "{printed}");
-    assert!(
-        printed.contains("dropped: 1 reader, 1 events"),
-        "{printed}"
-    );
+    assert!(printed.contains("dropped: 1 reader, 1 events"), "{printed}");
     assert!(printed.contains("reader: 1 x "), "{printed}");
     let again = json(&[text(&file), "--restart"]);
     assert!(again["not_enough_data"].as_u64() > found["not_enough_data"].as_u64());
