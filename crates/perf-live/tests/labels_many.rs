@@ -8,5 +8,5 @@ mod labels;
 
 #[test]
 fn labels_of_2560_ranks_are_those_of_one() {
-    labels::compare(2560, 120, "2560");
+    labels::compare(2560, 40, "2560");
 }

@@ -1,4 +1,4 @@
-//! [`print`]: a [`Table`] as text with names shortened so that they stay different ([`different`]);
+//! [`print()`]: a [`Table`] as text with names shortened so that they stay different ([`different`]);
 //! also grouped and short numbers, and counts with their noun.
 
 use perfkit::core::{Cell, Column, Table, Values};
