@@ -117,7 +117,7 @@ pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the numbers of repaired stack frames of a trace by cause.
-pub fn repaired(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
+pub fn replay_repairs(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     [
         ("leaves that closed inner frames", counts.nearest),
         ("leaves under another name", counts.renamed),
@@ -138,7 +138,7 @@ pub fn write(
     for (word, line) in lines(diagnostics) {
         writeln!(out, "{word}: {line}")?;
     }
-    for (what, count) in repaired(counts) {
+    for (what, count) in replay_repairs(counts) {
         if count > 0 {
             writeln!(out, "warning: {} x {what}", grouped(count))?;
         }
@@ -163,7 +163,7 @@ pub(crate) fn write_entries(
     for found in repaired {
         writeln!(out, "              {found}")?;
     }
-    for (what, count) in repaired(counts) {
+    for (what, count) in replay_repairs(counts) {
         if count > 0 {
             writeln!(out, "              {} x {what}", grouped(count))?;
         }

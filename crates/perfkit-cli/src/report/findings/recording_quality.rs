@@ -36,7 +36,7 @@ pub(in crate::report) fn repairs(
     }
     let calls = counts.top + counts.repairs();
     let share = counts.repairs() as f64 / calls.max(1) as f64;
-    let repaired = findings::repaired(counts)
+    let repaired = findings::replay_repairs(counts)
         .into_iter()
         .filter(|(_, count)| *count > 0);
     let repaired: Vec<String> = repaired
