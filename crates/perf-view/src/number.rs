@@ -18,6 +18,7 @@ pub fn time(nanos: f64) -> String {
 
 /// Formats the begin and the end of a window in nanoseconds, with as many digits as distinguish a
 /// thousandth of the window.
+#[cfg(feature = "fold")]
 pub(crate) fn window([from, to]: [f64; 2]) -> [String; 2] {
     let span = (to - from).abs();
     let (scale, unit) = time_unit(span, from.abs().max(to.abs()));
@@ -201,6 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(feature = "fold")]
     fn ends_of_short_windows_differ() {
         for (from, span, expected) in [
             (0.0, 1e3, ["0.000 us", "1.000 us"]),
