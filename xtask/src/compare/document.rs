@@ -41,6 +41,12 @@ const NOTES: &[(&str, &str)] = &[
          file into memory would save the copy (3.5 ms with the sums), and needs `unsafe`.",
     ),
     (
+        "all of it, on two cores: wide",
+        "Measured like the same work on one core. Opening the file and starting the second thread take 3 ms, and only \
+         the rest is divided. The copy waits for memory: on the same day it took longer on one core, too (13.0 ms in \
+         all).",
+    ),
+    (
         "all of it: many call paths",
         "Opening takes some 2 ms (see the comparison of one view): 4,000 regions and call paths are 1 MB of XML. The loop \
          in C reads the bytes in 0.9 ms once its memory has been used before.",
@@ -62,7 +68,9 @@ const NOTES: &[(&str, &str)] = &[
          FFTW with a thread for half of the views work on two views at the same time; FFTW with 2 threads in each \
          transform works on one, which stays in the cache. In 30 further runs of each in turns, perfkit took 805 ms, \
          and FFTW 843 and 730 ms at least; the lower quartiles are 915, 1029 and 867 ms: ratios of 1.05 and 0.91, and \
-         of 1.12 and 0.95.",
+         of 1.12 and 0.95. Two attempts did not help: with large pages (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`; NumPy \
+         requests them for FFTW) the lower quartile of 15 runs was 802 instead of 822 ms, and with two threads in each \
+         transform, as in FFTW, perfkit took 817 ms, because a thread waits for the other one twice in each transform.",
     ),
     (
         "*: forward transforms",

@@ -62,6 +62,21 @@ pub fn current_threads() -> usize {
     return 1;
 }
 
+/// Returns the number of the current thread in its pool, from 0; also 0 outside of a pool and without
+/// the feature `parallel`. A task on another thread of the pool sees another number.
+///
+/// ```
+/// use perf_core::parallel::{Threads, map, thread_number};
+/// let numbers = Threads::new(2).install(|| map(100, |_| thread_number()));
+/// assert!(numbers.iter().all(|number| *number < 2));
+/// ```
+pub fn thread_number() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_thread_index().unwrap_or(0);
+    #[cfg(not(feature = "parallel"))]
+    return 0;
+}
+
 /// Runs both functions, concurrently if a thread is free.
 #[cfg(feature = "parallel")]
 pub fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {

@@ -15,12 +15,11 @@ use super::write::{WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
-use perf_core::parallel::Workspaces;
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A Cube profile from a CUBE4 archive (`.cubex`) or Cube3 document (`.cube`), compressed with gzip
 /// or not.
@@ -211,8 +210,7 @@ impl Cube {
         let rows = FileRows {
             bytes: bytes.clone(),
             metrics,
-            held: Mutex::default(),
-            others: Workspaces::new(),
+            held: Default::default(),
         };
         Cube::assemble(
             resolved,

@@ -7,7 +7,7 @@ use super::index::{Span, Table};
 use crate::bytes::Bytes;
 use crate::{Error, Result};
 use flate2::{Decompress, FlushDecompress, Status};
-use perf_core::parallel::Workspaces;
+use perf_core::parallel::thread_number;
 use perf_core::{CallPathId, MetricId, RowStore, Severities};
 use std::sync::{Arc, Mutex};
 
@@ -18,11 +18,13 @@ pub(in crate::cube) struct FileRows {
     pub(in crate::cube) bytes: Bytes,
     /// Table and type by metric; `None` if nothing is stored.
     pub(in crate::cube) metrics: Vec<Option<(Table, DataType)>>,
-    /// State that is kept between rows.
-    pub(in crate::cube) held: Mutex<Held>,
-    /// States of further threads that read at the same time.
-    pub(in crate::cube) others: Workspaces<Held>,
+    /// State that is kept between rows, by the number of the thread that reads them. Threads with a
+    /// common state would interrupt each other's sequence of rows, and thus its batches.
+    pub(in crate::cube) held: [Mutex<Held>; STATES],
 }
+
+/// Number of states: profiles are seldom read by more threads at the same time.
+pub(in crate::cube) const STATES: usize = 16;
 
 /// State that is kept between rows.
 #[derive(Debug, Default)]
@@ -202,9 +204,15 @@ impl RowStore for FileRows {
             return Ok(None);
         };
         let read = |held: &mut Held| self.read(held, (metric, at), table, *kind);
-        let row = match self.held.try_lock() {
-            Ok(mut held) => read(&mut held),
-            Err(_) => self.others.with(Held::default, read),
+        let own = thread_number() % STATES;
+        let (others, held) = self.held.split_at(own);
+        let row = match held
+            .iter()
+            .chain(others)
+            .find_map(|held| held.try_lock().ok())
+        {
+            Some(mut held) => read(&mut held),
+            None => read(&mut Held::default()),
         };
         row.map(Some).map_err(unreadable)
     }
