@@ -91,8 +91,9 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// Builds the program and returns its path.
-fn build() -> Result<PathBuf, String> {
+/// Builds the program in a target folder of its own, so that other builds can run at the same time, and returns its
+/// path.
+pub(crate) fn build() -> Result<PathBuf, String> {
     install("cargo-fuzz", CARGO_FUZZ)?;
     // The code has no `unsafe` that a sanitizer could check, and without a sanitizer a stable
     // compiler suffices.
@@ -104,8 +105,9 @@ fn build() -> Result<PathBuf, String> {
         "--codegen-units",
         "16",
     ];
-    let folder = target_folder()?;
-    execute(
+    let folder = target_folder()?.join("fuzz/build");
+    // The output is printed on failure only.
+    output_of(
         crate::cargo(&arguments)
             .arg("readers")
             .env("CARGO_TARGET_DIR", &folder),

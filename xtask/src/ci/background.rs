@@ -1,5 +1,5 @@
-//! [`BackgroundChecks`]: background thread of `cargo xtask ci`, which installs tools and checks
-//! features while other steps run.
+//! [`BackgroundChecks`]: background thread of `cargo xtask ci`, which installs tools, checks features
+//! and builds the fuzzers while other steps run.
 //!
 //! This work needs no result of another step. The other steps leave a processor idle while the last crates of a build are
 //! compiled, the last tests of a program run, or a browser waits. The thread needs only one processor, because each of its
@@ -7,15 +7,15 @@
 
 use super::features::combinations;
 use super::{CARGO_DENY, Gate, install};
-use crate::Outcome;
 use crate::api::CARGO_PUBLIC_API;
 use crate::fuzz::CARGO_FUZZ;
+use crate::{Outcome, is_installed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Thread that installs tools and then checks the features of each crate. Its builds have target folders of their
-/// own, since cargo locks the folder that it builds in.
+/// Thread that installs tools, checks the features of each crate and then builds the fuzzers. Its builds have target
+/// folders of their own, since cargo locks the folder that it builds in.
 #[derive(Default)]
 pub(super) struct BackgroundChecks {
     /// Ends the thread after its current build.
@@ -39,6 +39,7 @@ impl BackgroundChecks {
         let tools = tools.into_iter().filter(|(step, ..)| gate.is_chosen(step));
         let tools: Vec<_> = tools.collect();
         let packages = gate.packages();
+        let is_fuzzed = gate.is_chosen("fuzz") && is_installed("c++");
         let stop = Arc::clone(&background.stop);
         background.thread = Some(std::thread::spawn(move || {
             for (_, program, version) in tools {
@@ -48,7 +49,12 @@ impl BackgroundChecks {
                 // A step that needs the program tries again, and reports its own error.
                 let _ = install(program, version);
             }
-            combinations(&packages, &stop)
+            combinations(&packages, &stop)?;
+            if is_fuzzed && !stop.load(Ordering::Relaxed) {
+                // The step `fuzz` builds again, and reports its own error.
+                let _ = crate::fuzz::build();
+            }
+            Ok(())
         }));
         background
     }

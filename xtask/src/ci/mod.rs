@@ -69,11 +69,6 @@ const STEPS: &[Step] = &[
         mutate,
     ),
     Step(
-        "fuzz",
-        "inputs that nobody thought of for every reader and decoder, some seconds each",
-        fuzz,
-    ),
-    Step(
         "pages",
         "every page in headless Chromium, used as people use it",
         pages,
@@ -92,6 +87,11 @@ const STEPS: &[Step] = &[
         "features",
         "each crate alone, without features and with each feature that has code, warnings denied",
         background::features,
+    ),
+    Step(
+        "fuzz",
+        "inputs that nobody thought of for every reader and decoder, some seconds each",
+        fuzz,
     ),
     Step(
         "golden",
