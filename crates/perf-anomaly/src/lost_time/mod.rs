@@ -158,10 +158,50 @@ impl Lasting {
     }
 }
 
+/// Names of functions in which a rank waits for others, in lower case: calls of MPI and SHMEM, barriers
+/// of OpenMP, kernels of NCCL and RCCL, and states of Paraver.
+const WAITING: [&str; 15] = [
+    "mpi_*",
+    "pmpi_*",
+    "shmem_*",
+    "*omp*barrier*",
+    "*openmp*barrier*",
+    "!$omp taskwait*",
+    "nccl*",
+    "rccl*",
+    "c10d::*",
+    "flush",
+    "idle",
+    "waiting a message",
+    "synchronization",
+    "wait/waitall",
+    "group communication",
+];
+
 /// Returns `true` for functions in which a rank waits for others, so that they take longer on fast
 /// ranks.
 fn waits(name: &str) -> bool {
-    ["MPI_*", "PMPI_*", "mpi_*_", "*omp*barrier*", "FLUSH"]
-        .iter()
-        .any(|pattern| fits(pattern, name))
+    let name = name.to_lowercase();
+    WAITING.iter().any(|pattern| fits(pattern, &name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::waits;
+
+    #[test]
+    fn functions_that_wait_are_known_by_their_names() {
+        let waiting = [
+            "MPI_Recv()",
+            "PMPI_Wait",
+            "mpi_barrier_",
+            "OpenMP implicit barrier",
+            "!$omp implicit barrier @a.c:9",
+            "ncclDevKernel_AllReduce_Sum_f32",
+            "Synchronization",
+        ];
+        assert!(waiting.into_iter().all(waits));
+        let working = ["solve", "Running", "!$omp for @a.c:9", "mpirun", "ompute"];
+        assert!(!working.into_iter().any(waits));
+    }
 }

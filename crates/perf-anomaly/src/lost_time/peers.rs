@@ -23,6 +23,8 @@ const RANK_SCORE: f64 = 5.0;
 const PHASE_SCORE: f64 = 6.0;
 /// Standard deviation between steps in log time that is always assumed.
 const NOISE: f64 = 0.005;
+/// Smallest time lost in a slow phase, in standard errors of the time of its calls.
+const CALLS_SCORE: f64 = 2.0;
 /// Standard deviation between steps in log time above which steps do different work.
 const DIFFERENT_WORK: f64 = 0.4;
 
@@ -414,7 +416,12 @@ impl Peers {
             let entries = entries(&self.functions, &open.functions, &function, |one| {
                 &one.series
             });
-            phases(function, &entries, &mut found);
+            let calling = [&self.functions, &open.functions]
+                .into_iter()
+                .filter_map(|all| all.get(&function))
+                .map(|times| times.ranks.len());
+            let ranks = calling.max().unwrap_or_default();
+            phases(function, ranks, &entries, &mut found);
         }
         found.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         found
@@ -439,9 +446,17 @@ fn entries<K: Ord, T>(
         .collect()
 }
 
-/// Adds the slow phases of a function. Entries hold the number of calls as the expected time, and
-/// the time of the median rank as the lost one.
-fn phases(function: FunctionId, entries: &[Entry], found: &mut Vec<SlowPhase>) {
+/// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one
+/// long call in the same step. Ranks make such calls together. Their deviations therefore add up, and
+/// not their variances.
+fn is_of_few_calls(part: &[Entry], lost: f64, ranks: usize) -> bool {
+    let variance: f64 = part.iter().map(|entry| entry.variance).sum();
+    lost < CALLS_SCORE * (ranks as f64 * variance).sqrt()
+}
+
+/// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
+/// expected time, and the time of the median rank as the lost one.
+fn phases(function: FunctionId, ranks: usize, entries: &[Entry], found: &mut Vec<SlowPhase>) {
     if entries.len() < STEPS + 1 {
         return;
     }
@@ -486,14 +501,18 @@ fn phases(function: FunctionId, entries: &[Entry], found: &mut Vec<SlowPhase>) {
         return;
     }
     let outside = rest.len() as f64;
-    let entries = compared(median(&mut rest));
+    let excess = compared(median(&mut rest));
     for spell in slow {
-        let part = &entries[spell.from..spell.until];
+        let part = &excess[spell.from..spell.until];
         let expected: f64 = part.iter().map(|one| one.expected).sum();
         let lost: f64 = part.iter().map(|one| one.lost).sum();
         let log = (lost / expected).ln_1p();
         let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
-        if log >= bounds.least && log / error >= bounds.score {
+        let calls = &entries[spell.from..spell.until];
+        if log >= bounds.least
+            && log / error >= bounds.score
+            && !is_of_few_calls(calls, lost, ranks)
+        {
             found.push(SlowPhase {
                 function,
                 first: spell.sum.first,

@@ -26,10 +26,12 @@ impl Entry {
         (self.lost / self.expected).max(-0.999_999).ln_1p()
     }
 
-    /// Returns the squared standard error of [`log`](Self::log).
+    /// Returns the squared standard error of [`log`](Self::log), in proportion to that of the time lost. A
+    /// single long call has a standard error as large as the time that it loses, and is no evidence
+    /// however large the factor is.
     fn error(&self) -> f64 {
-        let time = self.expected + self.lost;
-        self.variance / (time * time).max(1.0)
+        let relative = self.log() / self.lost.abs().max(1.0);
+        self.variance * relative * relative
     }
 
     fn add(&mut self, other: &Entry) {

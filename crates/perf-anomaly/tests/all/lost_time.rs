@@ -257,3 +257,34 @@ fn ranks_in_four_processes_are_compared_as_in_one() {
     assert_eq!((slow.rank, phase.first, phase.last), (5, 8, 8));
     assert_eq!((one.late(), merged.late()), (0, 0));
 }
+
+/// Returns a comparison of eight ranks over 40 steps of 20 calls of a microsecond, in which a rank also has
+/// a call of half a second if `is_long` is `true` for it and the step.
+fn with_long_calls(is_long: impl Fn(u32, u64) -> bool) -> Peers {
+    let mut peers = Peers::default();
+    for step in 0..40 {
+        for rank in 0..RANKS {
+            let call = |time: i64| Sample {
+                function: FunctionId(0),
+                runtime: Nanos(time),
+                first: false,
+            };
+            let mut calls: Vec<Sample> = (0..20).map(|at| call(1_000 + 37 * at)).collect();
+            calls.extend(is_long(rank, step).then(|| call(500_000_000)));
+            let judged = vec![Judgement::default(); calls.len()];
+            peers.add((0, rank), step, (&calls, &judged), &[], |_| true);
+        }
+        peers.end_step(step);
+    }
+    peers
+}
+
+#[test]
+fn a_long_call_of_each_rank_is_no_slow_phase_and_no_slow_rank_if_one_ends_later() {
+    let together = with_long_calls(|_, step| step == 10);
+    assert_eq!(together.slow_phases(), []);
+    assert_eq!(together.slow_ranks(), []);
+    let late = with_long_calls(|rank, step| step == if rank == 1 { 11 } else { 10 });
+    assert_eq!(late.slow_ranks(), []);
+    assert_eq!(late.slow_phases(), []);
+}

@@ -12,7 +12,8 @@ const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
 const showSums = () => {
   const { total } = live;
-  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal, ${time(total.time)} lost in them`;
+  const others = [[live.lost.ranks, "on slow ranks"], [live.lost.phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
+  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal: ${time(total.time)} lost in them${others.join("")}`;
 };
 
 const showOverview = () => {
@@ -128,8 +129,11 @@ const showSamples = async () => {
 
 // Lists ranks and phases that are slower than their peers. A rank opens its steps.
 const showSlow = async () => {
-  const given = await ask("slow", "/api/slow", { limit: 50 });
+  const given = await ask("slow", "/api/slow", { limit: 1000 });
   if (!given) return;
+  const sum = (list) => list.reduce((all, one) => all + one.lost, 0);
+  live.lost = { ranks: sum(given.ranks), phases: sum(given.phases) };
+  showSums();
   const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
   const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
   const name = (one) => make("bdi", { title: one.function }, shortened(one.function, 60));
@@ -137,7 +141,7 @@ const showSlow = async () => {
     make("button", { type: "button", on: { click: () => go({ ranks: [one.program + "." + one.rank] }) } }, rankName(one.program, one.rank)),
     ` is ${slower(one, "its peers")} ${steps(one)}: ${time(one.lost)} lost, most in `, name(one)] }));
   const phases = given.phases.map((one) => ({ ...one, parts: [ofProgram(one.program), name(one), ` is ${slower(one, "in other steps")} ${steps(one)}: ${time(one.lost)} lost on all ranks`] }));
-  const all = [...ranks, ...phases].sort((one, other) => other.lost - one.lost);
+  const all = [...ranks, ...phases].sort((one, other) => other.lost - one.lost).slice(0, 50);
   find("#slow .found").replaceChildren(...all.map((one) => make("li", {}, ...one.parts)));
   find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
 };

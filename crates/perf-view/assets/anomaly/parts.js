@@ -43,7 +43,18 @@ const perfkitAnomaly = (() => {
     for (let at = 0; at < parts; at++) add(first + Math.floor(((last - first + 1) * at) / parts), lost / parts);
   };
 
-  // Time lost by rank and step, in abnormal calls and on slow ranks.
+  // Most cells that slow phases are added to.
+  const MOST_CELLS = 200000;
+
+  // Time that slow phases lost on a rank by step: an equal part on each one. Null if programs differ, or if these are too many cells.
+  const phaseParts = (data) => {
+    const parts = new Map(), ranks = data.ranks.length;
+    for (const [first, last, lost] of data.phases || []) spread(first, last, lost / ranks, (step, part) => parts.set(step, (parts.get(step) || 0) + part));
+    const isOne = data.ranks.every((one) => one.program === data.ranks[0].program);
+    return isOne && ranks * parts.size <= MOST_CELLS ? parts : null;
+  };
+
+  // Time lost by rank and step, in abnormal calls, on slow ranks, in new modes and in slow phases.
   const lostCells = (data) => {
     const cells = new Map();
     const add = (rank, step, found, lost) => {
@@ -53,7 +64,9 @@ const perfkitAnomaly = (() => {
       cells.set(key, one);
     };
     for (const [rank, list] of data.steps) for (const [step, found, lost] of list) if (lost > 0) add(rank, step, found, lost);
-    for (const [rank, first, last, lost] of data.slow || []) spread(first, last, lost, (step, part) => add(rank, step, 0, part));
+    for (const [rank, first, last, lost] of [...(data.slow || []), ...(data.modes || [])]) spread(first, last, lost, (step, part) => add(rank, step, 0, part));
+    const phases = phaseParts(data);
+    if (phases) for (const [step, part] of phases) for (let rank = 0; rank < data.ranks.length; rank++) add(rank, step, 0, part);
     return [...cells.values()].sort((a, b) => b.lost - a.lost || a.rank - b.rank || a.step - b.step);
   };
 
@@ -84,7 +97,7 @@ const perfkitAnomaly = (() => {
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
     const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
-    const without = (data.phases || []).length ? ", without slow phases of all ranks" : "";
+    const without = (data.phases || []).length && !phaseParts(data) ? ", without slow phases of all ranks" : "";
     const words = `Time lost by rank and step${without}: ` + (cells.length ? `at most ${time(most)}, logarithmic` : "none");
     chart(context, inside, { x: whole(x), y: labels, xName: "step", yName: "rank", title: words });
     context.fillStyle = perfkit.variable("alarm");
@@ -109,7 +122,7 @@ const perfkitAnomaly = (() => {
     };
   };
 
-  // What lost time: functions in abnormal calls, those with the most first, at most ten of them, then slow ranks and slow phases.
+  // What lost time: functions in abnormal calls, those with the most first, at most ten of them, then other causes.
   const losers = (data, cells) => {
     const lost = new Map();
     for (const call of data.calls) if (call.is !== "normal" && call.lost > 0) lost.set(call.model, (lost.get(call.model) || 0) + call.lost);
@@ -117,8 +130,10 @@ const perfkitAnomaly = (() => {
     const all = order.slice(0, 10).map(([name, sum]) => ({ name: data.names[name], sum, colour: data.name_colours[name], model: name }));
     const rest = order.slice(10), sum = (list) => list.reduce((to, one) => to + one[1], 0);
     if (rest.length) all.push({ name: `${count(rest.length)} other functions`, sum: sum(rest), colour: perfkit.variable("quiet"), models: new Set(rest.map(([name]) => name)) });
-    const slow = (data.slow || []).reduce((to, one) => to + one[3], 0), phases = (data.phases || []).reduce((to, one) => to + one[2], 0);
-    if (slow > 0) all.push({ name: "slow ranks", sum: slow, colour: perfkit.variable("idle"), ranks: true });
+    const slow = (data.slow || []).reduce((to, one) => to + one[3], 0), modes = (data.modes || []).reduce((to, one) => to + one[3], 0);
+    const phases = (data.phases || []).reduce((to, one) => to + one[2], 0);
+    if (slow > 0) all.push({ name: "slow ranks", sum: slow, colour: perfkit.variable("ink"), ranks: true });
+    if (modes > 0) all.push({ name: "new modes", sum: modes, colour: data.colours[4], modes: true });
     if (phases > 0) all.push({ name: "slow phases", sum: phases, colour: perfkit.variable("alarm"), phases: true });
     return all;
   };
@@ -131,14 +146,15 @@ const perfkitAnomaly = (() => {
     const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1));
     const of = (call) => all.findIndex((one) => one.model === call.model || (one.models && one.models.has(call.model)));
     const sums = Array.from({ length: columns }, () => all.map(() => 0)), is = (rank) => chosen === null || rank === chosen;
-    const ranks = new Map(data.ranks.map((rank, at) => [rank.program + " " + rank.rank, at])), slow = all.findIndex((one) => one.ranks);
+    const ranks = new Map(data.ranks.map((rank, at) => [rank.program + " " + rank.rank, at]));
     for (const call of data.calls) {
       if (call.is === "normal" || !(call.lost > 0) || !is(ranks.get(call.program + " " + call.rank))) continue;
       const at = of(call), into = sums[column(call.step)];
       if (at >= 0 && into) into[at] += call.lost;
     }
-    for (const [rank, from, to, lost] of data.slow || []) {
-      if (slow >= 0 && is(rank)) spread(from, to, lost, (at, part) => { sums[column(at)][slow] += part; });
+    const others = [[data.slow, all.findIndex((one) => one.ranks)], [data.modes, all.findIndex((one) => one.modes)]];
+    for (const [list, which] of others) for (const [rank, from, to, lost] of list || []) {
+      if (which >= 0 && is(rank)) spread(from, to, lost, (at, part) => { sums[column(at)][which] += part; });
     }
     // Slow phases are those of all ranks.
     const phases = all.findIndex((one) => one.phases);
@@ -271,7 +287,7 @@ const perfkitAnomaly = (() => {
     const px = (found) => inside[0] + Math.min(1, Math.max(0, x.share(Math.max(1, found)))) * inside[2], bottom = inside[1] + inside[3];
     context.fillStyle = perfkit.variable("equal");
     for (const [from, to] of of.seen) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
-    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded: observed and normal", yName: "calls, logarithmic; red lines: limits of normal; triangles: abnormal calls", title: `Run times of ${found.name}` });
+    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded: observed and normal", yName: "calls, logarithmic; red lines: limits of normal; triangles: abnormal calls", title: `Run times of ${perfkit.shortened(found.name, 60)}` });
     context.fillStyle = perfkit.variable("quiet");
     for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
     context.fillStyle = perfkit.variable("alarm");

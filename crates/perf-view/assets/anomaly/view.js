@@ -6,8 +6,10 @@ perfkit.view("anomaly", (section, data) => {
   const callsBox = find(".calls tbody"), stackBox = find(".stack"), caption = find(".call figcaption"), path = find(".path"), about = find(".about");
   const asked = perfkit.linked(section.id), whole = (name) => (/^\d+$/.test(asked.get(name) || "") ? Number(asked.get(name)) : null);
   const within = (value, list) => (value !== null && value < list.length ? value : null);
+  // Ranks are in order of time lost at first.
+  const USUAL = data.statistics.findIndex(([, unit]) => unit === "ns");
   const state = {
-    by: within(whole("by"), data.statistics) || 0, rank: within(whole("rank"), data.ranks), step: whole("step"),
+    by: within(whole("by"), data.statistics) ?? USUAL, rank: within(whole("rank"), data.ranks), step: whole("step"),
     function: within(whole("function"), data.functions), call: within(whole("call"), data.calls), x: 0, y: 1, focus: null,
   };
   const nameOf = (call) => data.names[call.call[0]];
@@ -68,7 +70,7 @@ perfkit.view("anomaly", (section, data) => {
       row.querySelector("button").setAttribute("aria-pressed", String(at === state.function));
     }
     const shown = data.calls.filter((call) => here(call) && model(call)), chosen = state.call === null ? null : data.calls[state.call];
-    const title = state.function === null ? "Recorded calls" : `Recorded calls of ${data.functions[state.function].name}`;
+    const title = state.function === null ? "Recorded calls" : `Recorded calls of ${perfkit.shortened(data.functions[state.function].name, 60)}`;
     marks = parts.executions(executionsBox, column(".trio"), data, shown, { x: state.x, y: state.y, chosen, title });
     const worst = state.function === null ? (chosen && data.functions.find((one) => one.name === data.names[chosen.model])) || data.functions[0] : data.functions[state.function];
     const own = worst ? data.calls.filter((call) => data.names[call.model] === worst.name && here(call)) : [];
@@ -89,10 +91,10 @@ perfkit.view("anomaly", (section, data) => {
     const drawn = parts.stack(stackBox, column(".pair"), data, found);
     stackPlaces = drawn.places;
     const expected = found.expected === null ? "" : `, expected ${time(found.expected)}`;
-    caption.textContent = `${nameOf(found)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} lost`;
+    caption.textContent = `${perfkit.shortened(nameOf(found), 120)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} lost`;
     const line = (one, abnormal) => element("li", abnormal ? { class: "abnormal" } : {}, data.names[one[0]] + (abnormal ? " (abnormal)" : ""));
     path.replaceChildren(...found.stack.map((one) => line(one, one[3])), line(found.call, found.is !== "normal"));
-    const around = (name, list) => (list.length ? `${name}: ${list.map((one) => data.names[one[0]]).join(", ")}. ` : "");
+    const around = (name, list) => (list.length ? `${name}: ${list.map((one) => perfkit.shortened(data.names[one[0]], 60)).join(", ")}. ` : "");
     about.textContent = around("Before", found.before) + around("After", found.after) + (drawn.words ? drawn.words + ". " : "")
       + (found.launch ? `Launched by ${found.launch}. ` : "") + (found.repair ? `Its end was repaired: ${found.repair}. ` : "")
       + (found.counters.length ? `Counters: ${found.counters.map(([name, value]) => name + " " + value).join(", ")}. ` : "")
@@ -107,13 +109,13 @@ perfkit.view("anomaly", (section, data) => {
     if (state.function !== null) where.push(data.functions[state.function].name);
     const found = data.calls.filter((one) => one.is !== "normal" && here(one) && model(one));
     const lost = found.reduce((sum, one) => sum + one.lost, 0);
-    status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal calls recorded, ${time(lost)} lost.`;
+    status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal ${found.length === 1 ? "call" : "calls"} recorded, ${time(lost)} lost in ${found.length === 1 ? "it" : "them"}.`;
   };
   let pending = 0;
   const share = () => {
     clearTimeout(pending);
     const values = {};
-    for (const name of ["by", "rank", "step", "function", "call"]) if (state[name] !== null && state[name] !== 0 || ["rank", "step", "function", "call"].includes(name) && state[name] === 0) values[name] = state[name];
+    for (const name of ["by", "rank", "step", "function", "call"]) if (state[name] !== null && (name !== "by" || state.by !== USUAL)) values[name] = state[name];
     pending = setTimeout(() => perfkit.link(section.id, values), 250);
   };
   const paint = () => {

@@ -49,6 +49,9 @@ pub struct Anomalies {
     pub(super) unrecorded: u64,
     /// Time that slow ranks lost: index of the rank, first and last step, and nanoseconds.
     pub(super) slow: Vec<(usize, u64, u64, i64)>,
+    /// Time that new modes lost in calls that are no alarms: index of the rank, first and last step, and
+    /// nanoseconds.
+    pub(super) modes: Vec<(usize, u64, u64, i64)>,
     /// Time that slow phases lost on all ranks: first and last step, and nanoseconds.
     pub(super) phases: Vec<(u64, u64, i64)>,
     /// Sentences about lost time: the sum, and then the most important cause first.
@@ -141,16 +144,27 @@ impl Anomalies {
         self
     }
 
-    /// Sets the time that slow ranks and slow phases lost by step. Ranks must have been set.
+    /// Sets the time that slow ranks, new modes and slow phases lost by step. Ranks must have been set.
     pub fn with_lasting(mut self, lasting: &Lasting) -> Self {
+        let at = |rank: (u32, u32)| {
+            let key = |one: &RankSummary| (one.program, one.rank);
+            self.ranks.binary_search_by_key(&rank, key).ok()
+        };
         let found = lasting.peers().slow_steps().into_iter();
         let found = found.filter_map(|step| {
-            let key = |one: &RankSummary| (one.program, one.rank);
-            let rank = (step.program, step.rank);
-            let at = self.ranks.binary_search_by_key(&rank, key).ok()?;
+            let at = at((step.program, step.rank))?;
             Some((at, step.first, step.last, step.lost.0))
         });
-        self.slow = found.collect();
+        let slow = found.collect();
+        let modes = lasting.modes().found_by_rank();
+        let modes = modes.filter_map(|(mode, rank, lost)| {
+            // Alarms have a place of their own among the abnormal calls.
+            let rest = 1.0 - mode.alarmed.0 as f64 / mode.lost.0.max(1) as f64;
+            let lost = (lost.0 as f64 * rest.max(0.0)).round() as i64;
+            (lost > 0).then_some((at(rank)?, mode.first, mode.last, lost))
+        });
+        let modes = modes.collect();
+        (self.slow, self.modes) = (slow, modes);
         let phases = lasting.peers().slow_phases().into_iter();
         let phases = phases.map(|one| (one.first, one.last, one.lost.0));
         self.phases = phases.filter(|(_, _, lost)| *lost > 0).collect();
@@ -206,6 +220,25 @@ impl Anomalies {
             .collect();
         all.sort_by(|one, other| other.2.total_cmp(&one.2));
         all
+    }
+
+    /// Returns the time that each rank lost, in abnormal calls and in others. Slow phases lost an equal part on
+    /// each rank, and none if there are several programs.
+    pub(super) fn lost_by_rank(&self) -> Vec<i64> {
+        let calls = self.ranks.iter().map(|rank| rank.loss.time.0);
+        let mut lost: Vec<i64> = calls.collect();
+        for (at, .., time) in self.slow.iter().chain(&self.modes) {
+            lost[*at] = lost[*at].saturating_add(*time);
+        }
+        let mut programs = self.ranks.iter().map(|rank| rank.program);
+        let first = programs.next();
+        if programs.all(|program| Some(program) == first) {
+            let phases: i64 = self.phases.iter().map(|(.., time)| time).sum();
+            let part = phases / self.ranks.len().max(1) as i64;
+            lost.iter_mut()
+                .for_each(|time| *time = time.saturating_add(part));
+        }
+        lost
     }
 
     fn count(&mut self) {

@@ -5,7 +5,7 @@ use super::distribution::Distribution;
 use super::label_name;
 use crate::{Result, section};
 use perf_anomaly::provenance::{CallRecord, Kind, Record};
-use perf_anomaly::server::RankSummary;
+use perf_anomaly::server::{RankSummary, Ranking};
 use perf_core::Nanos;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -20,6 +20,7 @@ impl Anomalies {
     /// | `others` | number of ranks that are only in `rest` |
     /// | `steps` | index in `ranks` of each rank that is shown individually, and its steps: step number, anomalies, time lost |
     /// | `slow` | time that slow ranks lost: index in `ranks`, first and last step, time lost |
+    /// | `modes` | time that new modes lost in calls that are no alarms: index in `ranks`, first and last step, time lost |
     /// | `phases` | time that slow phases lost on all ranks: first and last step, time lost |
     /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
     /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, median, 99th percentile and longest run time, and the distribution of run times |
@@ -66,14 +67,16 @@ impl Anomalies {
             let (mean, deviation) = (rounded(one.mean()), rounded(one.deviation()));
             (one.step, one.ranks, mean, deviation, one.most)
         });
+        let ranks = self.ranks.iter().zip(self.lost_by_rank());
         Data {
             statistics: RANKINGS.map(|(_, name)| (name, unit(name))),
             functions: self.functions.iter().map(FunctionData::of).collect(),
             unrecorded: self.unrecorded,
-            ranks: self.ranks.iter().map(RankData::of).collect(),
+            ranks: ranks.map(|(rank, lost)| RankData::of(rank, lost)).collect(),
             others: self.counts.others,
             steps: steps.collect(),
             slow: &self.slow,
+            modes: &self.modes,
             phases: &self.phases,
             rest: rest.collect(),
             origin: origin.to_string(),
@@ -100,6 +103,7 @@ pub(super) struct Data<'a> {
     others: usize,
     steps: Vec<(usize, Vec<Step>)>,
     slow: &'a [(usize, u64, u64, i64)],
+    modes: &'a [(usize, u64, u64, i64)],
     phases: &'a [(u64, u64, i64)],
     rest: Vec<Rest>,
     origin: String,
@@ -143,7 +147,12 @@ struct RankData {
 }
 
 impl RankData {
-    fn of(rank: &RankSummary) -> Self {
+    /// Returns the data of a rank that lost a time in nanoseconds, in abnormal calls and in others.
+    fn of(rank: &RankSummary, lost: i64) -> Self {
+        let value = |by| match by {
+            Ranking::TimeLost => lost as f64,
+            by => rounded(statistic(rank, by)),
+        };
         RankData {
             program: rank.program,
             rank: rank.rank,
@@ -152,7 +161,7 @@ impl RankData {
             slow: rank.loss.too_slow,
             beyond: rank.loss.beyond_experience,
             fast: rank.loss.too_fast,
-            values: RANKINGS.map(|(by, _)| rounded(statistic(rank, by))),
+            values: RANKINGS.map(|(by, _)| value(by)),
         }
     }
 }

@@ -167,8 +167,12 @@ impl<'a> Picture<'a> {
             title => format!("{title}: "),
         };
         format!(
-            "{title}{} abnormal calls of {} on {} {}, {} lost in them",
+            "{title}{} abnormal {} of {} on {} {}, {} lost in them",
             number::count(anomalies),
+            match anomalies {
+                1 => "call",
+                _ => "calls",
+            },
             number::count(calls),
             number::count(self.found.ranks.len() as u64),
             match self.found.ranks.len() {

@@ -4,8 +4,8 @@ use crate::synthetic;
 
 use perf_anomaly::provenance::Kind;
 use perf_anomaly::server::Ranking;
-use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
-use perf_core::Job;
+use perf_anomaly::{Copod, Detector, Hbos, Monitor, Sstd, StrictParams};
+use perf_core::{EventSink, Job, Nanos, StreamEvent, StreamKey};
 use perf_view::anomaly::{Anomalies, Picture, View};
 use perf_view::{Page, Theme};
 use serde_json::Value;
@@ -218,4 +218,52 @@ fn a_view_stops_when_asked() {
     job.cancel();
     let nothing = Anomalies::new();
     assert!(View::new(&nothing).section(&job).is_err());
+}
+
+/// Each of four ranks makes 50 calls in a step. From step 10 on, five of them take twice as long.
+#[test]
+fn time_lost_in_new_modes_is_on_the_page() {
+    let mut monitor = Monitor::default();
+    let region = monitor.region(0, "solve");
+    let key = |rank| StreamKey {
+        program: 0,
+        rank,
+        thread: 0,
+    };
+    let streams: Vec<_> = (0..4).map(|rank| monitor.stream(key(rank))).collect();
+    for step in 0..30 {
+        for stream in &streams {
+            let mut at = Nanos(1_000_000_000 * step as i64);
+            for call in 0..50 {
+                let factor = if step >= 10 && call % 10 == 3 { 2 } else { 1 };
+                monitor.push(*stream, at, StreamEvent::Enter(region));
+                at.0 += factor * (1_000_000 + (7_919 * call) % 50_000);
+                monitor.push(*stream, at, StreamEvent::Exit(region));
+            }
+        }
+        monitor.end_step(step);
+    }
+    let mut report = monitor.finish().expect("no store");
+    let lost = report.lost_time();
+    // 100 calls of each rank lose about 1 ms.
+    assert!(
+        (390_000_000..430_000_000).contains(&lost.modes.0),
+        "{lost:?}"
+    );
+    let found = Anomalies::of(&mut report).expect("no store");
+    let json: Value =
+        serde_json::from_str(&found.json().expect("it has numbers")).expect("it is JSON");
+    let times = |of: &str, at: usize| -> i64 {
+        let rows = json[of].as_array().expect("a list").iter();
+        rows.map(|row| row[at].as_i64().expect("a time")).sum()
+    };
+    let calls = report.losses.total().time.0;
+    let all = calls + times("modes", 3) + times("slow", 3) + times("phases", 2);
+    // Parts of ranks are rounded.
+    assert!(all.abs_diff(lost.total().0) <= 4, "{all} of {lost:?}");
+    let ranks = json["ranks"].as_array().expect("a list").iter();
+    let of_ranks: f64 = ranks
+        .map(|rank| rank["values"][5].as_f64().expect("a time"))
+        .sum();
+    assert!((of_ranks - all as f64).abs() <= 4.0, "{of_ranks} of {all}");
 }

@@ -27,8 +27,8 @@ pub struct Excess {
 pub struct WithoutExcess {
     /// Run times with and without the lost time.
     pub answer: Answer,
-    /// Part of the lost time that was computation. The rest was inside of MPI calls, which end when their
-    /// partners arrive.
+    /// Part of the lost time that was computation. The rest was inside of calls of MPI, of teams of threads
+    /// and of accelerators, or exceeds its window.
     pub computed: Nanos,
 }
 

@@ -9,17 +9,21 @@ mod source;
 
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
+use crate::messages;
 use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::suggest::hint;
+use crate::table::grouped;
 pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
 use perfkit::anomaly::calls::{Calls, ModelBy, Repair};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
-use perfkit::anomaly::{self, Copod, Detector, Drift, Hbos, Monitor, Sstd, StrictParams, Tail};
-use perfkit::core::{Diagnostics, EventSource, Job, Trace, fits};
+use perfkit::anomaly::{
+    self, Copod, Detector, Drift, FunctionId, Hbos, Monitor, Sstd, StrictParams, Tail,
+};
+use perfkit::core::{Diagnostics, EventSource, Job, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
@@ -94,13 +98,26 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
         Source::Adios => watch_adios(&options, monitor, out)?,
         Source::Trace => {
             let opened = open_trace(&options)?;
-            match_functions(&options, &opened.trace)?;
+            let regions = opened.trace.definitions().regions.iter();
+            let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
+            if let Some(message) = unmatched(&options, &names) {
+                return Err(Failure::Usage(message));
+            }
             let monitor = replay(&options, &opened, monitor, out)?;
             let diagnostics = opened.diagnostics.clone();
             recording = Some(opened);
             (monitor, diagnostics)
         }
     };
+    if kind != Source::Trace {
+        let calls = monitor.calls();
+        let regions = (0..calls.function_count()).map(|at| FunctionId(at as u32));
+        let names: Vec<String> = regions.map(|id| calls.function_name(id)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        if let Some(message) = unmatched(&options, &names) {
+            messages::say(&format!("warning: {message}"));
+        }
+    }
     let is_absent = !options.files.iter().any(|file| file.exists());
     if let (Some(idle), [first, ..], true) = (options.idle, &options.files[..], is_absent) {
         return Err(source::absent(first, idle));
@@ -114,25 +131,25 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     Ok(found)
 }
 
-/// Verifies that each pattern of the options matches a function of a recording. The functions of a stream are unknown
-/// before its end.
-fn match_functions(options: &Options, trace: &Trace) -> Result<(), Failure> {
+/// Returns a message about the first pattern of the options that matches no function; `None` if all match. The
+/// functions of a recording are known at once, and those of streams at their end.
+fn unmatched(options: &Options, names: &[&str]) -> Option<String> {
     if options.model != ModelBy::Function {
-        return Ok(());
+        return None;
     }
-    let regions = &trace.definitions().regions;
-    let names = || regions.iter().map(|region| region.name.as_str());
+    let names = || names.iter().copied();
     let ignored = options.ignore.iter().map(|pattern| ("--ignore", pattern));
     let accepted = options.accept.iter().map(|it| ("--accept", &it.0));
     let judged = options.thresholds.iter().map(|it| ("--threshold", &it.0));
     for (option, pattern) in ignored.chain(accepted).chain(judged) {
         if !names().any(|name| fits(pattern, name)) {
             let hint = hint(pattern, names());
-            let message = format!("{option} {pattern}: no function of the recording matches{hint}");
-            return Err(Failure::Usage(message));
+            return Some(format!(
+                "{option} {pattern}: no function of the recording matches{hint}"
+            ));
         }
     }
-    Ok(())
+    None
 }
 
 fn shown(options: &Options, draws: bool) -> Shown {
@@ -150,6 +167,9 @@ fn shown(options: &Options, draws: bool) -> Shown {
 
 /// Number of steps of a recording.
 const RECORDED_STEPS: u64 = 100;
+
+/// Largest number of steps of a recording.
+const MOST_STEPS: u64 = 1_000_000;
 
 /// Number of steps of a recording in which ranks are compared.
 const COMPARED_STEPS: u64 = 5;
@@ -344,6 +364,13 @@ fn replay(
 ) -> Result<Monitor, Failure> {
     let replayed = Replayed::new(&recording.trace, options.period);
     let (mut replay, mut monitor) = replayed.source(monitor);
+    if replay.steps() > MOST_STEPS {
+        return Err(Failure::Usage(format!(
+            "--period makes {} steps of the recording, but at most {} are possible: choose a longer one",
+            grouped(replay.steps()),
+            grouped(MOST_STEPS)
+        )));
+    }
     if let Some(pace) = options.pace {
         replay = replay.pace(pace);
     }

@@ -11,7 +11,7 @@ use perfkit::anomaly::lost_time::LostTime;
 use perfkit::anomaly::provenance::{Entry, Kind, Store};
 use perfkit::anomaly::{Monitor, Replay, Report};
 use perfkit::core::{LocationId, Nanos, StreamKey, Ticks, Trace};
-use perfkit::wait::activity::Activities;
+use perfkit::wait::activity::{Activities, CallKind};
 use perfkit::wait::whatif::{Dependency, Excess, WhatIf};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,10 +44,61 @@ pub(crate) struct RunTime {
     lost_ns: Nanos,
     /// Part of the lost time that is computation and does not delay the run.
     hidden_ns: Nanos,
-    /// Part of the lost time in MPI calls.
-    in_mpi_ns: Nanos,
+    /// Part of the lost time in calls of MPI, of teams of threads and of accelerators, which the replay
+    /// does not shorten.
+    in_waits_ns: Nanos,
+    /// Part of the lost time in calls that began before the steps to which they count.
+    before_steps_ns: Nanos,
+    /// Calls in which the recording waits.
+    #[serde(skip)]
+    waits: Waits,
     /// Part of the lost time in calls that were not recorded.
     not_recorded_ns: Nanos,
+}
+
+/// Kinds of calls of a recording that may wait for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waits {
+    /// Calls of MPI.
+    of_ranks: bool,
+    /// Barriers, forks and locks of threads.
+    of_threads: bool,
+    /// Calls that launch work on an accelerator or wait for it.
+    of_accelerators: bool,
+}
+
+impl Waits {
+    fn of(activities: &Activities) -> Self {
+        let mut found = Waits::default();
+        for (_, call) in activities.calls() {
+            match call.kind {
+                CallKind::TeamBarrier
+                | CallKind::Fork
+                | CallKind::Idle
+                | CallKind::ProcessEnd
+                | CallKind::Acquire
+                | CallKind::Release => found.of_threads = true,
+                CallKind::Launch
+                | CallKind::Synchronise
+                | CallKind::DeviceGap
+                | CallKind::DeviceCollective => found.of_accelerators = true,
+                _ => found.of_ranks = true,
+            }
+        }
+        found
+    }
+
+    /// Describes the calls.
+    fn sentence(self) -> String {
+        let kinds = [
+            (self.of_ranks, "MPI calls"),
+            (self.of_threads, "barriers and locks of threads"),
+            (self.of_accelerators, "calls of accelerators"),
+        ];
+        let kinds = kinds.iter().filter(|(is_present, _)| *is_present);
+        let kinds: Vec<&str> = kinds.map(|(_, name)| *name).collect();
+        format!("in {}, which mostly wait for others", kinds.join(", "))
+    }
 }
 
 /// Lost time of each cause, in the order of the fields of [`LostTime`].
@@ -128,6 +179,11 @@ impl<'a> Replayed<'a> {
         let located = all
             .iter()
             .fold(0_i64, |sum, one| sum.saturating_add(one.time.0));
+        // The calls of a step end in it; the step may be shorter than the time that they lost.
+        let before = all.iter().fold(0_i64, |sum, one| {
+            let window = one.to.0.saturating_sub(one.from.0).max(0);
+            sum.saturating_add(one.time.0.saturating_sub(window).max(0))
+        });
         let (answer, total) = (without.answer, lost.total());
         let [calls, modes, ranks, phases] = alone;
         Ok(RunTime {
@@ -140,7 +196,9 @@ impl<'a> Replayed<'a> {
             saved_without_phases_ns: phases,
             lost_ns: total,
             hidden_ns: Nanos((without.computed.0 - answer.saved().0).max(0)),
-            in_mpi_ns: Nanos((located - without.computed.0).max(0)),
+            in_waits_ns: Nanos((located - before - without.computed.0).max(0)),
+            before_steps_ns: Nanos(before),
+            waits: Waits::of(&activities),
             not_recorded_ns: Nanos((total.0 - located).max(0)),
         })
     }
@@ -252,24 +310,25 @@ impl RunTime {
         let saved = match self.saved_ns.0 {
             ..=0 => "a replay without the lost time takes as long".into(),
             _ => format!(
-                "a replay without the lost time takes {} instead of {}: {} less, {}",
-                self.without_ns,
-                self.replayed_ns,
+                "a replay without the lost time takes {} less than {}, {}",
                 self.saved_ns,
+                self.replayed_ns,
                 match share {
                     share if share < 0.05 => "less than 0.1 %".into(),
                     share => format!("{share:.1} %"),
                 }
             ),
         };
+        let waits = self.waits.sentence();
         let parts = [
             (
                 self.hidden_ns,
                 "where other ranks take as long, or lose time at the same time",
             ),
+            (self.in_waits_ns, &waits),
             (
-                self.in_mpi_ns,
-                "in MPI calls, which end when their partners arrive",
+                self.before_steps_ns,
+                "in calls that began before the slow steps",
             ),
             (self.not_recorded_ns, "in calls that were not recorded"),
         ];

@@ -1,10 +1,11 @@
 //! [`Source`]: the kinds of input of `detect`; [`find`]: the common kind of several paths and their
 //! files, with a wait for the first files of a followed folder.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::recording::unreadable;
 use perfkit::core::Nanos;
 use perfkit::formats::streams::{self, Follow};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -66,7 +67,23 @@ pub(crate) fn find(
     }
     let kind = first.map(|(kind, _)| kind);
     let kind = kind.ok_or_else(|| Failure::Usage("which source?".into()))?;
+    once(&files)?;
     Ok((kind, files))
+}
+
+/// Refuses files that are given twice: all calls would count twice. Files of a stream that do not exist yet
+/// are compared by their path.
+fn once(files: &[PathBuf]) -> Outcome {
+    let mut known = BTreeSet::new();
+    for file in files {
+        if !known.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
+            let file = file.display();
+            return Err(Failure::Usage(format!(
+                "{file} is given twice: name each stream once"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the streams in a folder without other files, in the order of their numbers.

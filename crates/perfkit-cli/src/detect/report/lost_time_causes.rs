@@ -7,6 +7,7 @@ use crate::failure::Outcome;
 use crate::table::{counted, grouped, shortened};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::{Accepted, Lasting, LostTime, NewMode, SlowPhase, SlowRank};
+use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::Ranks;
 use perfkit::anomaly::{Loss, Monitor, Report};
 use perfkit::core::{Merge, Nanos};
@@ -16,12 +17,20 @@ use std::io::Write;
 /// Longest name of a function in a sentence.
 const NAME: usize = 60;
 
-/// Returns a factor as the excess in per cent, or above 2 as the factor.
-fn slower(factor: f64) -> String {
-    if factor < 2.0 {
-        format!("{:.0} % slower", 100.0 * (factor - 1.0))
+/// Returns a factor as the excess in per cent, or from 2 on as the factor, and the word that compares it.
+fn slower(factor: f64) -> (String, &'static str) {
+    if factor < 1.995 {
+        (format!("{:.0} % slower", 100.0 * (factor - 1.0)), "than")
     } else {
-        format!("{factor:.1} times slower")
+        (format!("{} times as slow", times(factor)), "as")
+    }
+}
+
+/// Returns a factor with one decimal, and from 100 on without.
+fn times(factor: f64) -> String {
+    match factor {
+        large if large >= 100.0 => grouped(large.round() as u64),
+        small => format!("{small:.1}"),
     }
 }
 
@@ -55,10 +64,10 @@ fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> Strin
             counted(count as usize, "slow call")
         ),
     };
+    let (slower, than) = slower(slow.factor);
     format!(
-        "rank {}{program} is {} than its peers {}, most of it in {}: {} lost{own}",
+        "rank {}{program} is {slower} {than} its peers {}, most of it in {}: {} lost{own}",
         slow.rank,
-        slower(slow.factor),
         steps(slow.first, slow.last, slow.lasts),
         shortened(&name, NAME),
         slow.lost
@@ -67,10 +76,10 @@ fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> Strin
 
 /// Describes a slow phase.
 fn slow_phase(slow: &SlowPhase, calls: &Calls) -> String {
+    let (slower, than) = slower(slow.factor);
     format!(
-        "{} is {} {} than in other steps: {} lost",
+        "{} is {slower} {} {than} in other steps: {} lost",
         shortened(&calls.function_name(slow.function), NAME),
-        slower(slow.factor),
         steps(slow.first, slow.last, slow.lasts),
         slow.lost
     )
@@ -79,8 +88,8 @@ fn slow_phase(slow: &SlowPhase, calls: &Calls) -> String {
 /// Describes a new mode.
 fn new_mode(mode: &NewMode, calls: &Calls) -> String {
     format!(
-        "a mode at {:.1}x of {} appeared in step {}: {} on {}, {} lost so far",
-        mode.factor(),
+        "a mode at {}x of {} appeared in step {}: {} on {}, {} lost so far",
+        times(mode.factor()),
         shortened(&calls.function_name(mode.function), NAME),
         mode.first,
         counted(mode.calls as usize, "call"),
@@ -142,16 +151,19 @@ fn causes(lost: &LostTime) -> String {
 fn headline(lost: &LostTime, all: &Loss) -> String {
     match lost.share() {
         Some(share) if lost.total().0 > 0 => format!(
-            "{} of {} lost, {}: {}",
+            "{} lost, {} of {} in the calls of all ranks: {}",
             lost.total(),
-            lost.of,
             match 100.0 * share {
                 share if share < 0.05 => "less than 0.1 %".into(),
                 share => format!("{share:.1} %"),
             },
+            lost.of,
             causes(lost)
         ),
-        _ if all.calls > 0 && all.not_enough_data >= all.calls => format!(
+        _ if all.calls == 0 => {
+            "nothing is known about lost time: there are no complete calls".into()
+        }
+        _ if all.not_enough_data >= all.calls => format!(
             "nothing is known about lost time: no call could be judged, because there are too few calls of each \
              function in {}",
             lost.of
@@ -166,15 +178,39 @@ fn headline(lost: &LostTime, all: &Loss) -> String {
                 ),
             };
             format!(
-                "no time of {} lost: no slow calls, new modes, slow ranks or slow phases{unjudged}",
+                "no time lost of {} in the calls of all ranks: no slow calls, new modes, slow ranks or slow phases{unjudged}",
                 lost.of
             )
         }
     }
 }
 
-/// Returns all causes of lost time, the one with the most time first.
-fn all(report: &Report, many: bool) -> Vec<Cause> {
+/// Returns the place of the longest of some abnormal calls of a function, if `records`, the worst first,
+/// include one.
+fn place(count: u64, name: &str, records: &[Record], many: bool) -> String {
+    let mut records = records.iter();
+    let longest = records.find(|one| one.call.function == name && one.severity.0 > 0);
+    let Some(longest) = longest else {
+        return String::new();
+    };
+    let which = match count {
+        1 => "",
+        _ => ", the longest",
+    };
+    let program = if many {
+        format!(" of program {}", longest.program)
+    } else {
+        String::new()
+    };
+    format!(
+        "{which} on rank {}{program} in step {}",
+        longest.rank, longest.step
+    )
+}
+
+/// Returns all causes of lost time, the one with the most time first. Some of the abnormal calls are in
+/// `records`, the worst first.
+fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     let (calls, lasting) = (&report.calls, &report.lasting);
     let mut all = found(lasting, calls, many, &report.ranks);
     // Calls of new modes are part of their sentences.
@@ -188,13 +224,20 @@ fn all(report: &Report, many: bool) -> Vec<Cause> {
         let (of_modes, alarms) = in_modes.get(&function).copied().unwrap_or_default();
         let time = Nanos(loss.time.0.saturating_sub(of_modes).max(0));
         if time.0 > 0 {
-            let name = shortened(&calls.function_name(function), NAME);
-            let count = counted(loss.too_slow.saturating_sub(alarms) as usize, "slow call");
+            let name = calls.function_name(function);
+            let count = loss.too_slow.saturating_sub(alarms);
+            // The longest of all may be one of a mode.
+            let at = match alarms {
+                0 => place(count, &name, records, many),
+                _ => String::new(),
+            };
+            let name = shortened(&name, NAME);
+            let count = counted(count as usize, "slow call");
             let of = grouped(loss.calls);
             all.push(Cause {
                 key: (3, function.0.into(), 0),
                 lost: time,
-                sentence: format!("{count} of {of} of {name}: {time} lost"),
+                sentence: format!("{count} of {of} of {name}{at}: {time} lost"),
             });
         }
     }
@@ -209,16 +252,20 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
         Some(Err(reason)) => Some(format!("not compared with the run time: {reason}")),
         None => None,
     };
-    let is_mpi = |name: &str| name.starts_with("MPI_") || name.starts_with("PMPI_");
+    // Calls such as `MPI_Irecv` return at once.
+    let waits = |name: &str| {
+        let name = name.strip_prefix('P').unwrap_or(name);
+        name.starts_with("MPI_") && !name.starts_with("MPI_I")
+    };
     let functions = report.losses.worst_functions().into_iter();
     let lost = functions.filter(|(function, _)| {
         let name = report.calls.function_name(*function);
-        name.rsplit(" / ").next().is_some_and(is_mpi)
+        name.rsplit(" / ").next().is_some_and(waits)
     });
     let lost: i64 = lost.map(|(_, loss)| loss.time.0).sum();
     let in_mpi = (lost > 0).then(|| {
         let lost = Nanos(lost);
-        format!("{lost} of it in MPI calls, which end when their partners arrive: look for the cause on other ranks")
+        format!("{lost} of it in MPI calls, which mostly wait for partners: look for the cause on other ranks")
     });
     reason.into_iter().chain(in_mpi).collect()
 }
@@ -228,9 +275,10 @@ pub(super) fn sentences(
     report: &Report,
     run_time: Option<&Result<RunTime, String>>,
     many: bool,
+    records: &[Record],
     top: usize,
 ) -> Vec<String> {
-    let causes = all(report, many).into_iter().take(top);
+    let causes = all(report, many, records).into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
     let sum = headline(&report.lost_time(), &report.losses.total());
     let sum = [vec![sum], context(report, run_time)].concat().join("; ");
@@ -243,7 +291,7 @@ impl Detected {
         let (calls, lasting) = (&self.report.calls, &self.report.lasting);
         let total = self.report.losses.total();
         writeln!(out, "{}", headline(&self.report.lost_time(), &total))?;
-        let all = all(&self.report, self.many);
+        let all = all(&self.report, self.many, &self.worst);
         for (at, cause) in all.iter().take(self.shown.top).enumerate() {
             writeln!(out, "  {}. {}", at + 1, cause.sentence)?;
         }

@@ -140,8 +140,13 @@ impl Detected {
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
             let many = has_programs(&report);
-            let mut causes =
-                lost_time_causes::sentences(&report, run_time.as_ref(), many, PAGE_CAUSES);
+            let mut causes = lost_time_causes::sentences(
+                &report,
+                run_time.as_ref(),
+                many,
+                found.records(),
+                PAGE_CAUSES,
+            );
             let recurring = recurring_alarms::sentences(&report, &shown.thresholds, shown.top);
             if let [heading, functions @ ..] = &recurring[..] {
                 causes.push(format!("{heading}: {}", functions.join("; ")));

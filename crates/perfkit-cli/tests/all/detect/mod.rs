@@ -552,3 +552,28 @@ fn what_was_asked_for_is_in_the_records() {
     }
     assert_eq!(facts["source"], text(&recording));
 }
+
+#[test]
+fn a_stream_is_named_once_and_a_recording_has_a_bounded_number_of_steps() {
+    let file = scratch("twice.tsv");
+    std::fs::write(&file, format!("{HEAD}{}", rows(0..50))).expect("tests may write here");
+    let refused = |words: &[&str]| match run(words) {
+        Err(Failure::Usage(message)) => message,
+        other => panic!("{other:?}"),
+    };
+    let twice = refused(&[text(&file), text(&file)]);
+    assert!(twice.contains("is given twice"), "{twice}");
+    let recording = bundled("jacobi-4");
+    let many = refused(&[text(&recording), "--period", "1ns"]);
+    assert!(many.contains("at most 1 000 000 are possible"), "{many}");
+}
+
+#[test]
+fn a_run_without_calls_is_not_called_healthy() {
+    let file = scratch("none.tsv");
+    let rows = rows(0..5).replace("ENTRY", "ENTER");
+    std::fs::write(&file, format!("{HEAD}{rows}")).expect("tests may write here");
+    let printed = run(&[text(&file)]).expect("it ends");
+    let first = "nothing is known about lost time: there are no complete calls";
+    assert!(printed.starts_with(first), "{printed}");
+}
