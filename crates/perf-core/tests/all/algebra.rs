@@ -282,6 +282,24 @@ fn times_of_other_units_are_converted() {
     let least = algebra::minimum(&all, &job).unwrap().profile;
     assert_eq!(value(&least, "amount"), (6.0, "usec".into()));
     assert_eq!(value(&least, "largest"), (6.0, "usec".into()));
+    // So is the counterpart of a metric in the other scope, from which its total may be derived.
+    let trace = perf_core::samples::cosmo::trace();
+    let (trace, _) = Profile::from_trace(trace.view(), &job).unwrap();
+    let mut metrics = vec![trace.metrics()[trace.metric("time").unwrap().index()].clone()];
+    metrics[0].metric.unit = "sec".into();
+    metrics[0].counterpart = None;
+    let (system, regions) = (trace.system().clone(), trace.regions().to_vec());
+    let rows = Arc::new(Rows::default());
+    let seconds = Profile::new(system, regions, trace.calls().clone(), metrics, rows).unwrap();
+    let common = algebra::in_common_units(&[seconds, trace.clone()]).unwrap();
+    for name in ["time", "exclusive time"] {
+        let (converted, unit) = value(&common[1], name);
+        assert_eq!(unit, "sec");
+        assert!(
+            (converted * 1e9 - value(&trace, name).0).abs() < 1e-3,
+            "{name}"
+        );
+    }
     // Units of one size keep integers.
     let change = algebra::difference(&of(9, "sec"), &of(3, "s"), &job).unwrap();
     let row = change

@@ -1,7 +1,7 @@
 //! [`in_common_units`]: profiles whose metrics of equal names have one unit of time.
 
 use crate::profile::table::nanos_per;
-use crate::profile::{Combine, Profile, RowStore, Severities};
+use crate::profile::{Combine, Profile, ProfileMetric, RowStore, Severities};
 use crate::{CallPathId, MetricId, Result, ValueType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -76,24 +76,33 @@ pub fn in_common_units(profiles: &[Profile]) -> Result<Vec<Profile>> {
         .collect()
 }
 
+/// Returns the nanoseconds in the unit of a metric and in another unit, if values can be converted.
+fn conversion(about: &ProfileMetric, unit: &str) -> Option<(u32, u32)> {
+    let is_number = matches!(
+        about.combine,
+        Combine::Sum | Combine::Minimum | Combine::Maximum | Combine::Elementwise(_)
+    );
+    let units = (nanos_per(&about.metric.unit)?, nanos_per(unit)?);
+    (is_number && units.0 != units.1).then_some(units)
+}
+
 /// Returns a profile with the given units of its times.
 fn converted(base: &Profile, units: &BTreeMap<&str, &str>) -> Result<Profile> {
+    let unit = |about: &ProfileMetric| units.get(about.metric.name.as_str()).copied();
     let mut metrics = base.metrics().to_vec();
     let mut factors = vec![None; metrics.len()];
     for (about, factor) in metrics.iter_mut().zip(&mut factors) {
-        let is_number = matches!(
-            about.combine,
-            Combine::Sum | Combine::Minimum | Combine::Maximum | Combine::Elementwise(_)
-        );
-        let unit = units
-            .get(about.metric.name.as_str())
-            .copied()
-            .unwrap_or_default();
-        let (from, to) = (nanos_per(&about.metric.unit), nanos_per(unit));
-        if let (Some(from), Some(to), true) = (from, to, is_number)
-            && from != to
-        {
-            *factor = Some((from, to));
+        // Values of a metric are derived from those of its counterpart in the other scope, which the
+        // other profiles may not have.
+        let counterpart = about
+            .counterpart
+            .and_then(|id| base.metrics().get(id.index()));
+        let names = [Some(&*about), counterpart].into_iter().flatten();
+        let found = names
+            .filter_map(unit)
+            .find_map(|unit| Some((unit, conversion(about, unit)?)));
+        if let Some((unit, of)) = found {
+            *factor = Some(of);
             about.metric.unit = unit.into();
             about.metric.value_type = ValueType::F64;
         }
