@@ -8,6 +8,7 @@
 /// assert_eq!(time(1_234.0), "1.23 us");
 /// assert_eq!(time(-20_000_000.0), "-20.0 ms");
 /// assert_eq!(time(437_999_971_000.0), "438 s");
+/// assert_eq!(time(10_273_000_000_000.0), "10 273 s");
 /// ```
 pub fn time(nanos: f64) -> String {
     if nanos == 0.0 {
@@ -128,6 +129,7 @@ pub fn percent(share: f64) -> String {
 /// assert_eq!(short(-0.012_34, ""), "-0.0123");
 /// assert_eq!(short(0.000_25, ""), "2.50e-4");
 /// assert_eq!(short(0.000_25, "s"), "250 us");
+/// assert_eq!(short(2_740.0, "s"), "2740 s");
 /// assert_eq!(short(f64::NAN, "s"), "no number");
 /// ```
 pub fn short(value: f64, unit: &str) -> String {
@@ -145,7 +147,11 @@ pub fn short(value: f64, unit: &str) -> String {
             _ => format!("{value:.2e}"),
         };
     }
-    let found = PREFIXES.iter().find(|(scale, _)| size >= *scale);
+    // Nobody reads thousands of seconds as kiloseconds.
+    let is_usual = |scale: f64| unit != "s" || scale <= 1.0;
+    let found = PREFIXES
+        .iter()
+        .find(|(scale, _)| size >= *scale && is_usual(*scale));
     match found {
         Some((scale, prefix)) => format!("{} {prefix}{unit}", digits(value / scale))
             .trim_end()
@@ -194,7 +200,7 @@ fn digits(value: f64) -> String {
         9.995..99.95 => 1,
         _ => 0,
     };
-    format!("{value:.places$}")
+    grouped(value, places)
 }
 
 #[cfg(test)]

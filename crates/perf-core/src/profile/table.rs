@@ -393,7 +393,7 @@ impl Part {
 }
 
 /// Returns the number of nanoseconds in a unit of time, or `None` for other units.
-fn nanos_per(unit: &str) -> Option<u32> {
+pub(super) fn nanos_per(unit: &str) -> Option<u32> {
     Some(match unit {
         "ns" | "nsec" => 1,
         "us" | "usec" => 1_000,

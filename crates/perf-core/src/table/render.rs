@@ -22,8 +22,12 @@ impl Table {
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(self.columns.iter().map(|column| column.name()));
         for row in 0..self.rows() {
-            // A line break or tab in a name would break the alignment.
-            let cell = |text: String| text.replace(|letter: char| letter.is_control(), " ");
+            // A line break or tab in a name would break the alignment, and a direction mark would
+            // reverse the rest of the line.
+            let is_mark = |letter: char| matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            let cell = |text: String| {
+                text.replace(|letter: char| letter.is_control() || is_mark(letter), " ")
+            };
             text.add_row(self.columns.iter().map(|column| cell(column.text_of(row))));
         }
         for (at, column) in self.columns.iter().enumerate() {

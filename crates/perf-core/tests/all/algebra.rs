@@ -250,6 +250,67 @@ fn means_and_extremes_are_those_of_the_profiles_that_have_the_metric() {
 }
 
 #[test]
+fn times_of_other_units_are_converted() {
+    let plan = |value: i16| vec![(None, 0, vec![value; 3])];
+    let of = |value: i16, unit: &str| {
+        let profile = profile(&plan(value), &["rank 0"], Scope::Exclusive);
+        let mut metrics = profile.metrics().to_vec();
+        for about in &mut metrics {
+            about.metric.unit = unit.into();
+        }
+        let (system, regions) = (profile.system().clone(), profile.regions().to_vec());
+        let mut rows = Rows::default();
+        for metric in [MetricId(0), MetricId(1)] {
+            let row = profile.row(metric, CallPathId(0)).unwrap().unwrap();
+            rows.insert(metric, CallPathId(0), Severities::clone(&row));
+        }
+        let calls = profile.calls().clone();
+        Profile::new(system, regions, calls, metrics, Arc::new(rows)).unwrap()
+    };
+    let value = |result: &Profile, name: &str| {
+        let metric = result.metric(name).unwrap();
+        let unit = result.metrics()[metric.index()].metric.unit.clone();
+        (result.total(metric, CallPathId(0)).unwrap().as_f64(), unit)
+    };
+    let job = Job::default();
+    // 9 s minus 3,000 ms.
+    let change = algebra::difference(&of(9, "sec"), &of(3000, "ms"), &job).unwrap();
+    assert_eq!(value(&change.profile, "amount"), (6.0, "sec".into()));
+    let change = algebra::difference(&of(3000, "ms"), &of(9, "s"), &job).unwrap();
+    assert_eq!(value(&change.profile, "amount"), (-6000.0, "ms".into()));
+    let all = [of(9, "usec"), of(6000, "ns")];
+    let least = algebra::minimum(&all, &job).unwrap().profile;
+    assert_eq!(value(&least, "amount"), (6.0, "usec".into()));
+    assert_eq!(value(&least, "largest"), (6.0, "usec".into()));
+    // So is the counterpart of a metric in the other scope, from which its total may be derived.
+    let trace = perf_core::samples::cosmo::trace();
+    let (trace, _) = Profile::from_trace(trace.view(), &job).unwrap();
+    let mut metrics = vec![trace.metrics()[trace.metric("time").unwrap().index()].clone()];
+    metrics[0].metric.unit = "sec".into();
+    metrics[0].counterpart = None;
+    let (system, regions) = (trace.system().clone(), trace.regions().to_vec());
+    let rows = Arc::new(Rows::default());
+    let seconds = Profile::new(system, regions, trace.calls().clone(), metrics, rows).unwrap();
+    let common = algebra::in_common_units(&[seconds, trace.clone()]).unwrap();
+    for name in ["time", "exclusive time"] {
+        let (converted, unit) = value(&common[1], name);
+        assert_eq!(unit, "sec");
+        assert!(
+            (converted * 1e9 - value(&trace, name).0).abs() < 1e-3,
+            "{name}"
+        );
+    }
+    // Units of one size keep integers.
+    let change = algebra::difference(&of(9, "sec"), &of(3, "s"), &job).unwrap();
+    let row = change
+        .profile
+        .row(MetricId(0), CallPathId(0))
+        .unwrap()
+        .unwrap();
+    assert_eq!(*row, Severities::I64(vec![6]));
+}
+
+#[test]
 fn collapsed_profiles_have_one_location_with_the_totals() {
     let plan = vec![(None, 0, vec![4, -1, 9]), (Some(0), 1, vec![2, 2, 2])];
     let whole = profile(&plan, &["rank 0", "rank 1", "rank 2"], Scope::Exclusive);

@@ -3,7 +3,7 @@
 
 use crate::real::Real;
 use crate::significance::PhaseNull;
-use crate::spectra::Spectra;
+use crate::spectra::{Spectra, View};
 use crate::{Filter, Result};
 use perf_core::{CancellationChecks, Job, parallel};
 
@@ -74,10 +74,34 @@ pub(super) struct StrongPairs {
     pub(super) least: f64,
 }
 
+/// Values of a packed spectrum that a filter passes, in the order of a row.
+pub(super) struct RowLayout<T> {
+    /// Weight of each place of a packed spectrum.
+    weights: Vec<T>,
+    /// Place of each value of a row in a packed spectrum.
+    pub(super) order: Vec<usize>,
+    /// Factor of each value of a row.
+    factors: Vec<f64>,
+    /// Number of pairs of opposite frequencies.
+    pairs: usize,
+}
+
+impl<T: Real> RowLayout<T> {
+    /// Returns no rows, of this layout.
+    pub(super) fn empty(&self) -> Rows {
+        Rows {
+            views: Vec::new(),
+            values: Vec::new(),
+            len: self.order.len(),
+            pairs: self.pairs,
+            deviations: Vec::new(),
+        }
+    }
+}
+
 impl<T: Real> Spectra<T> {
-    /// Returns the filtered, normalised spectra of the distinct views that vary, and the place of
-    /// each value in a packed spectrum.
-    pub(super) fn rows(&self, filter: &dyn Filter, job: &Job) -> Result<(Rows, Vec<usize>)> {
+    /// Returns the layout of rows under a filter.
+    pub(super) fn row_layout(&self, filter: &dyn Filter, job: &Job) -> Result<RowLayout<T>> {
         self.plan.check_filter(filter)?;
         let weights = self.plan.weights(filter, job)?;
         let layout = &self.plan.layout;
@@ -92,33 +116,44 @@ impl<T: Real> Spectra<T> {
         let own: Vec<usize> = layout.owns().into_iter().flatten().filter(passes).collect();
         let pairs = re.len();
         let order = [re, im, own].concat();
-        let factors: Vec<f64> = order
-            .iter()
-            .enumerate()
-            .map(|(at, place)| {
-                let count = if at < 2 * pairs { 2.0 } else { 1.0 };
-                (count * weights[*place].wide()).sqrt()
-            })
-            .collect();
-        let mut rows = Rows {
-            views: Vec::new(),
-            values: Vec::new(),
-            len: order.len(),
+        let factors = order.iter().enumerate().map(|(at, place)| {
+            let count = if at < 2 * pairs { 2.0 } else { 1.0 };
+            (count * weights[*place].wide()).sqrt()
+        });
+        Ok(RowLayout {
+            factors: factors.collect(),
+            weights,
+            order,
             pairs,
-            deviations: Vec::new(),
-        };
+        })
+    }
+
+    /// Returns the filtered, normalised spectrum of a view as a row; `None` if it does not vary.
+    pub(super) fn row_of(
+        &self,
+        layout: &RowLayout<T>,
+        view: &View,
+        spectrum: &[T],
+        job: &Job,
+    ) -> Result<Option<Vec<f64>>> {
+        let power = self.plan.power(&layout.weights, spectrum, job)?;
+        let is_varying = power > 0.0 && self.varies(view, power);
+        let norm = power.sqrt();
+        let places = layout.order.iter().zip(&layout.factors);
+        let values = places.map(|(place, f)| f * spectrum[*place].wide() / norm);
+        Ok(is_varying.then(|| values.collect()))
+    }
+
+    /// Returns the filtered, normalised spectra of the distinct views that vary.
+    pub(super) fn rows(&self, layout: &RowLayout<T>, job: &Job) -> Result<Rows> {
+        let mut rows = layout.empty();
         for (number, view) in self.views().iter().enumerate() {
             job.check()?;
             let (Some(slot), None) = (view.slot, view.same_as) else {
                 continue;
             };
-            let row = self.at(slot, job, |_, spectrum| -> Result<Option<Vec<f64>>> {
-                let power = self.plan.power(&weights, spectrum, job)?;
-                let is_varying = power > 0.0 && self.varies(view, power);
-                let norm = power.sqrt();
-                let places = order.iter().zip(&factors);
-                let values = places.map(|(place, f)| f * spectrum[*place].wide() / norm);
-                Ok(is_varying.then(|| values.collect()))
+            let row = self.at(slot, job, |_, spectrum| {
+                self.row_of(layout, view, spectrum, job)
             })??;
             if let Some(row) = row {
                 let cells = self.plan.len().saturating_sub(view.missing).max(1);
@@ -128,7 +163,7 @@ impl<T: Real> Spectra<T> {
                 rows.deviations.push(deviation);
             }
         }
-        Ok((rows, order))
+        Ok(rows)
     }
 }
 

@@ -3,13 +3,15 @@
 //!
 //! R without shift of all pairs is a Gram matrix of filtered, normalised spectra. It is computed in
 //! blocks, and only strong pairs are kept. Their p-values come from the phase null
-//! (`significance::phase_null`), and Benjamini-Yekutieli controls the false discovery rate
-//! over all tested pairs under any dependence between them.
+//! (`significance::phase_null`), and at least the probability that the same few cells hold the
+//! outliers of both views (`outliers`), which the phase null does not know. Benjamini-Yekutieli
+//! controls the false discovery rate over all tested pairs under any dependence between them.
 
 mod discoveries;
 mod gram;
 mod kinship;
 mod order;
+mod outliers;
 
 pub use kinship::Kinship;
 
@@ -74,8 +76,9 @@ pub struct Relation {
     pub other: usize,
     /// R without shift, in `-1.0..=1.0`.
     pub r: f64,
-    /// Upper bound of the probability that a view of the same magnitudes and random phases reaches
-    /// |R|.
+    /// Upper bound of the probability of |R| by chance: that a view of the same magnitudes and random
+    /// phases reaches it. If the same one to four cells deviate most in both views, at least the
+    /// probability that they coincide, times that of the correlation of all other cells.
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,
@@ -110,6 +113,9 @@ pub struct Relations {
     pub constant: usize,
     /// Number of views that were skipped because a value is not finite.
     pub skipped: usize,
+    /// Pairs that are not found because one to four cells carry them: the number of such pairs by the
+    /// cell that deviates most in both views. That these cells coincide is not beyond chance.
+    pub carried: BTreeMap<usize, usize>,
     /// Largest p-value of a found pair; 0 if none was found.
     pub threshold: f64,
     /// Largest p-value at which a single pair would be found.
@@ -128,8 +134,12 @@ impl<T: Real> Spectra<T> {
     /// most the share [`RelationParams::rate`] of them is false in expectation, whatever the
     /// dependence between pairs.
     ///
+    /// Random phases make an outlier a wave, so that two views whose outliers lie in the same cell
+    /// would be beyond chance. The p-value is therefore at least 1 / cells if the same cell deviates
+    /// most in both views and the other cells do not correlate, and likewise for two to four cells.
+    ///
     /// Time is proportional to the square of the number of views times the number of points; memory
-    /// to the size of the spectra in `f64`. Progress is reported in views, in the phase `relations`.
+    /// to twice the size of the spectra in `f64`. Progress is reported in views, in the phase `relations`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -179,7 +189,8 @@ impl<T: Real> Spectra<T> {
                 got,
             });
         }
-        let (mut rows, order) = self.rows(filter, job)?;
+        let layout = self.row_layout(filter, job)?;
+        let mut rows = self.rows(&layout, job)?;
         let StrongPairs {
             mut pairs,
             folded,
@@ -240,15 +251,29 @@ impl<T: Real> Spectra<T> {
         })?;
         let mut tested: Vec<(f64, Strong)> = tested.into_iter().flatten().collect();
         let key = |(_, pair): &(f64, Strong)| (pair.one, pair.other);
-        tested.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
+        let sort = |pairs: &mut Vec<(f64, Strong)>| {
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
+        };
+        let step = step(relations.tested, params.rate);
+        relations.needed = step;
+        sort(&mut tested);
+        // Bounds raise p-values only, so no pair beyond these can be found.
+        let likely = discoveries(tested.iter().map(|(p, _)| *p), step);
+        let outliers = self.raise_to_outliers(&layout, &rows, &mut tested[..likely], job)?;
+        let mut cells: BTreeMap<_, usize> = outliers.into_iter().collect();
+        sort(&mut tested);
         relations.closest = tested.first().map(|(p, pair)| {
             let view = |row: u32| rows.views[row as usize];
             (view(pair.one), view(pair.other), pair.r, *p)
         });
-        let step = step(relations.tested, params.rate);
-        relations.needed = step;
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
         relations.threshold = tested.last().map_or(0.0, |(p, _)| *p);
+        for found in &tested {
+            cells.remove(&key(found));
+        }
+        for cell in cells.into_values() {
+            *relations.carried.entry(cell).or_default() += 1;
+        }
         // The largest variation of each tree of metrics.
         let mut largest = BTreeMap::new();
         for (view, deviation) in rows.views.iter().zip(&rows.deviations) {
@@ -260,7 +285,7 @@ impl<T: Real> Spectra<T> {
             most.map_or(0.0, |most| rows.deviations[row] / most)
         };
         let axes = self.plan.dims().len();
-        let along = axis_weights(self, &order, axes, job)?;
+        let along = axis_weights(self, &layout.order, axes, job)?;
         let found = tested.into_iter().map(|(p, pair)| {
             let (one, other) = (pair.one as usize, pair.other as usize);
             let products = rows.row(one).iter().zip(rows.row(other));

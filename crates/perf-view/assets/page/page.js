@@ -33,7 +33,9 @@ const perfkit = (() => {
     const size = Math.abs(value) * 1.0005;
     // A prefix without a unit would read as one.
     if (!unit && size < 1) return size >= 1e-3 ? value.toFixed(2 - Math.floor(Math.log10(size))) : value.toExponential(2);
-    const found = PREFIXES.find(([scale]) => size >= scale);
+    // Nobody reads thousands of seconds as kiloseconds.
+    const found = PREFIXES.find(([scale]) => size >= scale && !(unit === "s" && scale > 1));
+    if (found && unit === "s" && size >= 1e4) return count(value) + " s";
     return (found ? three(value / found[0]) + " " + found[1] + unit : value.toExponential(2) + " " + unit).trim();
   };
   const time = (nanos) => short(nanos / 1e9, "s");

@@ -1,9 +1,9 @@
 "use strict";
 // Filtered circular cross correlation of fields on a periodic grid, by the rules of `perfkit correlate`.
-perfkit.correlator = (waves, tolerance) => {
+perfkit.correlator = (waves, tolerance, occupied) => {
   // Equal magnitudes differ by the rounding of coded views.
   const TIE = 1e-6, NOTHING = 1e-12;
-  const { dims, size, strides, along, signed, norms, opposite, half, isPair, shares, transform, inverse } = waves;
+  const { dims, size, strides, along, signed, norms, opposite, half, isPair, shares, transform, forward, inverse } = waves;
   const weightsOf = (f) => {
     const weights = new Float64Array(half.length);
     dims.forEach((_, axis) => shares[axis].forEach((share, at) => (weights[at] += f[axis] * share)));
@@ -162,9 +162,54 @@ perfkit.correlator = (waves, tolerance) => {
     return { single, any: Math.min(1, size * single) };
   };
 
+  // The cells of a field that deviate most from the mean of the others, the largest first.
+  const MOST_OUTLIERS = 4;
+  const outliers = (values) => {
+    const cells = [];
+    let [sum, mean] = [0, 0];
+    for (let taken = 1; taken <= Math.min(MOST_OUTLIERS, occupied - 3); taken++) {
+      let best = -1;
+      for (let cell = 0; cell < size; cell++) {
+        if (!cells.includes(cell) && (best < 0 || Math.abs(values[cell] - mean) > Math.abs(values[best] - mean))) best = cell;
+      }
+      cells.push(best);
+      sum -= values[best];
+      mean = sum / (occupied - taken);
+    }
+    return cells;
+  };
+  const unshifted = (own, other, f) => {
+    const weights = weightsOf(f), norm = Math.sqrt(powerOf(own, f) * powerOf(other, f));
+    let sum = 0;
+    for (let at = 0; at < half.length; at++) sum += (1 + isPair[at]) * weights[at] * (own.re[at] * other.re[at] + own.im[at] * other.im[at]);
+    return norm > 0 ? sum / norm : 0;
+  };
+  // The bound of `chance`, raised as in `perf_spectral`: if the same few cells deviate most in both views, which random phases do not
+  // know, at least the probability that they coincide, times that of the correlation of the others.
+  const bounded = (own, other, f, r, shift) => {
+    let { single } = chance(own, other, f, r);
+    const one = inverse(own), at = inverse(other);
+    const moved = (cell) => dims.reduce((to, len, axis) => to + ((along(cell, axis) + shift[axis] + len) % len) * strides[axis], 0);
+    const two = shift.some(Boolean) ? at.map((_, cell) => at[moved(cell)]) : at;
+    const [first, second] = [outliers(one), outliers(two)];
+    let sets = 1;
+    for (let count = 1; count <= first.length; count++) {
+      sets *= (occupied - count + 1) / count;
+      const cells = first.slice(0, count);
+      if (!second.slice(0, count).every((cell) => cells.includes(cell))) continue;
+      const [x, y] = [one, two].map((values) => {
+        const mean = -cells.reduce((sum, cell) => sum + values[cell], 0) / (occupied - count);
+        return forward(values.map((value, cell) => (cells.includes(cell) ? mean : value)));
+      });
+      const rest = unshifted(x, y, f);
+      single = Math.max(single, (rest * r > 0 ? chance(x, y, f, rest).single : 1) / sets);
+    }
+    return { single, any: Math.min(1, size * single) };
+  };
+
   const filtered = (own, f) => {
     const weights = weightsOf(f);
     return powerOf(own, f) ? inverse(own, weights.map(Math.sqrt)) : new Float64Array(size);
   };
-  return { rank, chance, filtered };
+  return { rank, bounded, filtered };
 };

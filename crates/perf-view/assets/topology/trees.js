@@ -98,7 +98,7 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
   const state = { metric: 0, path: 0, place: null, as: "absolute" };
   let shown = { values: new Float64Array(held.length), view: null };
   // A tree: `value(at, isOpen)` of an item, and `chosen(at)` when it is selected.
-  const tree = (name, label, { children, text, value, whole, unit, calls, chosen }) => {
+  const tree = (name, label, { children, text, value, whole, unit, calls, chosen, scale }) => {
     const box = element("div", { role: "tree", tabindex: 0, "aria-label": label });
     host.querySelector("." + name).append(box);
     const open = new Set(), limits = new Map();
@@ -107,7 +107,7 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     const said = (at, isOpen) => {
       const found = value(at, isOpen);
       if (!Number.isFinite(found)) return [found, "-"];
-      if (state.as === "share") return [found, whole() ? percent(found / whole()) : "-"];
+      if (state.as === "share") return [found, whole(at) ? percent(found / whole(at)) : "-"];
       if (state.as === "call") {
         const count = calls(at);
         return [found, count > 0 ? write(found / count, unit(at)) : "-"];
@@ -131,7 +131,8 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
       box.replaceChildren(...lines.map((line, at) => {
         const [found, words] = values[at];
         const mark = element("i", {});
-        if (line.more === undefined && most > 0) mark.style.background = colour(Math.abs(found) / most);
+        const full = scale ? scale(line.at) : most;
+        if (line.more === undefined && full > 0) mark.style.background = colour(Math.abs(found) / full);
         const item = element("div", { role: "treeitem", "aria-level": line.level, "aria-selected": String(line.at === selected && line.more === undefined),
           class: found === 0 ? "zero" : "" },
           element("b", {}, line.more !== undefined || line.isOpen === null ? "" : line.isOpen ? "▾" : "▸"), mark,
@@ -202,11 +203,13 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     }
     return Math.abs(sum) > 1e-12 * size ? sum : 0;
   };
-  const base = () => {
-    let root = state.metric;
+  // Metrics of different roots have different units, so a share is one of the own root.
+  const baseOf = (metric) => {
+    let root = metric;
     while (data.metrics[root].parent !== null) root = data.metrics[root].parent;
     return whole(root);
   };
+  const base = () => baseOf(state.metric);
   const callsOf = (path) => (data.calls === null ? NaN : totalsOf(data.calls, true)[path]);
   const pathValue = (path, own) => {
     const list = parts();
@@ -223,7 +226,7 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
   };
 
   const metricTree = tree("metrics", "Metrics", {
-    children: metricsBelow, text: (at) => data.metrics[at].name, unit: (at) => data.metrics[at].unit, whole: base, calls: () => NaN,
+    children: metricsBelow, text: (at) => data.metrics[at].name, unit: (at) => data.metrics[at].unit, whole: baseOf, calls: () => NaN, scale: (at) => Math.abs(baseOf(at)),
     value: (at, isOpen) => sum(metricParts(at, isOpen), whole),
     chosen: (at) => { state.metric = at; update(true); },
   });

@@ -34,7 +34,7 @@ perfkit.view("topology", (section, data) => {
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
   // With exact values, lists are computed for any reference and any weights.
   const MOST_LISTED = 12;
-  const correlator = coded && perfkit.correlator(waveSet, data.fields.tolerance);
+  const correlator = coded && perfkit.correlator(waveSet, data.fields.tolerance, held.reduce((count, is) => count + Boolean(is), 0));
   // Kin of a view: runs of higher numbers.
   const holds = (runs, number) => runs.some((first, at) => at % 2 === 0 && number >= first && number < first + runs[at + 1]);
   const areKin = (one, other) => holds(data.fields.kin[Math.min(one, other)], Math.max(one, other));
@@ -57,6 +57,8 @@ perfkit.view("topology", (section, data) => {
   const current = () => computed ?? listOf(state.mask);
   // A grid with a single long axis lies across the pane.
   if (axes.filter((axis) => axis.len > 1).length < 2) state.yaw = 0;
+  // Share of the variance above which a single cell rules every correlation.
+  const LONE = 0.5;
   // Views begin with the same callers and differ at their ends.
   const LEAF = 0.25;
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
@@ -241,11 +243,23 @@ perfkit.view("topology", (section, data) => {
     ...(computed && state.left !== OWN ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
   // A bound of the probability of chance: without a shift at that shift alone, otherwise at any.
   const pCell = (view, r, shift, count) => {
-    const { single, any } = correlator.chance(spectrumOf(state.left), coded.spectrum(view), current()[2], r);
+    const { single, any } = correlator.bounded(spectrumOf(state.left), coded.spectrum(view), current()[2], r, shift);
     const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
     const p = shift.some(Boolean) ? any : single, all = Math.min(1, p * count);
     const title = `At this shift: at most ${text(single)}; at any shift: at most ${text(any)}. For the strongest of ${count} views: at most ${text(all)}.`;
     return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(p));
+  };
+  // Names the cell that holds most of the variance of the reference.
+  const lone = () => {
+    const values = correlator.filtered(spectrumOf(state.left), state.weights);
+    let [sum, best] = [0, -1];
+    values.forEach((value, cell) => {
+      if (!held[cell]) return;
+      sum += value * value;
+      if (best < 0 || Math.abs(value) > Math.abs(values[best])) best = cell;
+    });
+    const share = best < 0 ? 0 : values[best] ** 2 / sum;
+    return share > LONE ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
   };
   const rows = () => {
     const list = current();
@@ -272,6 +286,7 @@ perfkit.view("topology", (section, data) => {
     }));
     section.dataset.found = varying.length;
     if (!correlator) return;
+    find(".lone").textContent = state.left === 0 ? "" : lone();
     find(".reference").value = state.left;
     sliders.forEach(({ slider, text }, at) => {
       slider.value = state.weights[at];
@@ -363,6 +378,7 @@ perfkit.view("topology", (section, data) => {
     };
     return element("span", {}, axis.name, role, bound("low", "from"), "to", bound("high", "to"));
   }));
+  // Nothing varies along an axis of one cell.
   const boxes = axes.map((axis, at) => {
     const box = element("input", { type: "checkbox" });
     box.addEventListener("change", () => {
@@ -379,7 +395,7 @@ perfkit.view("topology", (section, data) => {
       fill();
       link();
     });
-    return { box, axis, label: element("label", {}, box, element("span", {})) };
+    return { box, axis, label: element("label", axis.len > 1 ? {} : { hidden: "" }, box, element("span", {})) };
   });
   find(".filter").append(...boxes.map(({ label }) => label));
   // A slider for the weight of each axis along which something can vary.

@@ -252,7 +252,7 @@ impl Section {
             @if !words.is_empty() { p { (prose(words)) } }
             ol.items { @for item in items {
                 li {
-                    p { strong { (item.title) ". " } (prose(&item.text)) }
+                    p { strong { (prose(&item.title)) ". " } (prose(&item.text)) }
                     @if !item.place.is_empty() { p.note { (prose(&item.place)) } }
                     @if !item.command.is_empty() { p { code.command title=(item.command) { (item.command) } } }
                 }

@@ -393,8 +393,8 @@ impl View {
                 .to_string(),
             String::from(if computed.data.is_some() {
                 "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
-                 a view of the same magnitudes and random phases reaches this r, at its shift alone if that is none, \
-                 otherwise at any shift; grey ones are likely to occur among so many views by chance."
+                 a view of the same magnitudes and random phases reaches this r, and that the same few cells deviate most \
+                 in both views, at its shift alone if that is none, otherwise at any shift; grey ones are likely to occur among so many views by chance."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),
@@ -441,6 +441,7 @@ impl View {
                         th.n scope="col" { "Unshifted" }
                         @if computed.data.is_some() { th.n scope="col" { "p" } }
                     } } tbody {} } }
+                    @if computed.data.is_some() { p.note.lone {} }
                     @for note in self.notes.iter().chain(&computed.notes) { p.note { (section::prose(note)) } }
                 }
                 div.panes {

@@ -5,9 +5,9 @@ use crate::failure::Failure;
 use crate::pictures::{self, failed};
 use crate::progress::Bar;
 use crate::table::shortened;
-use perfkit::core::{CallPathId, MetricId};
+use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit::spectral::AxisFilter;
-use perfkit::topology::{Aggregate, Grid};
+use perfkit::topology::{Aggregate, Grid, Topology};
 use perfkit::view::topology::{Picture, View};
 use perfkit::view::{Scene, Section, Theme, Unit};
 
@@ -51,7 +51,9 @@ impl List {
                 .map_err(failed)?
         };
         let view = self.notes(TOP).into_iter().fold(view, View::note);
-        view.cells(self.cells()).section(&job).map_err(failed)
+        view.cells(cell_names(&self.profile, &self.topology))
+            .section(&job)
+            .map_err(failed)
     }
 
     /// Draws the reference and the view that correlates best. With a filter both are drawn
@@ -123,29 +125,29 @@ impl List {
         let (metric, path) = self.label((metric, path));
         Ok((format!("{path}, {metric}"), grid, (unit, factor)))
     }
+}
 
-    /// Returns the names of the locations in each cell.
-    fn cells(&self) -> Vec<String> {
-        let system = self.profile.system();
-        let mut names = vec![String::new(); self.topology.shape().cells()];
-        for (cell, id) in self.topology.occupants() {
-            let found = system.location(id);
-            let group = found.and_then(|location| system.group(location.group?));
-            let node = group.and_then(|group| system.node(group.parent?));
-            if let (Some(slot), Some(location)) = (names.get_mut(cell), found) {
-                let parts = [node.map(|node| &node.name), group.map(|group| &group.name)];
-                let parts = parts.into_iter().flatten().chain([&location.name]);
-                let mut parts: Vec<&str> = parts.map(String::as_str).collect();
-                parts.dedup();
-                if slot.is_empty() {
-                    *slot = parts.join(", ");
-                } else if !slot.ends_with(" and more") {
-                    slot.push_str(" and more");
-                }
+/// Returns the names of the locations in each cell.
+pub(super) fn cell_names(profile: &Profile, topology: &Topology) -> Vec<String> {
+    let system = profile.system();
+    let mut names = vec![String::new(); topology.shape().cells()];
+    for (cell, id) in topology.occupants() {
+        let found = system.location(id);
+        let group = found.and_then(|location| system.group(location.group?));
+        let node = group.and_then(|group| system.node(group.parent?));
+        if let (Some(slot), Some(location)) = (names.get_mut(cell), found) {
+            let parts = [node.map(|node| &node.name), group.map(|group| &group.name)];
+            let parts = parts.into_iter().flatten().chain([&location.name]);
+            let mut parts: Vec<&str> = parts.map(String::as_str).collect();
+            parts.dedup();
+            if slot.is_empty() {
+                *slot = parts.join(", ");
+            } else if !slot.ends_with(" and more") {
+                slot.push_str(" and more");
             }
         }
-        names
     }
+    names
 }
 
 /// Averages grids of one shape over all but three of the axes that are longer than 1. The three

@@ -2,6 +2,7 @@
 //! table, JSON and section of a page.
 
 use super::Options;
+use super::pictures::cell_names;
 use super::views::Views;
 use crate::failure::{Failure, Outcome};
 use crate::findings::Findings;
@@ -67,6 +68,15 @@ struct Pair<'a> {
     similar: usize,
 }
 
+/// Location that carries pairs, for `--json`.
+#[derive(Serialize)]
+struct Carried {
+    /// Name of the location.
+    location: String,
+    /// Number of pairs.
+    pairs: usize,
+}
+
 /// Result of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -92,6 +102,8 @@ struct Document<'a> {
     found: usize,
     /// Expected share of false pairs among them.
     rate: f64,
+    /// Numbers of pairs that are not found because few locations carry them.
+    carried: Vec<Carried>,
     /// Notes about the grid.
     notes: Vec<String>,
     /// Repairs and losses of the reader.
@@ -330,6 +342,39 @@ impl Found {
         [views, pairs]
     }
 
+    /// Returns the locations that deviate most in both views of pairs that few locations carry, those
+    /// of most pairs first.
+    fn carried(&self) -> Vec<Carried> {
+        let names = cell_names(&self.views.profile, &self.views.topology);
+        let cells = self.relations.carried.iter();
+        let carried = cells.map(|(cell, pairs)| Carried {
+            location: names.get(*cell).cloned().unwrap_or_default(),
+            pairs: *pairs,
+        });
+        let mut carried: Vec<Carried> = carried.collect();
+        carried.sort_by_key(|it| std::cmp::Reverse(it.pairs));
+        carried
+    }
+
+    /// Describes the pairs that are not found because few locations carry them; `None` without such
+    /// pairs.
+    fn outliers(&self) -> Option<String> {
+        let carried = self.carried();
+        let first = carried.first()?;
+        let all: usize = carried.iter().map(|it| it.pairs).sum();
+        let most = if carried.len() == 1 {
+            first.location.clone()
+        } else {
+            let pairs = grouped(first.pairs as u64);
+            format!("most often {} ({pairs})", first.location)
+        };
+        let are = if all == 1 { "is" } else { "are" };
+        Some(format!(
+            "{} {are} not beyond chance in spite of r: both views deviate most at the same one to four locations, {most}",
+            counted(all, "pair")
+        ))
+    }
+
     /// Describes the number of pairs that were found.
     fn summary(&self, listed: usize, distinct: usize) -> String {
         let found = self.relations.found.len();
@@ -391,6 +436,9 @@ impl Found {
         let [views, pairs] = self.tested();
         writeln!(out, "  views       {views}")?;
         writeln!(out, "  pairs       {pairs}")?;
+        if let Some(outliers) = self.outliers() {
+            writeln!(out, "  outliers    {outliers}")?;
+        }
         if self.views.axes.iter().any(|weight| *weight != 1.0) {
             writeln!(
                 out,
@@ -451,6 +499,7 @@ impl Found {
             kin: relations.kin,
             found: relations.found.len(),
             rate: self.rate,
+            carried: self.carried(),
             notes: self.views.notes.clone(),
             findings,
             pairs: pairs.collect(),
@@ -462,11 +511,15 @@ impl Found {
         let distinct = self.distinct();
         let [views, pairs] = self.tested();
         let listed = distinct.len().min(top);
+        let summary = self.summary(listed, distinct.len());
         let mut words = format!(
-            "Grid {}. {views}; {pairs}. {}.",
-            self.grid(),
-            self.summary(listed, distinct.len())
+            "{}. Grid {}. {views}; {pairs}.",
+            upper(&summary),
+            self.grid()
         );
+        if let Some(outliers) = self.outliers() {
+            words.push_str(&format!(" {outliers}."));
+        }
         for note in &self.views.notes {
             words.push_str(&format!(" Note: {note}."));
         }
@@ -509,6 +562,13 @@ impl Found {
             .with(number("share", |it| it.share))
             .unsigned("like pair", "", repeats)
     }
+}
+
+/// Returns a sentence with its first letter in upper case.
+fn upper(sentence: &str) -> String {
+    let mut rest = sentence.chars();
+    let first = rest.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(rest).collect()
 }
 
 /// Returns the end of a line with the number of similar pairs; empty if there are none.

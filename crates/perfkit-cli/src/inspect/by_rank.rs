@@ -350,7 +350,8 @@ impl<'a> ByRank<'a> {
         if more > 0 {
             writeln!(out, "  {}: --top", counted(more, "more call path"))?;
         }
-        if self.has_savings() {
+        // One rank has nobody to share work with.
+        if self.has_savings() && count > 1 {
             writeln!(
                 out,
                 "  saves       max - mean: the run time that balanced work saves at most, if all {noun}s wait for the \

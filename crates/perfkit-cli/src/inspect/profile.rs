@@ -106,11 +106,8 @@ impl<'a> ProfileSummary<'a> {
 
     /// Returns the metrics and the top call paths as sections of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
-        let metrics = ["metric", "unit", "scope", "rows", "total"];
-        // The description of the whole table is about columns that the page does not have.
-        let metrics = self.metrics_table().select(&metrics);
-        let empty = Table::new("metrics", "Totals are over all call paths and locations.");
-        let metrics = metrics.columns().iter().cloned().fold(empty, Table::with);
+        let words = "Values over all call paths: the total over all locations, and their spread.";
+        let metrics = self.listed_metrics("", words);
         let metrics = Section::table("metrics", "Metrics", &metrics);
         let paths = self.call_paths();
         let paths = paths.map(|paths| Section::table("paths", "Values by call path", &paths));
@@ -348,10 +345,17 @@ impl<'a> ProfileSummary<'a> {
             out,
             "  metrics, over all call paths, and their spread over locations"
         )?;
+        let table = self.listed_metrics("  ", "Metrics over all call paths.");
+        Ok(table::print(out, &table, 60)?)
+    }
+
+    /// Returns the metrics for readers. The names of parts of a metric begin with `indent` for each
+    /// level.
+    fn listed_metrics(&self, indent: &str, words: &'static str) -> Table {
         let all = || self.metrics.iter();
         let name = |about: &About| {
             let name = &self.metric(about.id).metric.name;
-            format!("{}{name}", "  ".repeat(about.depth))
+            format!("{}{name}", indent.repeat(about.depth))
         };
         let kind = |about: &About| {
             let metric = self.metric(about.id);
@@ -369,7 +373,7 @@ impl<'a> ProfileSummary<'a> {
                 all().map(|about| about.severities.as_ref().map(of)),
             )
         };
-        let table = Table::new("metrics", "Metrics over all call paths.")
+        Table::new("metrics", words)
             .text("metric", all().map(name))
             .text("unit", units)
             .text("kind", all().map(kind))
@@ -377,8 +381,7 @@ impl<'a> ProfileSummary<'a> {
             .with(number("total", |spread| spread.total))
             .with(number("min", |spread| spread.min))
             .with(number("mean", |spread| spread.mean))
-            .with(number("max", |spread| spread.max));
-        Ok(table::print(out, &table, 60)?)
+            .with(number("max", |spread| spread.max))
     }
 
     fn write_call_paths(&self, out: &mut dyn Write) -> Outcome {

@@ -96,6 +96,8 @@ fn several(
             profile
         });
     }
+    // The totals of the operands have the units of the result.
+    let profiles = algebra::in_common_units(&profiles).map_err(input)?;
     let combined = apply(&profiles, &Bar::job()).map_err(input)?;
     let operands = files.iter().zip(&profiles).zip(&combined.moved);
     let operands = operands

@@ -14,6 +14,7 @@ use crate::suggest::hint;
 use crate::table::{self, counted, short};
 use crate::track::{TOO_WIDE, range, scale_text};
 use clap::Args;
+use perfkit::core::algebra;
 use perfkit::core::{
     CallPathId, Combine, GroupKind, LocationGroup, MetricId, Profile, Scope, Table, parallel,
 };
@@ -101,6 +102,7 @@ pub(super) fn run(options: &Model, out: &mut dyn Write) -> Outcome {
         findings::print(&opened.diagnostics, &opened.counts);
         profiles.push(opened.profile);
     }
+    let profiles = algebra::in_common_units(&profiles).map_err(input)?;
     let (parameters, scales) = scales(options, &profiles)?;
     let next = next(options.at.as_deref(), &parameters, &scales)?;
     let first = &profiles[0];

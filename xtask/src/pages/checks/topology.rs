@@ -164,6 +164,11 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
             "{ITEMS}('calls')[1].children[2].textContent.endsWith('{text}')"
         ))?;
     }
+    // Metrics of other units have shares of their own totals.
+    tab.expect("(() => { const s = document.querySelector('.as'); s.value = 'share'; s.dispatchEvent(new Event('change')); return true; })()")?;
+    tab.expect(&format!(
+        "{ITEMS}('metrics').filter((e) => e.ariaLevel === '1').every((e) => ['100 %', '-'].includes(e.children[2].textContent))"
+    ))?;
     // The filter by value of one grid hides the same cells in both.
     tab.expect(&format!(
         "(() => {{ {}.click(); return true; }})()",

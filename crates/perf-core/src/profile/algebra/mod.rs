@@ -7,7 +7,8 @@
 //! paths are the same if the regions from the root have equal names. If several elements of one
 //! profile have the same name, the first one matches the first one of the other profile, the second
 //! one the second one, and so on. Definitions of the first profile keep their ids, and elements that
-//! only later profiles have follow. Grids and properties are those of the first profile.
+//! only later profiles have follow. Times are converted to the unit of the first profile that has the
+//! metric. Grids and properties are those of the first profile.
 //!
 //! An additive value that a profile does not have counts as 0. A profile that does not have the metric
 //! takes no part in means and extremes, because it did not measure it: repeated runs may have
@@ -37,9 +38,11 @@ mod call_paths;
 mod locations;
 mod matched_definitions;
 mod row_sums;
+mod units;
 
 pub use call_paths::{cut, rename};
 pub use locations::collapse;
+pub use units::in_common_units;
 
 use super::{Combine, Profile, ProfileMetric, RowStore, Severities};
 use crate::{CallPathId, Error, Job, LocationId, MetricId, Result, ValueType};
@@ -231,6 +234,7 @@ fn combined(profiles: &[Profile], operator: Operator, job: &Job) -> Result<Combi
             got: 0,
         });
     };
+    let profiles = &in_common_units(profiles)?;
     let union = MatchedDefinitions::of(profiles, job)?;
     let (metrics, all, dropped) = planned(profiles, operator)?;
     let is_common = |planned: &&Planned| planned.sources.len() == profiles.len();

@@ -222,3 +222,72 @@ fn kin_contain_each_other() {
         );
     }
 }
+
+/// Returns views of noise on 8 x 8 cells, of which each has outliers in the cells that `outliers`
+/// returns for it.
+fn spiked(
+    views: usize,
+    seed: u64,
+    outliers: impl Fn(usize, &mut Random) -> Vec<usize>,
+) -> Vec<Vec<f64>> {
+    let mut random = Random::new(seed);
+    (0..views)
+        .map(|view| {
+            let mut values: Vec<f64> = (0..64).map(|_| random.unit()).collect();
+            for cell in outliers(view, &mut random) {
+                values[cell] += 50.0 + 10.0 * random.unit();
+            }
+            values
+        })
+        .collect()
+}
+
+#[test]
+fn outliers_in_one_cell_are_not_beyond_chance() {
+    let (all, job) = (AxisFilter::all(2), Job::default());
+    let run = |views: &[Vec<f64>]| {
+        let kin = Kinship::unrelated(views.len());
+        let found = spectra(views, &[8, 8]).relations(&all, &kin, &Default::default(), &job);
+        found.expect("it runs")
+    };
+    // One to three outliers in random cells: some of 1,770 pairs have them in the same one.
+    for count in 1..=3 {
+        let random_cell = |random: &mut Random| (64.0 * random.unit()) as usize;
+        let views = spiked(60, count, |_, random| {
+            (0..count).map(|_| random_cell(random)).collect()
+        });
+        let found = run(&views);
+        assert!(found.found.is_empty(), "{count}: {:?}", found.found);
+        assert!(found.closest.is_none_or(|(.., p)| p > found.needed));
+        if count == 1 {
+            assert!(
+                found.carried.values().sum::<usize>() > 10,
+                "{:?}",
+                found.carried
+            );
+        }
+    }
+    // The first rank differs in all views.
+    let views = spiked(20, 5, |_, _| vec![0]);
+    let found = run(&views);
+    assert!(found.found.is_empty(), "{:?}", found.found);
+    assert_eq!(found.carried.into_iter().collect::<Vec<_>>(), [(0, 190)]);
+}
+
+#[test]
+fn relations_of_many_cells_are_found_beside_an_outlier() {
+    let mut views = spiked(20, 3, |_, _| vec![9]);
+    let mut random = Random::new(8);
+    let near = |value: &f64| value + 0.1 * random.unit();
+    views[13] = views[4].iter().map(near).collect();
+    // Twelve outliers in the same cells are no coincidence.
+    let many = |view: &mut Vec<f64>| (20..32).for_each(|cell| view[cell] += 30.0);
+    views[7..9].iter_mut().for_each(many);
+    let (all, job) = (AxisFilter::all(2), Job::default());
+    let kin = Kinship::unrelated(views.len());
+    let found = spectra(&views, &[8, 8]).relations(&all, &kin, &Default::default(), &job);
+    let found = found.expect("it runs");
+    let mut pairs: Vec<_> = found.found.iter().map(|it| (it.one, it.other)).collect();
+    pairs.sort_unstable();
+    assert_eq!(pairs, [(4, 13), (7, 8)]);
+}

@@ -4,6 +4,7 @@
 mod json;
 mod text;
 
+use super::pictures::cell_names;
 use super::views::Views;
 use super::{Options, Related, call_path};
 use crate::failure::Failure;
@@ -72,6 +73,9 @@ pub(super) fn weights(f: &[f64]) -> String {
 /// Difference of correlations below which they are equal: the rounding of transforms depends on the
 /// machine.
 const TIE: f64 = 1e-9;
+
+/// Share of the variance above which a single cell rules every correlation.
+const LONE: f64 = 0.5;
 
 impl List {
     pub(super) fn of(profile: &Profile, options: &Options) -> Result<Self, Failure> {
@@ -211,6 +215,7 @@ impl List {
             );
         }
         notes.extend(self.open_axes());
+        notes.extend(self.lone_cell());
         if self.power.share.iter().all(|share| *share == 0.0) {
             notes.push("the reference is the same everywhere, so that nothing follows it".into());
         }
@@ -218,6 +223,25 @@ impl List {
             notes.push("all axes weigh 0: everything is filtered away, and every r is 0".into());
         }
         notes
+    }
+
+    /// Names the cell that holds most of the variance of the reference; `None` if no cell does.
+    fn lone_cell(&self) -> Option<String> {
+        let filter = AxisFilter::new(&self.axes).ok()?;
+        let values = self.spectra.filtered(self.own, &filter).ok()?;
+        let squares = || values.iter().map(|value| value * value);
+        let (cell, most) = squares()
+            .enumerate()
+            .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        let share = most / squares().sum::<f64>();
+        let name = &cell_names(&self.profile, &self.topology)[cell];
+        (share > LONE && !name.is_empty()).then(|| {
+            format!(
+                "{name} holds {:.0} % of the variance of the reference: r shows mostly whether a view deviates there as \
+                 well",
+                100.0 * share
+            )
+        })
     }
 
     /// Describes the open axes that keep variation; `None` if there are none.

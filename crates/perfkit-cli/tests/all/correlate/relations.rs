@@ -75,6 +75,8 @@ fn pages_have_whole_statements() {
     let words = [&GRID[..], &["--html", page.to_str().expect("text")]].concat();
     let found = json(&bundled("jacobi-64"), &words);
     let html = std::fs::read_to_string(page).expect("it was written");
+    // Names of call paths are code.
+    let html = html.replace("<code>", "`").replace("</code>", "`");
     let pairs = found["pairs"].as_array().expect("pairs");
     assert!(!pairs.is_empty());
     for pair in pairs {
@@ -89,18 +91,42 @@ fn pages_have_whole_statements() {
 fn a_metric_restricts_the_pairs() {
     let file = bundled("jacobi-64");
     let all = json(&file, &GRID);
-    let visits = json(&file, &[&GRID[..], &["--metric", "visits"]].concat());
-    assert!(visits["views"].as_u64() < all["views"].as_u64());
-    let pairs = visits["pairs"].as_array().expect("pairs");
+    let times = json(
+        &file,
+        &[&GRID[..], &["--metric", "exclusive time"]].concat(),
+    );
+    assert!(times["views"].as_u64() < all["views"].as_u64());
+    let pairs = times["pairs"].as_array().expect("pairs");
     assert!(!pairs.is_empty());
-    let is_visits = |view: &serde_json::Value| view["metric"] == "visits";
+    let is_time = |view: &serde_json::Value| view["metric"] == "exclusive time";
     assert!(
         pairs
             .iter()
-            .all(|pair| is_visits(&pair["one"]) && is_visits(&pair["other"]))
+            .all(|pair| is_time(&pair["one"]) && is_time(&pair["other"]))
     );
     let message = complaint(&file, &[&GRID[..], &["--same-metric"]].concat());
     assert!(message.contains("--path"), "{message}");
+}
+
+#[test]
+fn one_rank_that_differs_makes_no_relation() {
+    let file = bundled("jacobi-64");
+    // Rank 0 alone leaves `EZTrace finalize` another way.
+    let words = [&GRID[..], &["--metric", "visits"]].concat();
+    let found = json(&file, &words);
+    assert_eq!(
+        (&found["found"], &found["carried"][0]["pairs"]),
+        (&0.into(), &1.into())
+    );
+    let location = found["carried"][0]["location"].as_str().expect("a name");
+    let text = run(&file, &words).expect("it correlates");
+    let line = text.lines().find(|line| line.starts_with("  outliers "));
+    assert!(line.expect("a line").ends_with(location), "{text}");
+    // The list of that view names the rank.
+    let path = ["--metric", "visits", "--path", "Working > EZTrace finalize"];
+    let text = run(&file, &[&GRID[..], &path].concat()).expect("it correlates");
+    let note = format!("note        {location} holds ");
+    assert!(text.contains(&note), "{text}");
 }
 
 #[test]
