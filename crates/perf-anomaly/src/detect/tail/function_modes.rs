@@ -47,9 +47,12 @@ pub(super) struct FunctionModes {
     single_from: u64,
     /// Resolution in nanoseconds.
     resolution: u64,
-    /// Evidence of the mode with most calls for the shapes of tails, and the number of calls at its
-    /// last update.
-    pub(super) evidence: (Option<Box<Evidence>>, u64),
+    /// Evidence of the mode with most calls for the shapes of tails, as the program has learned it.
+    pub(super) evidence: Option<Box<Evidence>>,
+    /// New evidence that the program has not learned yet.
+    news: Option<Option<Box<Evidence>>>,
+    /// Number of calls at the last update of the evidence.
+    evident: u64,
     /// Factors of the weights of the shapes of slow tails.
     factors: Multipliers,
 }
@@ -67,6 +70,8 @@ pub(super) const MIXED_VIEWS: u32 = 16;
 const MODES_SEEN: u64 = 3;
 /// Fewest calls of a mode from which other functions learn the shape of tails.
 const EVIDENT: u64 = 50;
+/// Number of calls that determine the shape of a tail.
+const DECISIVE: u64 = 512;
 /// Share of the calls that may be a mode if they take about the same time.
 const KNOWN_SHARE: f64 = 0.01;
 /// Number of deviations by which the number of seen calls may be below that share by chance.
@@ -113,7 +118,9 @@ impl FunctionModes {
             refit_at: params.minimum(),
             single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
-            evidence: (None, 0),
+            evidence: None,
+            news: None,
+            evident: 0,
             factors: UNCHANGED,
         }
     }
@@ -333,27 +340,44 @@ impl FunctionModes {
     }
 
     /// Takes over what the program knows about tails, and returns `true` if the function has new
-    /// evidence for it. The evidence is updated at 1.5 times the number of calls.
+    /// evidence for it. The evidence is updated at twice the number of calls, and
+    /// eight times once there are [`DECISIVE`] calls, because each update costs a fit.
     pub(super) fn exchange(&mut self, program: &Program) -> bool {
-        let (calls, before) = (self.sketch.count(), self.evidence.1);
+        self.learn_from(program);
+        let calls = self.sketch.count();
         let largest = self.modes.iter().enumerate();
         let largest = largest.max_by_key(|(at, mode)| (mode.calls, usize::MAX - at));
-        let is_due = calls >= before + before / 2 || calls < before / 2;
-        let is_new = match largest {
+        let times = if self.evident < DECISIVE { 2 } else { 8 };
+        let is_due = calls >= times * self.evident || calls < self.evident / 2;
+        match largest {
             Some((at, mode)) if is_due && mode.calls >= EVIDENT => {
                 let new = self.tail(at, mode).evidence().cloned();
-                self.evidence = (new.map(Box::new), calls);
+                self.news = Some(new.map(Box::new));
+                self.evident = calls;
                 true
             }
             _ => false,
-        };
-        self.learn_from(program);
-        is_new
+        }
+    }
+
+    /// Copies the evidence of an earlier model of the same function.
+    pub(super) fn keep_evidence(&mut self, before: &FunctionModes) {
+        self.evidence.clone_from(&before.evidence);
+        self.news.clone_from(&before.news);
+        self.evident = before.evident;
+    }
+
+    /// Returns the evidence, including the news, which the program is about to learn.
+    pub(super) fn publish(&mut self) -> Option<&mut Evidence> {
+        if let Some(new) = self.news.take() {
+            self.evidence = new;
+        }
+        self.evidence.as_deref_mut()
     }
 
     /// Takes over what the program knows about tails, and drops the tails with other weights.
     pub(super) fn learn_from(&mut self, program: &Program) {
-        let evidence = self.evidence.0.as_deref();
+        let evidence = self.evidence.as_deref();
         let factors = evidence.map_or(UNCHANGED, |one| program.multipliers(one));
         if factors != std::mem::replace(&mut self.factors, factors) {
             for mode in &mut self.modes {

@@ -191,7 +191,7 @@ impl Tail {
     fn learn_shapes(&mut self) {
         if self.news > 0 && 2 * self.news >= self.known.len() {
             let functions = self.known.values_mut();
-            let evidence = functions.filter_map(|one| one.evidence.0.as_deref_mut());
+            let evidence = functions.filter_map(FunctionModes::publish);
             self.program.learn(&mut evidence.collect::<Vec<_>>());
             self.news = 0;
         }
@@ -220,7 +220,7 @@ impl Tail {
                 // Mixtures are not recomputed at each view, nor for all functions at the same view.
                 watched.cuts.clone_from(&before.cuts);
                 (watched.mixed, watched.age) = (before.mixed, before.age + 1);
-                watched.evidence.clone_from(&before.evidence);
+                watched.keep_evidence(before);
             }
             let per_million = self.rules.threshold(function);
             watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
