@@ -8,6 +8,7 @@
 mod detectors;
 mod page;
 mod picture;
+mod programs;
 
 use detectors::{DETECTORS, Peer};
 use perf_testdata::run_times::{HEAVY_SHAPES, Planted, SHAPES, Shape, Source};
@@ -106,8 +107,13 @@ fn sizes(shape: &Shape) -> Vec<f64> {
 }
 
 fn call(runtime: f64) -> Sample {
+    call_of(0, runtime)
+}
+
+/// Returns a call of a function.
+fn call_of(function: u32, runtime: f64) -> Sample {
     Sample {
-        function: FunctionId(0),
+        function: FunctionId(function),
         runtime: Nanos(runtime.max(0.0) as i64),
         first: false,
     }
@@ -197,7 +203,8 @@ fn run(args: &[String]) -> Outcome<String> {
         let rates = CALLS.map(|calls| heavy(shape, calls, runs));
         (shape.name, rates)
     });
-    let text = page::text(&rows, &heavy.collect::<Vec<_>>(), runs);
+    let programs = programs::section(runs);
+    let text = page::text(&rows, &heavy.collect::<Vec<_>>(), &programs, runs);
     std::fs::write(docs.join("power.md"), &text)?;
     for (name, scene) in [
         ("power-alarms.svg", picture::by_alarms(&rows)),

@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 /// follow.
 pub(crate) type Heavy<'a> = (&'a str, [[f64; 2]; 3]);
 
-/// Returns the page.
-pub(crate) fn text(rows: &[Row], heavy: &[Heavy<'_>], runs: u64) -> String {
+/// Returns the page; `programs` is the section about programs of many functions.
+pub(crate) fn text(rows: &[Row], heavy: &[Heavy<'_>], programs: &str, runs: u64) -> String {
     let mut page = format!(
         "# Power of the detectors
 
@@ -54,6 +54,7 @@ a heavier tail.
 ",
         rows.len() * (DETECTORS.len() - 1)
     );
+    page += programs;
     stationary(&mut page, heavy);
     page += "
 ## Recall against false alarms
@@ -103,7 +104,8 @@ One alarm of a function is 5,000, 500 and 50 in a million of its calls. There ar
   has 16 of them, and they are 0.5 % of its calls, or 0.05 % if they take about the same time. Rarer ones remain
   alarms, such as interrupts in one of 1,000 calls; faults are as rare.
 
-If such alarms are of no interest, `--ignore GLOB` excludes a function. With a lower rate, such as `--false-alarms 0.1`
+`perfkit detect` lists the functions with at least four slow calls that are ten times as many as the stated rate
+explains, because it cannot tell interrupts from faults. If such alarms are of no interest, `--ignore GLOB` excludes a function. With a lower rate, such as `--false-alarms 0.1`
 or `--threshold GLOB=0.1` for some functions, heavy tails cause a fifth of the alarms, and rare interrupts nine tenths.
 Library users may set `TailParams::mode_share` to 0.0005: among the first 20,000 calls, interrupts in one of 100 calls
 then cause fewer than half of the alarms.

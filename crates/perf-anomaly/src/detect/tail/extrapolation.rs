@@ -16,7 +16,7 @@
 //!
 //! Narrow distributions with heavy tails, such as Student's `t` or normal times of two deviations,
 //! are no member of this family. Generalised Pareto distributions of the excess `x / u - 1` with the
-//! indices of [`PARETO`] are therefore further shapes. Few calls do not distinguish them from
+//! indices of [`PARETO`](super::shapes::PARETO) are therefore further shapes. Few calls do not distinguish them from
 //! normal times, so that they count less until there are more calls.
 //!
 //! If most calls are ties at a few ticks of the clock, only the calls above the ties are the tail,
@@ -28,6 +28,9 @@
 //! calls as a mode requires lie so far out that the fitted tail does not explain their number, they are
 //! no anomalies: the tail is fitted again to the calls beyond the point where they begin, up to twice.
 //!
+//! The weights of the shapes before any call are fixed, multiplied by factors that follow from the
+//! other functions of the [program](super::program).
+//!
 //! No estimate of `s` and `l` is used. The result is the average of the tail probability over all
 //! of them, weighted by the likelihood of the calls. Few calls do not determine the shape, so
 //! that the heavy shapes then determine the result. Calls are counted in intervals of run time,
@@ -37,18 +40,12 @@
 
 use super::cells::{Cell, above_ties, cells};
 use super::mode::Segment;
-use statrs::distribution::{ContinuousCDF, Normal};
-use std::sync::OnceLock;
+use super::program::{Evidence, Multipliers, UNCHANGED};
+use super::shapes::{COUNT, SHAPES, kind, log_excesses, look_up, nearest_start, table};
 
-/// Shapes in ascending order of the weight of their tails.
-const SHAPES: [f64; 9] = [-0.4, 0.0, 0.35, 0.7, 1.0, 1.35, 1.7, 2.06, 2.45];
-/// Indices of generalised Pareto distributions of the excess.
-const PARETO: [f64; 3] = [0.2, 0.4, 0.7];
-/// Number of shapes of both kinds.
-const COUNT: usize = SHAPES.len() + PARETO.len();
 /// Shape of each kind from which the range of likely scales is computed.
 const MIDDLE: [usize; 2] = [4, SHAPES.len() + 1];
-/// Logarithm of the prior weight of [`PARETO`] for a tail of [`FEWEST`] calls. It approaches 0 with
+/// Logarithm of the prior weight of [`PARETO`](super::shapes::PARETO) for a tail of [`FEWEST`] calls. It approaches 0 with
 /// the square root of the number of calls.
 const PARETO_WEIGHT: f64 = -6.0;
 /// Largest number of times that a tail is fitted again to its outer part.
@@ -57,16 +54,6 @@ const PARTS: usize = 2;
 const UNEXPLAINED: f64 = 10.0;
 /// Weight of a shape and scale that is negligible for an expected number of calls.
 const SMALL_WEIGHT: f64 = 1e-3;
-/// Standard normal numbers of tabulated thresholds.
-const STARTS: [f64; 6] = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5];
-/// Range of the logarithm of the ratio of an excess to its median.
-const RANGE: f64 = 7.0;
-/// Number of steps of the table per unit of that logarithm.
-const FINE: f64 = 16.0;
-/// Size of a table.
-const SIZE: usize = (2.0 * RANGE * FINE) as usize + 1;
-/// Smallest logarithm of a tail probability.
-const LOWEST: f64 = -690.0;
 /// Number of scales of each shape.
 const SCALES: usize = 13;
 /// Largest number of intervals of a tail.
@@ -97,73 +84,10 @@ const NARROWEST: f64 = 0.03;
 /// Fewest calls in a tail, if the mode has twice as many.
 const FEWEST: f64 = 100.0;
 
-/// Logarithms of tail probabilities by the logarithm of the excess, for each shape.
-type Table = [[f64; SIZE]; COUNT];
-
-/// Returns the table of a threshold, which is computed at its first use.
-fn table(number: usize) -> &'static Table {
-    static TABLES: [OnceLock<Box<Table>>; STARTS.len()] = [const { OnceLock::new() }; STARTS.len()];
-    TABLES[number].get_or_init(|| {
-        let start = STARTS[number];
-        let normal = Normal::standard();
-        let log_tail = |z: f64| normal.sf(z).max(f64::MIN_POSITIVE).ln();
-        let median = -normal.inverse_cdf(normal.sf(start) / 2.0);
-        let log_start = log_tail(start);
-        let logs = SHAPES.map(|shape| {
-            let power = |z: f64| match shape {
-                0.0 => (1.0 + z).ln(),
-                _ => ((1.0 + z).powf(shape) - 1.0) / shape,
-            };
-            let root = |power: f64| match shape {
-                0.0 => power.exp() - 1.0,
-                // Light shapes have an end.
-                _ => (1.0 + shape * power).max(0.0).powf(1.0 / shape) - 1.0,
-            };
-            let from = power(start);
-            let unit = power(median) - from;
-            std::array::from_fn(|at| {
-                let excess = unit * (at as f64 / FINE - RANGE).exp();
-                (log_tail(root(from + excess)) - log_start).clamp(LOWEST, 0.0)
-            })
-        });
-        // The excess over a threshold has the same distribution for all thresholds.
-        let pareto = PARETO.map(|index| {
-            std::array::from_fn(|at| {
-                let times = (at as f64 / FINE - RANGE).exp();
-                -(times * (index.exp2() - 1.0)).ln_1p() / index
-            })
-        });
-        let mut all = Box::new([[0.0; SIZE]; COUNT]);
-        let (first, second) = all.split_at_mut(SHAPES.len());
-        first.copy_from_slice(&logs);
-        second.copy_from_slice(&pareto);
-        all
-    })
-}
-
-/// Returns the logarithm of the tail probability at the logarithm of an excess.
-#[inline]
-fn look_up(table: &[f64; SIZE], log: f64) -> f64 {
-    let at = (log + RANGE) * FINE;
-    if at <= 0.0 {
-        return table[0] * (log + RANGE).exp();
-    }
-    let below = (at as usize).min(SIZE - 2);
-    let part = at - below as f64;
-    (table[below] + part * (table[below + 1] - table[below])).max(LOWEST)
-}
-
-/// Returns the kind of a shape, which is an index of [`logs`].
-#[inline]
-fn kind(shape: usize) -> usize {
-    usize::from(shape >= SHAPES.len())
-}
-
-/// Returns the logarithms of the excess over a threshold in log time and in time, given the ratio of
-/// a run time to the threshold.
-#[inline]
-fn logs(ratio: f64) -> [f64; 2] {
-    [ratio.ln().max(1e-12).ln(), (ratio - 1.0).max(1e-12).ln()]
+/// Returns the logarithm of the prior weight of a shape for the logarithm of a scale.
+fn narrowness(shape: f64, scale: f64) -> f64 {
+    let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
+    2.0 * narrow * (shape - 1.0).max(0.0)
 }
 
 /// Calls in an interval of run time; bounds are logarithms of excesses of both kinds.
@@ -195,14 +119,14 @@ fn intervals(tail: &[Cell], start: f64, outliers: u64) -> Vec<Interval> {
         if intervals.is_empty() || (is_full && intervals.len() < INTERVALS) {
             intervals.push(Interval {
                 low: [0.0; 2],
-                high: logs(cell.high / start),
+                high: log_excesses(cell.high / start),
                 from: 0.0,
                 calls: 0.0,
                 is_open: false,
             });
         }
         if let Some(last) = intervals.last_mut() {
-            last.low = logs(cell.low / start);
+            last.low = log_excesses(cell.low / start);
             last.from = cell.low;
             last.calls += count as f64;
         }
@@ -242,8 +166,10 @@ struct Part<'a> {
     share: f64,
     /// Number of calls that may be anomalies.
     outliers: u64,
-    /// Logarithm of the prior weight of [`PARETO`]; `None` if these shapes do not count.
+    /// Logarithm of the prior weight of [`PARETO`](super::shapes::PARETO); `None` if these shapes do not count.
     pareto: Option<f64>,
+    /// Factors of the prior weights.
+    factors: Multipliers,
 }
 
 /// Slow tail of a mode, averaged over shapes and scales.
@@ -266,18 +192,22 @@ pub(super) struct Extrapolation {
     step: [f64; 2],
     /// Weight of each shape and scale.
     weights: [[f64; SCALES]; COUNT],
+    /// Evidence for the shapes; `None` for a tail of two parts, above ties or of fast calls.
+    evidence: Option<Evidence>,
 }
 
 impl Extrapolation {
     /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `least` calls
     /// that the tail does not explain are a part of it. `regular` are the calls without outliers far
     /// beyond the others. `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// `factors` multiply the fixed weights of the shapes.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
         (outliers, least): (u64, u64),
         resolution: f64,
         tick: f64,
+        factors: &Multipliers,
     ) -> Self {
         let mut calls = all.calls;
         let mut cells = cells(all.filled, resolution, tick);
@@ -297,7 +227,12 @@ impl Extrapolation {
         }
         let first = first_of_tail(&cells, calls, above.unwrap_or(0));
         if above.is_none() {
-            return Extrapolation::of_parts(&cells, first, calls, (outliers, least), shift);
+            let limits = (outliers, least);
+            let mut tail = Extrapolation::of_parts(&cells, first, calls, limits, shift, factors);
+            if let Some(evidence) = &mut tail.evidence {
+                evidence.spread = regular.spread();
+            }
+            return tail;
         }
         let kept = cells[first..].iter().map(|cell| cell.calls).sum::<u64>();
         let part = Part {
@@ -307,6 +242,7 @@ impl Extrapolation {
             outliers: outliers.min(kept / 4),
             // Few calls above ties do not determine more shapes.
             pareto: None,
+            factors: UNCHANGED,
         };
         let far = match kept {
             0 => FAR_TICKS * tick,
@@ -336,7 +272,11 @@ impl Extrapolation {
             })
             .collect();
         let first = first_of_tail(&cells, calls.calls, 0);
-        Extrapolation::of_parts(&cells, first, calls.calls, (outliers, least), shift)
+        let limits = (outliers, least);
+        let mut tail =
+            Extrapolation::of_parts(&cells, first, calls.calls, limits, shift, &UNCHANGED);
+        tail.evidence = None;
+        tail
     }
 
     /// Fits a tail from the cell `first` on, and again to its outer part if it does not explain the number
@@ -347,6 +287,7 @@ impl Extrapolation {
         calls: u64,
         (outliers, least): (u64, u64),
         shift: f64,
+        factors: &Multipliers,
     ) -> Self {
         let kept = cells[first..].iter().map(|cell| cell.calls).sum::<u64>();
         let mut part = Part {
@@ -355,6 +296,7 @@ impl Extrapolation {
             share: kept as f64 / calls.max(1) as f64,
             outliers,
             pareto: Some(PARETO_WEIGHT * (FEWEST / kept.max(1) as f64).sqrt()),
+            factors: *factors,
         };
         let (mut tail, mut intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
         for _ in 0..PARTS {
@@ -366,9 +308,12 @@ impl Extrapolation {
                 share: (beyond as f64 + FIRST) / (calls + 1) as f64,
                 outliers: outliers.min(beyond / 4),
                 pareto: Some(0.0),
+                factors: UNCHANGED,
                 ..part
             };
             (tail, intervals) = Extrapolation::of_part(&part, shift, f64::INFINITY);
+            // Calls of two kinds say nothing about the shape of either.
+            tail.evidence = None;
         }
         tail
     }
@@ -390,8 +335,10 @@ impl Extrapolation {
             scale: [0.0; 2],
             step: [0.0; 2],
             weights: [[0.0; SCALES]; COUNT],
+            evidence: None,
         };
         all.weigh(&intervals, part.pareto);
+        all.share_out(part);
         (all, intervals)
     }
 
@@ -412,7 +359,7 @@ impl Extrapolation {
     }
 
     /// Weighs shapes and scales by the likelihood of calls. `pareto` is the logarithm of the prior
-    /// weight of [`PARETO`]; `None` for a tail above ties, which has the other shapes only.
+    /// weight of [`PARETO`](super::shapes::PARETO); `None` for a tail above ties, which has the other shapes only.
     fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>) {
         let tables = table(self.table);
         // No term is positive, so that the sum ends where it is negligible.
@@ -480,10 +427,7 @@ impl Extrapolation {
             for (at, weight) in weights.iter_mut().enumerate() {
                 let scale = self.scale[kind] + self.step[kind] * at as f64;
                 let prior = match (SHAPES.get(shape), pareto) {
-                    (Some(shape), _) => {
-                        let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
-                        2.0 * narrow * (shape - 1.0).max(0.0)
-                    }
+                    (Some(shape), _) => narrowness(*shape, scale),
                     // Scales are equally likely in all shapes.
                     (None, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),
                     (None, None) => f64::NEG_INFINITY,
@@ -498,8 +442,38 @@ impl Extrapolation {
         let all = self.weights.as_flattened_mut();
         all.iter_mut()
             .for_each(|weight| *weight = (*weight - best).exp());
+    }
+
+    /// Multiplies the weights by the factors of the shapes, and scales them to the sum 1. Keeps the
+    /// evidence for the shapes.
+    fn share_out(&mut self, part: &Part<'_>) {
+        if let Some(pareto) = part.pareto {
+            let likelihood = self.weights.map(|weights| weights.iter().sum());
+            let fixed = std::array::from_fn(|shape| match SHAPES.get(shape) {
+                Some(heaviness) if *heaviness > 1.0 => {
+                    let scales = self.weights[shape].iter().enumerate();
+                    let without = scales.map(|(at, weight)| {
+                        let scale = self.scale[0] + self.step[0] * at as f64;
+                        weight * (-narrowness(*heaviness, scale)).exp()
+                    });
+                    likelihood[shape] / without.sum::<f64>().max(f64::MIN_POSITIVE)
+                }
+                Some(_) => 1.0,
+                None => pareto.exp(),
+            });
+            self.evidence = Some(Evidence::new(fixed, likelihood));
+        }
+        for (weights, factor) in self.weights.iter_mut().zip(part.factors) {
+            weights.iter_mut().for_each(|weight| *weight *= factor);
+        }
+        let all = self.weights.as_flattened_mut();
         let sum: f64 = all.iter().sum();
         all.iter_mut().for_each(|weight| *weight /= sum);
+    }
+
+    /// Returns the evidence for the shapes; `None` if the calls do not have one tail.
+    pub(super) fn evidence(&self) -> Option<&Evidence> {
+        self.evidence.as_ref()
     }
 
     /// Returns the probability that a call beyond the threshold is beyond an excess, given by its
@@ -526,7 +500,10 @@ impl Extrapolation {
             return self.share;
         }
         let most = if shifted >= self.far { FAR_SHARE } else { 1.0 };
-        self.share * self.beyond(logs(shifted / self.start), 1e-30).min(most)
+        self.share
+            * self
+                .beyond(log_excesses(shifted / self.start), 1e-30)
+                .min(most)
     }
 
     /// Returns the value that a call of the mode exceeds with the given probability.
@@ -543,12 +520,4 @@ impl Extrapolation {
         }
         high
     }
-}
-
-/// Returns the number of the threshold whose tail probability is nearest to `share`.
-fn nearest_start(share: f64) -> usize {
-    // Half-way between the tail probabilities of the thresholds, relative to that of the first.
-    let halfway = [0.8, 0.45, 0.2, 0.085, 0.03];
-    let share = share.min(0.5) * 2.0;
-    halfway.iter().take_while(|limit| share < **limit).count()
 }

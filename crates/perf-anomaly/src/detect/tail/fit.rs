@@ -28,6 +28,7 @@
 use super::extrapolation::Extrapolation;
 use super::mixture::{Room, valleys};
 use super::mode::{Mode, Outer, Segment, middle};
+use super::program::Multipliers;
 use super::sketch::{Sketch, edge};
 
 /// Narrowest gap between modes, in log time: 16 %.
@@ -236,12 +237,14 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
 }
 
 /// Extrapolates a tail of the calls of a mode with values above `from` and up to `until`: the slow one,
-/// or the fast one if the median of the mode is given.
+/// or the fast one if the median of the mode is given. `factors` multiply the weights of the shapes of
+/// slow tails.
 pub(super) fn extrapolate(
     sketch: &Sketch,
     wanted: &Wanted,
     (from, until): (u64, u64),
     median: Option<u64>,
+    factors: &Multipliers,
 ) -> Extrapolation {
     let is_own = |(bucket, _): &(usize, u64)| {
         middle(*bucket) > from as f64 && middle(*bucket) <= until as f64
@@ -262,7 +265,7 @@ pub(super) fn extrapolate(
         Some(median) => {
             Extrapolation::mirrored(&regular, outliers, resolution, tick, median as f64)
         }
-        None => Extrapolation::new(&all, &regular, outliers, resolution, tick),
+        None => Extrapolation::new(&all, &regular, outliers, resolution, tick, factors),
     }
 }
 

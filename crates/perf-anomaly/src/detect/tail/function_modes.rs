@@ -6,6 +6,7 @@ use super::fit::{Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
 use super::mode::{Mode, middle};
 use super::params::TailChecked;
+use super::program::{Evidence, Multipliers, Program, UNCHANGED};
 use super::sketch::{Sketch, edge};
 use crate::detect::rules::TOO_FEW;
 use crate::{Judgement, Label};
@@ -46,6 +47,14 @@ pub(super) struct FunctionModes {
     single_from: u64,
     /// Resolution in nanoseconds.
     resolution: u64,
+    /// Evidence of the mode with most calls for the shapes of tails, as the program has learned it.
+    pub(super) evidence: Option<Box<Evidence>>,
+    /// New evidence that the program has not learned yet.
+    news: Option<Option<Box<Evidence>>>,
+    /// Number of calls at the last update of the evidence.
+    evident: u64,
+    /// Factors of the weights of the shapes of slow tails.
+    factors: Multipliers,
 }
 
 /// Fewest calls from which a mixture is computed.
@@ -59,6 +68,10 @@ pub(super) const MIXED_VIEWS: u32 = 16;
 /// Multiple of the minimum number of calls below which a call far from the known modes may be the
 /// first one of a further mode: one in 20 calls is seen among 96 calls with a probability of 99 %.
 const MODES_SEEN: u64 = 3;
+/// Fewest calls of a mode from which other functions learn the shape of tails.
+const EVIDENT: u64 = 50;
+/// Number of calls that determine the shape of a tail.
+const DECISIVE: u64 = 512;
 /// Share of the calls that may be a mode if they take about the same time.
 const KNOWN_SHARE: f64 = 0.01;
 /// Number of deviations by which the number of seen calls may be below that share by chance.
@@ -105,6 +118,10 @@ impl FunctionModes {
             refit_at: params.minimum(),
             single_from: MODES_SEEN.saturating_mul(params.minimum()),
             resolution: params.resolution().0 as u64,
+            evidence: None,
+            news: None,
+            evident: 0,
+            factors: UNCHANGED,
         }
     }
 
@@ -302,7 +319,8 @@ impl FunctionModes {
     fn extrapolate(&self, at: usize, mode: &Mode, median: Option<u64>) -> Box<Extrapolation> {
         let below = at.checked_sub(1).and_then(|below| self.modes.get(below));
         let range = (below.map_or(0, |below| below.until), mode.until);
-        Box::new(extrapolate(&self.sketch, &self.wanted, range, median))
+        let (sketch, wanted) = (&self.sketch, &self.wanted);
+        Box::new(extrapolate(sketch, wanted, range, median, &self.factors))
     }
 
     /// Returns the lowest normal value of a mode.
@@ -319,6 +337,53 @@ impl FunctionModes {
         let bound = self.tail(at, mode).bound(mode.probability) as u64;
         let known = (FARTHEST * mode.longest as f64) as u64;
         bound.min(known).max(mode.seen).min(mode.until)
+    }
+
+    /// Takes over what the program knows about tails, and returns `true` if the function has new
+    /// evidence for it. The evidence is updated at twice the number of calls, and
+    /// eight times once there are [`DECISIVE`] calls, because each update costs a fit.
+    pub(super) fn exchange(&mut self, program: &Program) -> bool {
+        self.learn_from(program);
+        let calls = self.sketch.count();
+        let largest = self.modes.iter().enumerate();
+        let largest = largest.max_by_key(|(at, mode)| (mode.calls, usize::MAX - at));
+        let times = if self.evident < DECISIVE { 2 } else { 8 };
+        let is_due = calls >= times * self.evident || calls < self.evident / 2;
+        match largest {
+            Some((at, mode)) if is_due && mode.calls >= EVIDENT => {
+                let new = self.tail(at, mode).evidence().cloned();
+                self.news = Some(new.map(Box::new));
+                self.evident = calls;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Copies the evidence of an earlier model of the same function.
+    pub(super) fn keep_evidence(&mut self, before: &FunctionModes) {
+        self.evidence.clone_from(&before.evidence);
+        self.news.clone_from(&before.news);
+        self.evident = before.evident;
+    }
+
+    /// Returns the evidence, including the news, which the program is about to learn.
+    pub(super) fn publish(&mut self) -> Option<&mut Evidence> {
+        if let Some(new) = self.news.take() {
+            self.evidence = new;
+        }
+        self.evidence.as_deref_mut()
+    }
+
+    /// Takes over what the program knows about tails, and drops the tails with other weights.
+    pub(super) fn learn_from(&mut self, program: &Program) {
+        let evidence = self.evidence.as_deref();
+        let factors = evidence.map_or(UNCHANGED, |one| program.multipliers(one));
+        if factors != std::mem::replace(&mut self.factors, factors) {
+            for mode in &mut self.modes {
+                mode.tail.take();
+            }
+        }
     }
 
     pub(super) fn time(&self, value: u64) -> Nanos {

@@ -8,6 +8,8 @@ mod function_modes;
 mod mixture;
 mod mode;
 mod params;
+mod program;
+mod shapes;
 mod sketch;
 mod tick;
 
@@ -21,6 +23,7 @@ use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use function_modes::{FunctionModes, MIXED_VIEWS, Rooms};
 use perf_core::{Cancelled, Job, Merge, Nanos};
+use program::Program;
 use tick::Tick;
 
 /// Labels a call as abnormal if its run time lies in a far tail of the earlier run times of its
@@ -37,6 +40,9 @@ use tick::Tick;
 ///   calls as a mode requires lie so far out that the tail does not explain them, they have a tail of
 ///   their own. The source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
 ///   exponential tail in time and the extrapolation of the mirrored run times exclude it.
+/// * Functions with few calls learn the shape of their slow tail from the other functions of about the
+///   same width, so that a program whose tails are light has a higher recall. A function alone is judged
+///   by its own calls. Functions learn between batches and when a view is [adopted](Detector::adopt).
 /// * Run times are intervals of the [`resolution`](TailParams::resolution), so that ties at the tick
 ///   of the clock have a tail. If most calls of a mode are ties at a few ticks, its tail consists of
 ///   the longer calls, however few they are. Calls are abnormal only if they are two resolutions
@@ -91,6 +97,10 @@ pub struct Tail {
     untold: Option<Functions<Sketch>>,
     /// Tick of the clock.
     tick: Tick,
+    /// Shapes of tails among all functions.
+    program: Program,
+    /// Number of updates of functions' evidence that the program has not learned yet.
+    news: usize,
     /// Reusable buffers.
     room: Rooms,
 }
@@ -116,6 +126,8 @@ impl Tail {
             known: Functions::default(),
             untold: None,
             tick: Tick::default(),
+            program: Program::default(),
+            news: 0,
             room: Rooms::default(),
         }
     }
@@ -163,12 +175,26 @@ impl Tail {
         if watched.sketch.count() >= watched.refit_at {
             let per_million = self.rules.threshold(sample.function);
             watched.refit(params, per_million, self.tick.nanos(), &mut self.room);
+            self.news += usize::from(watched.exchange(&self.program));
         }
         if let Some(untold) = &mut self.untold {
             let sketch = untold.entry(sample.function, || Sketch::new(params.resolution()));
             sketch.add(value, 1);
         }
         judgement
+    }
+
+    /// Learns the shapes of tails from all functions if there is new evidence of half of them.
+    ///
+    /// This happens between batches, so that judgements within a batch do not depend on the order of
+    /// functions.
+    fn learn_shapes(&mut self) {
+        if self.news > 0 && 2 * self.news >= self.known.len() {
+            let functions = self.known.values_mut();
+            let evidence = functions.filter_map(FunctionModes::publish);
+            self.program.learn(&mut evidence.collect::<Vec<_>>());
+            self.news = 0;
+        }
     }
 
     fn sketches(&self) -> Functions<Sketch> {
@@ -194,13 +220,20 @@ impl Tail {
                 // Mixtures are not recomputed at each view, nor for all functions at the same view.
                 watched.cuts.clone_from(&before.cuts);
                 (watched.mixed, watched.age) = (before.mixed, before.age + 1);
+                watched.keep_evidence(before);
             }
             let per_million = self.rules.threshold(function);
             watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
             if known.get(function).is_none() {
                 watched.age = function.0 % MIXED_VIEWS;
             }
+            watched.exchange(&Program::default());
             self.known.entry(function, || watched);
+        }
+        self.news = self.known.len();
+        self.learn_shapes();
+        for watched in self.known.values_mut() {
+            watched.learn_from(&self.program);
         }
     }
 }
@@ -224,13 +257,17 @@ impl Detector for Tail {
         for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
             judgements.extend(some.iter().map(|sample| self.step(sample)));
+            self.learn_shapes();
         }
         Ok(())
     }
 
     fn learn(&mut self, samples: &[Sample]) {
-        for sample in samples {
-            self.step(sample);
+        for some in samples.chunks(CALLS_PER_CHECK) {
+            for sample in some {
+                self.step(sample);
+            }
+            self.learn_shapes();
         }
     }
 

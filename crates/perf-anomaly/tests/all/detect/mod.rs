@@ -7,4 +7,5 @@ mod laws;
 mod oracle;
 mod own;
 mod power;
+mod programs;
 mod scenarios;

@@ -91,7 +91,7 @@ fn power_of_ecod(shape: &Shape, calls: usize, size: f64) -> Power {
 
 /// Returns a number that a Poisson variable with this mean exceeds with a probability of about
 /// 1/30,000.
-fn most(expected: f64) -> f64 {
+pub(super) fn most(expected: f64) -> f64 {
     expected + 4.0 * expected.sqrt() + 3.0
 }
 

@@ -1,0 +1,242 @@
+//! [`Program`]: prior weights of the shapes of slow tails, learned from all functions of a program.
+//!
+//! 200 calls of one function do not determine the shape of its tail, but 200 calls each of 50
+//! functions do. Empirical Bayes: the weights of the shapes are the mixture under which the calls of
+//! all other functions are likeliest, by expectation maximisation. The [fixed
+//! weights](super::extrapolation) of a function count as much as [`FIXED_FUNCTIONS`] further
+//! functions, so that a function alone has exactly the fixed weights, and the calls of a function
+//! never count twice.
+//!
+//! Functions learn from those of about the same width, because narrow and wide modes have tails of
+//! different kinds. A function has a share in the two nearest of [`WIDTHS`] widths.
+//!
+//! The weights of a function among others of a different kind have two limits, because a few hundred
+//! calls do not show that the others are different:
+//!
+//! * Generalised Pareto distributions never get more weight than the fixed one. Modes that are
+//!   narrower than [`NARROW`] give no heavy shape more weight relative to a lighter one, and others at
+//!   most [`MOST_GAIN`] times as much. A normal function among functions with heavy tails is thus as
+//!   sensitive as alone.
+//! * No shape has less than [`LEAST`] of its fixed weight, so that a heavy tail among light ones is
+//!   still expected.
+//!
+//! Sums are integers, so that they do not depend on the order of functions, ranks or merges.
+
+use super::shapes::{COUNT, LOG_SHAPES};
+
+/// Factors by which the fixed weights of the shapes are multiplied.
+pub(super) type Multipliers = [f64; COUNT];
+/// Factors that leave the fixed weights as they are.
+pub(super) const UNCHANGED: Multipliers = [1.0; COUNT];
+
+/// Number of functions that the fixed weights count for.
+const FIXED_FUNCTIONS: f64 = 1.0;
+/// Number of widths, an octave apart. The first one is [`NARROWEST`].
+const WIDTHS: usize = 12;
+/// Distance of the quartiles in log time that belongs to the first width.
+const NARROWEST: f64 = 1.0 / 256.0;
+/// Distance of the quartiles in log time up to which heavy shapes get no more weight relative to
+/// lighter ones. Normal times with a deviation of 10 % have 0.135, lognormal ones of 0.3 have 0.4.
+const NARROW: f64 = 0.2;
+/// Power of the width above [`NARROW`] by which heavy shapes may get more weight.
+const WIDER: f64 = 10.0;
+/// Largest ratio of the factor of a heavy shape to that of a lighter one.
+const MOST_GAIN: f64 = 5.0;
+/// Smallest factor of a weight.
+const LEAST: f64 = 0.1;
+/// Fixed weight below which a shape is left as it is.
+const NEGLIGIBLE: f64 = 1e-12;
+/// Number of steps of expectation maximisation.
+const ROUNDS: usize = 16;
+/// Sum of the shares of one function.
+const WHOLE: f64 = (1_u64 << 32) as f64;
+
+/// Likelihood of the calls of one function for each shape of its tail.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    /// Fixed weights, averaged over scales; their sum is 1.
+    fixed: [f64; COUNT],
+    /// Likelihoods, multiplied by the fixed weights.
+    likelihood: [f64; COUNT],
+    /// Posterior probabilities of the shapes.
+    posterior: [f64; COUNT],
+    /// Distance of the quartiles in log time; 0 until it is set.
+    pub(super) spread: f64,
+}
+
+impl Evidence {
+    /// Creates evidence from fixed weights with any sum, and likelihoods multiplied by them.
+    pub(super) fn new(fixed: [f64; COUNT], likelihood: [f64; COUNT]) -> Self {
+        let mut evidence = Evidence {
+            fixed: scaled(fixed),
+            likelihood,
+            posterior: [0.0; COUNT],
+            spread: 0.0,
+        };
+        evidence.update(&UNCHANGED);
+        evidence
+    }
+
+    /// Computes the posterior probabilities from factors of the fixed weights.
+    fn update(&mut self, factors: &Multipliers) {
+        self.posterior = scaled(std::array::from_fn(|shape| {
+            self.likelihood[shape] * factors[shape]
+        }));
+    }
+
+    /// Returns the nearest width below, and the share of the function in the one above it.
+    fn width(&self) -> (usize, f64) {
+        let octaves = (self.spread.max(NARROWEST) / NARROWEST).log2();
+        let below = (octaves as usize).min(WIDTHS - 2);
+        (below, (octaves - below as f64).min(1.0))
+    }
+
+    /// Returns the contribution of the function to the width below and to the one above.
+    fn contribution(&self, part: f64) -> [[u64; COUNT]; 2] {
+        [1.0 - part, part].map(|part| self.posterior.map(|share| (part * share * WHOLE) as u64))
+    }
+}
+
+/// Returns weights with the sum 1, or equal ones if their sum is 0.
+fn scaled(weights: [f64; COUNT]) -> [f64; COUNT] {
+    let sum: f64 = weights.iter().sum();
+    if sum > 0.0 {
+        weights.map(|weight| weight / sum)
+    } else {
+        [1.0 / COUNT as f64; COUNT]
+    }
+}
+
+/// Frequencies of the shapes of slow tails among the functions of a program.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    /// Number of functions with each shape, in units of 1 / [`WHOLE`], for each width.
+    sums: [[u64; COUNT]; WIDTHS],
+}
+
+impl Program {
+    /// Computes the frequencies and the posterior probabilities of each function.
+    pub(super) fn learn(&mut self, functions: &mut [&mut Evidence]) {
+        functions.iter_mut().for_each(|one| one.update(&UNCHANGED));
+        for round in 0..ROUNDS {
+            if round > 0 {
+                for one in functions.iter_mut() {
+                    one.update(&self.learned(one));
+                }
+            }
+            self.sums = [[0; COUNT]; WIDTHS];
+            for one in functions.iter() {
+                let (width, part) = one.width();
+                for (sums, own) in self.sums[width..].iter_mut().zip(one.contribution(part)) {
+                    sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+                }
+            }
+        }
+    }
+
+    /// Returns the factors of the weights that follow from the other functions, without limits.
+    fn learned(&self, of: &Evidence) -> Multipliers {
+        let (width, part) = of.width();
+        let own = of.contribution(part);
+        let others: [f64; COUNT] = std::array::from_fn(|shape| {
+            let other = |at: usize| self.sums[width + at][shape].saturating_sub(own[at][shape]);
+            ((1.0 - part) * other(0) as f64 + part * other(1) as f64) / WHOLE
+        });
+        let all: f64 = FIXED_FUNCTIONS + others.iter().sum::<f64>();
+        std::array::from_fn(|shape| match of.fixed[shape] {
+            fixed if fixed > NEGLIGIBLE => (FIXED_FUNCTIONS + others[shape] / fixed) / all,
+            _ => FIXED_FUNCTIONS / all,
+        })
+    }
+
+    /// Returns the factors of the weights of a function that follow from the other functions.
+    pub(super) fn multipliers(&self, of: &Evidence) -> Multipliers {
+        let mut factors = self.learned(of);
+        // A lighter shape gains at least this part of the gain of a heavier one.
+        let gain = (of.spread.max(NARROW) / NARROW).powf(WIDER);
+        let part = 1.0 / gain.min(MOST_GAIN);
+        let mut heavier: f64 = 0.0;
+        for factor in factors[..LOG_SHAPES].iter_mut().rev() {
+            *factor = factor.max(part * heavier);
+            heavier = heavier.max(*factor);
+        }
+        let weights = factors.iter().zip(&of.fixed).take(LOG_SHAPES);
+        let (sum, before) = weights.fold((0.0, 0.0), |(sum, before), (factor, fixed)| {
+            (sum + factor * fixed, before + fixed)
+        });
+        let unit = sum / before.max(NEGLIGIBLE);
+        std::array::from_fn(|shape| {
+            let most = if shape < LOG_SHAPES { f64::MAX } else { 1.0 };
+            (factors[shape] / unit).clamp(LEAST, most)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the evidence of a function whose likeliest shape is `best`.
+    fn evidence(best: usize, spread: f64) -> Evidence {
+        let likelihood =
+            std::array::from_fn(|shape| (-0.5 * (shape as f64 - best as f64).powi(2)).exp());
+        let mut evidence = Evidence::new([1.0; COUNT], likelihood);
+        evidence.spread = spread;
+        evidence
+    }
+
+    fn learned(functions: &mut [Evidence]) -> Program {
+        let mut program = Program::default();
+        program.learn(&mut functions.iter_mut().collect::<Vec<_>>());
+        program
+    }
+
+    #[test]
+    fn a_function_alone_has_the_fixed_weights() {
+        for spread in [0.0, 0.01, 0.3, 1e3] {
+            let mut functions = [evidence(3, spread)];
+            let program = learned(&mut functions);
+            assert_eq!(program.multipliers(&functions[0]), UNCHANGED);
+        }
+    }
+
+    #[test]
+    fn functions_of_the_same_width_exclude_heavy_shapes_for_each_other() {
+        let mut functions: Vec<_> = (0..30).map(|_| evidence(3, 0.5)).collect();
+        functions.push(evidence(3, 0.02));
+        let program = learned(&mut functions);
+        let factors = program.multipliers(&functions[0]);
+        assert!(factors[3] > 2.0, "{factors:?}");
+        assert!(factors[LOG_SHAPES - 1] < 0.2, "{factors:?}");
+        // The narrow one has no other function of its width.
+        assert_eq!(program.multipliers(&functions[30]), UNCHANGED);
+    }
+
+    #[test]
+    fn narrow_functions_do_not_expect_heavy_tails() {
+        let mut functions: Vec<_> = (0..30).map(|_| evidence(LOG_SHAPES - 1, 0.1)).collect();
+        functions.push(evidence(3, 0.1));
+        let program = learned(&mut functions);
+        for factors in functions.iter().map(|one| program.multipliers(one)) {
+            let is_lighter = factors
+                .windows(2)
+                .take(LOG_SHAPES - 1)
+                .all(|pair| pair[0] >= pair[1]);
+            assert!(is_lighter, "{factors:?}");
+            assert!(factors[LOG_SHAPES..].iter().all(|factor| *factor <= 1.0));
+        }
+    }
+
+    #[test]
+    fn the_order_of_functions_does_not_matter() {
+        let mut functions: Vec<_> = (0..40)
+            .map(|at| evidence(at % LOG_SHAPES, 0.01 * 1.2_f64.powi(at as i32)))
+            .collect();
+        let program = learned(&mut functions);
+        let mut reversed: Vec<_> = functions.iter().rev().cloned().collect();
+        assert_eq!(learned(&mut reversed).sums, program.sums);
+        let factors = functions.iter().map(|one| program.multipliers(one));
+        let others = reversed.iter().rev().map(|one| program.multipliers(one));
+        assert!(factors.eq(others));
+    }
+}
