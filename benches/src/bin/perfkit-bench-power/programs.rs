@@ -172,8 +172,9 @@ cell has {functions} functions, and each of them 2,000 normal calls after those 
         "
 A function may differ from the others of its program. The next table has one function among {OTHERS} of another shape,
 in {functions} programs. Functions learn only from those of about the same width. The weight of heavy tails falls to a
-tenth at most. Narrow functions never expect heavier tails than alone, so that Student's t and interrupts do not become
-fewer alarms: calls of 10 deviations in a normal function of the same program would not be found.
+fifth at most, so that a heavy function among light ones has up to twice the stated rate. Functions do not learn that
+tails are heavier, so that Student's t and interrupts do not become fewer alarms: otherwise calls of 10 deviations in a
+normal function of the same program would not be found.
 
 | run times | {OTHERS} other functions | calls | alone | among the others |
 |---|---|---|---|---|
