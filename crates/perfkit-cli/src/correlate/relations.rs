@@ -8,6 +8,7 @@ use crate::failure::{Failure, Outcome};
 use crate::findings::Findings;
 use crate::messages;
 use crate::output;
+use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::Profiled;
 use crate::scope::{scope_of, scoped_name};
@@ -514,7 +515,7 @@ impl Found {
         let summary = self.summary(listed, distinct.len());
         let mut words = format!(
             "{}. Grid {}. {views}; {pairs}.",
-            upper(&summary),
+            pictures::capitalised(&summary),
             self.grid()
         );
         if let Some(outliers) = self.outliers() {
@@ -562,13 +563,6 @@ impl Found {
             .with(number("share", |it| it.share))
             .unsigned("like pair", "", repeats)
     }
-}
-
-/// Returns a sentence with its first letter in upper case.
-fn upper(sentence: &str) -> String {
-    let mut rest = sentence.chars();
-    let first = rest.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(rest).collect()
 }
 
 /// Returns the end of a line with the number of similar pairs; empty if there are none.

@@ -128,8 +128,8 @@ fn check_memory(
     // thread.
     const BESIDE: usize = 64;
     let cells = topology.shape().cells();
-    // Relations copy the spectra.
-    let copies = if options.path.is_none() { 2 } else { 1 };
+    // Relations copy the spectra, and compute those of the views without their outliers.
+    let copies = if options.path.is_none() { 3 } else { 1 };
     let spectra = views.saturating_add(BESIDE).saturating_mul(cells * copies);
     let scores = views.saturating_mul(options.surrogates.unwrap_or_default());
     let numbers = spectra.saturating_add(scores);

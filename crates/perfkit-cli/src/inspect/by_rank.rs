@@ -350,7 +350,7 @@ impl<'a> ByRank<'a> {
         if more > 0 {
             writeln!(out, "  {}: --top", counted(more, "more call path"))?;
         }
-        // One rank has nobody to share work with.
+        // Work cannot be balanced on a single rank.
         if self.has_savings() && count > 1 {
             writeln!(
                 out,

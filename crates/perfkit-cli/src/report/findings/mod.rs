@@ -16,6 +16,7 @@ pub(super) mod waits;
 mod window;
 
 use crate::failure::Outcome;
+use crate::pictures;
 use crate::table::grouped;
 use perfkit::core::Nanos;
 use serde::Serialize;
@@ -321,10 +322,10 @@ fn capital(sentence: &str) -> String {
         "data-parallel",
     ];
     let is_noun = nouns.contains(&sentence.split(' ').next().unwrap_or_default());
-    let mut letters = sentence.chars();
-    match letters.next().filter(|_| is_noun) {
-        Some(letter) => letter.to_uppercase().chain(letters).collect(),
-        None => sentence.into(),
+    if is_noun {
+        pictures::capitalised(sentence)
+    } else {
+        sentence.into()
     }
 }
 
