@@ -97,11 +97,11 @@
 //!
 //! # Speed
 //! Two threads correlate one view with many others 1.6 to 1.9 times as fast as the faster of two
-//! FFTW implementations in f64, and 2.3 to 2.6 times as fast in f32. Forward transforms are 1.3 to
-//! 2.7 times as fast, except for the largest shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4,
-//! in f64, which takes as long as with FFTW (ratios of 0.96 to 1.06): both wait for memory, because
-//! view and spectrum have 15 MB each. `docs/benchmarks.md` lists all results with the machine and
-//! the number of runs; `cargo xtask compare spectral` measures them.
+//! FFTW implementations in f64, and 2.3 to 2.6 times as fast in f32. Forward transforms are 1.04 to
+//! 1.4 times as fast in f64 and 2.2 to 2.7 times in f32. The smallest ratio is that of the largest
+//! shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4, in f64 (1.04 to 1.20), because view and
+//! spectrum have 15 MB each and wait for memory. `docs/benchmarks.md` lists all results with the
+//! machine and the number of runs; `cargo xtask compare spectral` measures them.
 //!
 //! # Features
 //! * `parallel` (default): transforms and correlates views on all cores.

@@ -63,14 +63,14 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Measured with real-time priority (`chrt -f 50`) on a busy machine, whose other programs share its memory. Both \
-         programs wait for memory: a view and its spectrum take 30 MB, and the third-level cache has 32 MB. perfkit and \
-         FFTW with a thread for half of the views work on two views at the same time; FFTW with 2 threads in each \
-         transform works on one, which stays in the cache. In 30 further runs of each in turns, perfkit took 805 ms, \
-         and FFTW 843 and 730 ms at least; the lower quartiles are 915, 1029 and 867 ms: ratios of 1.05 and 0.91, and \
-         of 1.12 and 0.95. Two attempts did not help: with large pages (`GLIBC_TUNABLES=glibc.malloc.hugetlb=1`; NumPy \
-         requests them for FFTW) the lower quartile of 15 runs was 802 instead of 822 ms, and with two threads in each \
-         transform, as in FFTW, perfkit took 817 ms, because a thread waits for the other one twice in each transform.",
+        "Measured with real-time priority (`chrt -f 50`) on a busy machine, whose other programs share its memory. In 32 \
+         further runs of each in turns, perfkit took 601 ms, FFTW with a thread for half of the views 794 ms, and FFTW \
+         with 2 threads in each transform 709 ms at least; the lower quartiles are 667, 906 and 803 ms: ratios of 1.32 \
+         and 1.18, and of 1.36 and 1.20. A view and its spectrum take 30 MB, and the third-level cache has 32 MB. \
+         perfkit requests values before they are read; without this it took 805 ms at least. Both transform one view \
+         again and again into the same arrays. FFTW reads the view with its axes sorted, which it does \
+         faster, and the time to sort them is not included: from the order in which perfkit reads the view, FFTW took \
+         1.49 and 1.31 s at least in 4 runs.",
     ),
     (
         "*: forward transforms",

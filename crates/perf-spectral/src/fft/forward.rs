@@ -3,6 +3,7 @@
 //! tiles are transformed along the outer axes from a working space.
 
 use crate::Result;
+use crate::fft::kernel::prefetch::{is_far, prefetch};
 use crate::fft::layout::Tile;
 use crate::fft::line::{Line, LineSpace};
 use crate::fft::packing::rows_out;
@@ -57,15 +58,22 @@ impl<T: Real> Transform<T> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let (square, size) = (width * width, layout.rows * width);
-        let out = spectrum.chunks_exact_mut(2 * size);
-        for (tile, out) in layout.tiles.iter().zip(out) {
-            for (work, out) in scratch.work.iter().zip(out.chunks_exact_mut(size)) {
+        let is_far = is_far(spectrum);
+        for (number, tile) in layout.tiles.iter().enumerate() {
+            for (part, work) in scratch.work.iter().enumerate() {
+                let plane = (2 * number + part) * size;
+                let to = plane + group.start * square..plane + group.end * square;
+                // The next plane is fetched meanwhile.
+                let next = spectrum.get(to.start + size..to.end + size);
+                if let Some(next) = next.filter(|_| is_far) {
+                    prefetch(next);
+                }
                 T::turn(Turning::Blocks(Blocks {
                     from: (
                         &work.get()[layout.inside(tile.at)..group.len() * block],
                         block,
                     ),
-                    to: (&mut out[group.start * square..group.end * square], square),
+                    to: (&mut spectrum[to], square),
                 }));
             }
         }

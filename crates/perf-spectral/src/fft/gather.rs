@@ -3,6 +3,7 @@
 //! through a few rows that fit in the cache.
 
 use crate::Result;
+use crate::fft::kernel::prefetch::{is_far, prefetch};
 use crate::fft::kernel::real_forward::RealForwardWork;
 use crate::fft::transpose::{Strips, Turning};
 use crate::fft::{GROUP, Transform};
@@ -22,6 +23,10 @@ const NEXT: usize = 2;
 /// Samples of a longer line that are read at once, so that the buffer does not grow with the line.
 /// Lines that [`RealForward`](crate::fft::kernel::real_forward::RealForward) transforms as a whole are shorter.
 const PIECE: usize = 1 << 12;
+
+/// Bytes of rows up to which the next rows are requested while rows are copied, so that both stay in
+/// a second-level cache.
+const MAX_AHEAD: usize = 1 << 17;
 
 impl<T: Real> Transform<T> {
     /// Returns the size of the buffer for [`read`](Self::read), in numbers.
@@ -99,15 +104,19 @@ impl<T: Real> Transform<T> {
                 let samples = PIECE.min(layout.real - sample);
                 checks.next(samples * count * row)?;
                 let rows = &mut space[..samples * count * row];
+                let is_ahead = is_far(view) && size_of_val(rows) <= MAX_AHEAD;
                 for next in 0..count {
                     let first = 2 * (inner + next) + sample * layout.below;
                     let starts = &layout.place2[first..];
+                    let ahead = inner + count + next;
+                    let ahead = is_ahead.then(|| self.first_value(&tiles, ahead)).flatten();
                     macro_rules! runs {
                         ($run:literal) => {
                             Arch::new().dispatch(Runs::<T, $run> {
                                 values: view,
                                 places,
                                 is_contiguous,
+                                ahead,
                                 starts,
                                 step: 2 * layout.below,
                                 rows: &mut *rows,
@@ -129,6 +138,18 @@ impl<T: Real> Transform<T> {
             }
         }
         Ok(done)
+    }
+
+    /// Returns the index of the first value of some tiles at an inner point, where the inner points
+    /// of the next tiles follow the last one. Returns `None` after the last tile.
+    fn first_value(&self, tiles: &Range<usize>, inner: usize) -> Option<usize> {
+        let layout = &self.layout;
+        let (tile, inner) = match inner.checked_sub(layout.below) {
+            Some(inner) => (tiles.end, inner),
+            None => (tiles.start, inner),
+        };
+        let place = layout.place1.get(tile * layout.width)?;
+        Some((place + layout.place2[2 * inner]) as usize)
     }
 
     /// Returns the axis along which values are contiguous.
@@ -169,6 +190,9 @@ struct Runs<'a, T, const RUN: usize> {
     /// `true` if all outer points are contiguous in the view. They are then copied at once: fewer
     /// instructions for each cache line let the processor wait for more of them at a time.
     is_contiguous: bool,
+    /// Index of the values that are copied next, of sample 0. They are requested meanwhile if all
+    /// outer points are contiguous.
+    ahead: Option<usize>,
     /// Index of samples 0 and 1; those of the next two are `step` further.
     starts: &'a [u32],
     /// Distance between pairs of samples.
@@ -197,6 +221,10 @@ impl<T: Real, const RUN: usize> WithSimd for Runs<'_, T, RUN> {
                 if self.is_contiguous {
                     let from = self.places[0] as usize;
                     row.copy_from_slice(&values[from..from + row.len()]);
+                    let sample = (start - self.starts[0]) as usize;
+                    let next = self.ahead.map(|next| next + sample);
+                    let next = next.and_then(|next| self.values.get(next..next + row.len()));
+                    prefetch(next.unwrap_or_default());
                     continue;
                 }
                 for (to, places) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(places) {

@@ -152,6 +152,21 @@ fn large_views_equal_the_sum_that_defines_them() {
     }
 }
 
+/// Views that are larger than the caches, whose values are requested before they are read: with
+/// whole tiles, with an odd number of inner points, and with more samples than are requested.
+#[test]
+fn views_larger_than_caches_equal_the_sum_that_defines_them() {
+    let shapes: [&[usize]; 3] = [
+        &[28, 8, 8, 8, 2, 16, 4],
+        &[28, 9, 7, 32, 32],
+        &[192, 16, 8, 64],
+    ];
+    for dims in shapes {
+        let sums: Vec<_> = all_sums(dims).into_iter().step_by(97).collect();
+        compare_both(dims, &sums);
+    }
+}
+
 /// Lines that are read and processed in pieces; some frequencies of each.
 #[test]
 fn long_lines_equal_the_sum_that_defines_them() {

@@ -4,6 +4,7 @@
 pub(crate) mod butterfly;
 pub(crate) mod dispatch;
 pub(crate) mod points;
+pub(crate) mod prefetch;
 pub(crate) mod prime;
 pub(crate) mod real_forward;
 #[expect(
