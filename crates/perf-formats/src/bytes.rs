@@ -357,7 +357,8 @@ pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits, job: &Job) 
     }
 }
 
-#[cfg(all(test, unix, feature = "cube"))]
+#[cfg(test)]
+#[cfg(all(unix, feature = "cube"))]
 mod tests {
     use super::*;
 
