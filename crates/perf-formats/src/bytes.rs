@@ -36,11 +36,50 @@ enum From {
 struct Source {
     file: File,
     /// Serialises the reads that use the position of the file.
-    #[cfg(any(not(unix), feature = "cube"))]
+    #[cfg(not(unix))]
     position: std::sync::Mutex<()>,
+    /// The file, opened again for each thread that reads several buffers at the same time: such a
+    /// read uses the position of the file.
+    #[cfg(all(unix, feature = "cube"))]
+    again: [std::sync::Mutex<Reopened>; HANDLES],
+    /// Path of the file.
+    #[cfg(all(unix, feature = "cube"))]
+    path: std::path::PathBuf,
+}
+
+/// Maximum number of threads that read several buffers together. Further threads read one buffer at
+/// a time.
+#[cfg(all(unix, feature = "cube"))]
+const HANDLES: usize = 16;
+
+/// A file that is opened again when it is needed.
+#[cfg(all(unix, feature = "cube"))]
+#[derive(Debug, Default)]
+enum Reopened {
+    /// It was not needed yet.
+    #[default]
+    Not,
+    /// Its own position belongs to one thread at a time.
+    Open(File),
+    /// The file cannot be opened again, for example because another one has replaced it.
+    Failed,
 }
 
 impl Source {
+    fn new(file: File, path: &Path) -> Self {
+        #[cfg(not(all(unix, feature = "cube")))]
+        let _ = path;
+        Source {
+            file,
+            #[cfg(not(unix))]
+            position: std::sync::Mutex::new(()),
+            #[cfg(all(unix, feature = "cube"))]
+            again: Default::default(),
+            #[cfg(all(unix, feature = "cube"))]
+            path: path.into(),
+        }
+    }
+
     /// Fills `buffer` from `offset` on.
     fn fill(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         #[cfg(unix)]
@@ -57,18 +96,43 @@ impl Source {
     }
 
     /// Fills several buffers from `offset` on with two system calls. Returns the number of bytes
-    /// read, which may be less than all, and is 0 if another thread uses the position of the file.
-    #[cfg(feature = "cube")]
+    /// read, which may be less than all, and is 0 if the file cannot be opened again.
+    ///
+    /// Each thread uses a position of its own. With a common one, it often had to read the buffers
+    /// one by one while another thread read: two threads then took 6.5 instead of 5.6 ms of wall time
+    /// for 106 MB in rows of 32 KiB.
+    #[cfg(all(unix, feature = "cube"))]
     fn fill_together(&self, offset: u64, buffers: &mut [&mut [u8]]) -> io::Result<usize> {
         use std::io::{IoSliceMut, Seek, SeekFrom};
-        let Ok(_position) = self.position.try_lock() else {
+        let mut handles = self.again.iter();
+        let Some(mut handle) = handles.find_map(|handle| handle.try_lock().ok()) else {
             return Ok(0);
         };
-        let mut file = &self.file;
+        if let Reopened::Not = *handle {
+            *handle = self.reopened().map_or(Reopened::Failed, Reopened::Open);
+        }
+        let Reopened::Open(file) = &mut *handle else {
+            return Ok(0);
+        };
         file.seek(SeekFrom::Start(offset))?;
         let buffers = buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer));
         let mut buffers: Vec<_> = buffers.collect();
         file.read_vectored(&mut buffers)
+    }
+
+    /// Other systems read one buffer at a time.
+    #[cfg(all(not(unix), feature = "cube"))]
+    fn fill_together(&self, _: u64, _: &mut [&mut [u8]]) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    /// Opens the file again, unless its path now leads to another file.
+    #[cfg(all(unix, feature = "cube"))]
+    fn reopened(&self) -> Option<File> {
+        use std::os::unix::fs::MetadataExt;
+        let id = |file: &File| file.metadata().ok().map(|own| (own.dev(), own.ino()));
+        let file = File::open(&self.path).ok()?;
+        (id(&file)? == id(&self.file)?).then_some(file)
     }
 }
 
@@ -90,11 +154,7 @@ impl Bytes {
             return Ok(Bytes::memory(bytes, name));
         }
         Ok(Bytes {
-            from: From::File(Arc::new(Source {
-                file,
-                #[cfg(any(not(unix), feature = "cube"))]
-                position: std::sync::Mutex::new(()),
-            })),
+            from: From::File(Arc::new(Source::new(file, path))),
             len,
             name,
         })
@@ -294,5 +354,50 @@ pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits, job: &Job) 
             limit,
         }),
         Ok(_) => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(unix, feature = "cube"))]
+mod tests {
+    use super::*;
+
+    fn fill_each(bytes: &Bytes, offset: u64) -> Vec<u8> {
+        let mut filled = vec![0; 700];
+        let (left, right) = filled.split_at_mut(300);
+        bytes.fill_each(offset, &mut [left, right]).unwrap();
+        filled
+    }
+
+    #[test]
+    fn several_buffers_are_filled_from_the_opened_file_by_all_threads() {
+        let path = std::env::temp_dir().join(format!("perf-formats-bytes-{}", std::process::id()));
+        let content: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+        let open = || Bytes::open(&path, &Limits::default(), &Job::default()).unwrap();
+        std::fs::write(&path, &content).unwrap();
+        let bytes = open();
+        let replaced = open();
+        let check = |bytes: &Bytes, offset: usize| {
+            let expected = &content[offset..offset + 700];
+            assert_eq!(fill_each(bytes, offset as u64), expected);
+        };
+        // More threads than handles.
+        std::thread::scope(|scope| {
+            for thread in 0..HANDLES + 4 {
+                let (check, bytes) = (&check, &bytes);
+                scope.spawn(move || (0..500).for_each(|at| check(bytes, at * 190 + thread)));
+            }
+        });
+        // Another file of the same name is not read.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, vec![0; content.len()]).unwrap();
+        check(&replaced, 5_000);
+        check(&bytes, 5_000);
+        let From::File(source) = &replaced.from else {
+            panic!("a file is read from the disk");
+        };
+        assert!(source.reopened().is_none());
+        std::fs::remove_file(&path).unwrap();
+        check(&replaced, 6_000);
     }
 }

@@ -43,35 +43,48 @@ impl Properties {
 
     /// Adds a property at the end.
     pub fn add(&mut self, name: &str, value: &str) {
-        match self.only(name, value) {
-            Some(short) => self.0 = short,
-            None => self.change(|facts| facts.push((name.into(), value.into()))),
+        if !self.set_only(name, value) {
+            self.change(|facts| facts.push((name.into(), value.into())));
         }
     }
 
     /// Adds a property at the end, like [`add`](Self::add).
     pub fn push(&mut self, (name, value): (String, String)) {
-        match self.only(&name, &value) {
-            Some(short) => self.0 = short,
-            None => self.change(|facts| facts.push((name, value))),
+        if !self.set_only(&name, &value) {
+            self.change(|facts| facts.push((name, value)));
         }
     }
 
     /// Inserts a property at the front, or replaces the first property if it has the same name.
     pub fn set_first(&mut self, name: &str, value: &str) {
-        match self.only(name, value) {
-            Some(short) => self.0 = short,
-            None => self.change(|facts| match facts.first_mut() {
+        if !self.set_only(name, value) {
+            self.change(|facts| match facts.first_mut() {
                 Some((first, old)) if first == name => *old = value.into(),
                 _ => facts.insert(0, (name.into(), value.into())),
-            }),
+            });
         }
     }
 
-    /// Returns the property in the form that needs no allocation, if it is short and the list is
-    /// empty.
-    fn only(&self, name: &str, value: &str) -> Option<Facts> {
-        self.is_empty().then(|| short(name, value))?
+    /// Sets the property in the form that needs no allocation, if it is short and the list is empty.
+    /// Returns `false` otherwise.
+    fn set_only(&mut self, name: &str, value: &str) -> bool {
+        let (names, values) = (name.len(), value.len());
+        if names.saturating_add(values) > SHORT || !self.is_empty() {
+            return false;
+        }
+        // The texts are copied to their final place. Moving them right after they were written in
+        // pieces of a few bytes would make the processor wait for the writes.
+        self.0 = Facts::Short {
+            name: names as u8,
+            value: values as u8,
+            text: [0; SHORT],
+        };
+        if let Facts::Short { text, .. } = &mut self.0 {
+            let (to, rest) = text.split_at_mut(names);
+            to.copy_from_slice(name.as_bytes());
+            rest[..values].copy_from_slice(value.as_bytes());
+        }
+        true
     }
 
     /// Modifies the properties as a list.
@@ -129,19 +142,6 @@ impl Properties {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-}
-
-fn short(name: &str, value: &str) -> Option<Facts> {
-    let (names, values) = (name.len(), value.len());
-    let mut text = [0; SHORT];
-    text.get_mut(..names)?.copy_from_slice(name.as_bytes());
-    let rest = text.get_mut(names..names.checked_add(values)?)?;
-    rest.copy_from_slice(value.as_bytes());
-    Some(Facts::Short {
-        name: u8::try_from(names).ok()?,
-        value: u8::try_from(values).ok()?,
-        text,
-    })
 }
 
 impl Default for Properties {

@@ -8,7 +8,9 @@
 //! Opening reads the anchor and the indices through a small buffer. Rows are read on request.
 //! Consecutive rows are read ahead, and the memory of a row is reused after it was released. Up to
 //! 2 MiB of such data are kept, because the order of call paths often differs from the order of the
-//! file. Compressed rows cost the time of zlib.
+//! file. Compressed rows cost the time of zlib. On Unix, each thread that reads long rows opens the
+//! file again, up to 16 times in all, because reading several rows with one call uses the position of
+//! the file.
 //!
 //! Reading all rows of an uncompressed file costs little more than reading its bytes: 17 ms of CPU
 //! time for 105.9 MB in rows of 32 KiB. A C loop that reads and adds up these bytes takes 17 ms as

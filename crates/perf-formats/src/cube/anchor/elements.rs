@@ -32,14 +32,14 @@ impl<'a> Parser<'a, '_> {
                 }
                 What::Other
             }
-            b"metric" => self.metric(tag)?,
-            b"region" => self.region(tag)?,
-            b"cnode" => self.cnode(tag)?,
-            b"systemtreenode" => self.node(tag, Space::Any, "")?,
-            b"machine" => self.node(tag, Space::Machine, "machine")?,
-            b"node" => self.node(tag, Space::Node, "node")?,
-            b"locationgroup" | b"process" => self.group(tag)?,
-            b"location" | b"thread" => self.location(tag)?,
+            b"metric" => What::Metric(self.metric(tag)?),
+            b"region" => What::Region(self.region(tag)?),
+            b"cnode" => What::Cnode(self.cnode(tag)?),
+            b"systemtreenode" => What::Node(self.node(tag, Space::Any, "")?),
+            b"machine" => What::Node(self.node(tag, Space::Machine, "machine")?),
+            b"node" => What::Node(self.node(tag, Space::Node, "node")?),
+            b"locationgroup" | b"process" => What::Group(self.group(tag)?),
+            b"location" | b"thread" => What::Location(self.location(tag)?),
             b"cart" => {
                 self.anchor.carts.push(Cart {
                     name: self.values.text("name"),
@@ -57,9 +57,14 @@ impl<'a> Parser<'a, '_> {
                 What::Other
             }
             b"parameter" => self.parameter(),
-            b"matrix" => What::Matrix(self.id(tag, self.values.raw("metricId"), "metricId")?),
+            b"matrix" => {
+                let metric = self.id(tag, self.values.raw("metricId"), "metricId")?;
+                let at = u32::try_from(self.matrices.len()).unwrap_or(u32::MAX);
+                self.matrices.push(metric);
+                What::Matrix(at)
+            }
             b"row" => {
-                let Some(What::Matrix(metric)) = self.stack.last() else {
+                let Some(metric) = self.matrix() else {
                     let expected = "<row> within <matrix>".into();
                     return Err(self.malformed(tag.at, expected, "elsewhere".into()));
                 };
@@ -82,12 +87,19 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
+    #[inline]
     fn id(&self, tag: &Tag<'_>, raw: Option<&[u8]>, name: &str) -> Result<u64> {
-        raw.and_then(xml::id).ok_or_else(|| {
-            let got = raw.map_or("none".into(), text).into_owned();
-            let expected = format!("a number as {name} of <{}>", text(tag.name));
-            self.malformed(tag.at, expected, got)
-        })
+        match raw.and_then(xml::id) {
+            Some(id) => Ok(id),
+            None => Err(self.no_id(tag, raw, name)),
+        }
+    }
+
+    #[cold]
+    fn no_id(&self, tag: &Tag<'_>, raw: Option<&[u8]>, name: &str) -> Error {
+        let got = raw.map_or("none".into(), text).into_owned();
+        let expected = format!("a number as {name} of <{}>", text(tag.name));
+        self.malformed(tag.at, expected, got)
     }
 
     /// Returns the index of the last of `count` elements, or an error if there are too many.
@@ -104,7 +116,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn metric(&mut self, tag: &Tag<'a>) -> Result<What> {
+    fn metric(&mut self, tag: &Tag<'a>) -> Result<u32> {
         let parent = self.stack.inside(|what| match what {
             What::Metric(at) => Some(*at),
             _ => None,
@@ -132,7 +144,7 @@ impl<'a> Parser<'a, '_> {
         let metrics = &mut self.anchor.metrics;
         metrics.push(id, tag.at, metric);
         let count = metrics.ids.len();
-        Ok(What::Metric(self.count(count, "metrics", tag.at)?))
+        self.count(count, "metrics", tag.at)
     }
 
     /// Stores the evaluation mode for the expression of the open metric.
@@ -152,7 +164,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn region(&mut self, tag: &Tag<'a>) -> Result<What> {
+    fn region(&mut self, tag: &Tag<'a>) -> Result<u32> {
         let [id, file, begin, end] = self.values.each(["id", "mod", "begin", "end"]);
         let id = self.id(tag, id, "id")?;
         // An unknown line is -1.
@@ -165,10 +177,10 @@ impl<'a> Parser<'a, '_> {
         let regions = &mut self.anchor.regions;
         regions.push(id, tag.at, region);
         let count = regions.ids.len();
-        Ok(What::Region(self.count(count, "regions", tag.at)?))
+        self.count(count, "regions", tag.at)
     }
 
-    fn cnode(&mut self, tag: &Tag<'a>) -> Result<What> {
+    fn cnode(&mut self, tag: &Tag<'a>) -> Result<u32> {
         let parent = self.stack.inside(|what| match what {
             What::Cnode(at) => Some(*at),
             _ => None,
@@ -194,7 +206,7 @@ impl<'a> Parser<'a, '_> {
                 self.anchor.parameters.push(fact);
             }
         }
-        Ok(What::Cnode(at))
+        Ok(at)
     }
 
     fn parameter(&mut self) -> What {
@@ -208,6 +220,14 @@ impl<'a> Parser<'a, '_> {
         What::Other
     }
 
+    /// Returns the id of the metric whose matrix is the innermost element.
+    fn matrix(&self) -> Option<u64> {
+        let Some(What::Matrix(at)) = self.stack.last() else {
+            return None;
+        };
+        self.matrices.get(at as usize).copied()
+    }
+
     /// Returns the open system node.
     fn parent(&self) -> Option<SystemNodeId> {
         let at = self.stack.inside(|what| match what {
@@ -217,7 +237,7 @@ impl<'a> Parser<'a, '_> {
         at.map(SystemNodeId)
     }
 
-    fn node(&mut self, tag: &Tag<'a>, space: Space, class: &str) -> Result<What> {
+    fn node(&mut self, tag: &Tag<'a>, space: Space, class: &str) -> Result<u32> {
         let id = self.id(tag, self.values.raw("Id"), "Id")?;
         let node = SystemNode {
             class: class.into(),
@@ -227,10 +247,10 @@ impl<'a> Parser<'a, '_> {
         let nodes = &mut self.anchor.nodes;
         nodes.push((space, id), tag.at, node);
         let count = nodes.ids.len();
-        Ok(What::Node(self.count(count, "system nodes", tag.at)?))
+        self.count(count, "system nodes", tag.at)
     }
 
-    fn group(&mut self, tag: &Tag<'a>) -> Result<What> {
+    fn group(&mut self, tag: &Tag<'a>) -> Result<u32> {
         let id = self.id(tag, self.values.raw("Id"), "Id")?;
         let group = LocationGroup {
             // Cube3 has only processes and threads, without an attribute for their kind.
@@ -241,10 +261,10 @@ impl<'a> Parser<'a, '_> {
         let groups = &mut self.anchor.groups;
         groups.push(id, tag.at, group);
         let count = groups.ids.len();
-        Ok(What::Group(self.count(count, "processes", tag.at)?))
+        self.count(count, "processes", tag.at)
     }
 
-    fn location(&mut self, tag: &Tag<'a>) -> Result<What> {
+    fn location(&mut self, tag: &Tag<'a>) -> Result<u32> {
         let key = self.id(tag, self.values.raw("Id"), "Id")?;
         let group = self.stack.inside(|what| match what {
             What::Group(at) => Some(*at),
@@ -259,7 +279,7 @@ impl<'a> Parser<'a, '_> {
         let locations = &mut self.anchor.locations;
         locations.push(key, tag.at, location);
         let count = locations.ids.len();
-        Ok(What::Location(self.count(count, "locations", tag.at)?))
+        self.count(count, "locations", tag.at)
     }
 
     fn dimension(&mut self) -> What {

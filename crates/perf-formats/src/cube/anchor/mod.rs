@@ -65,6 +65,7 @@ impl<T, K> Default for Numbered<T, K> {
 }
 
 impl<T, K> Numbered<T, K> {
+    #[inline]
     fn push(&mut self, id: K, at: usize, thing: T) {
         self.ids.push((id, at));
         self.things.push(thing);

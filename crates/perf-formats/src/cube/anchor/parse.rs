@@ -25,6 +25,8 @@ pub(super) struct Parser<'a, 'o> {
     is_cube: bool,
     /// `true` if metrics have no ids, as in remapping specifications; they are numbered in order.
     pub(super) is_numbered: bool,
+    /// Ids of the metrics of all matrices of a Cube3 document.
+    pub(super) matrices: Vec<u64>,
     /// Attributes of the last opened tag.
     pub(super) values: Values<'a>,
     /// Attribute of the open field.
@@ -133,6 +135,7 @@ impl<'o> Parser<'_, 'o> {
             text: String::new(),
             is_cube: false,
             is_numbered: false,
+            matrices: Vec::new(),
             values: Values::default(),
             detail: String::new(),
             longest: limits.string as usize,
@@ -152,6 +155,7 @@ impl<'o> Parser<'_, 'o> {
             text: self.text,
             is_cube: self.is_cube,
             is_numbered: self.is_numbered,
+            matrices: self.matrices,
             values: Values::default(),
             detail: self.detail,
             longest: self.longest,

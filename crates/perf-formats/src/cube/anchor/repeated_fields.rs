@@ -40,6 +40,7 @@ impl<'a> Run<'a> {
     }
 
     /// Adds a parsed field.
+    #[inline]
     pub(super) fn push(&mut self, leaf: Leaf<'a>) {
         match self.leaves.get_mut(self.read) {
             Some(other) => {

@@ -1,7 +1,8 @@
 //! [`Stack`]: the open XML elements while an anchor is parsed, each with its name and its kind,
 //! [`What`]. The stack owns the names, because a document is read in parts.
 
-/// Kind of an open element. Numbers are indices into the tables of the [`Anchor`](super::Anchor).
+/// Kind of an open element. Numbers are indices into the tables of the [`Anchor`](super::Anchor)
+/// and of the parser. A kind fits into a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Metric(u32),
@@ -12,7 +13,7 @@ pub(super) enum What {
     Location(u32),
     Cart,
     Coordinate,
-    Matrix(u64),
+    Matrix(u32),
     Row,
     /// A field with text for the enclosing element.
     Field,

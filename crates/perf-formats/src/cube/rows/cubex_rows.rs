@@ -26,8 +26,10 @@ pub(in crate::cube) struct FileRows {
 /// Number of states: profiles are seldom read by more threads at the same time.
 pub(in crate::cube) const STATES: usize = 16;
 
-/// State that is kept between rows.
+/// State that is kept between rows, in cache lines of its own, because threads use neighbouring
+/// states.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(in crate::cube) struct Held {
     /// Pieces that were read ahead, for short or encoded rows.
     ahead: Ahead,
