@@ -271,7 +271,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, moment, percent, count, bytesText, ticks, writer, factors, scale, chart, shortened, shortenedApart, variable, rgb, readable, element, fit, linked, link, view,
+    bytes, pairs, short, time, moment, percent, count, bytesText, ticks, writer, factors, scale, chart, bareFunction, shortened, shortenedApart, variable, rgb, readable, element, fit, linked, link, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

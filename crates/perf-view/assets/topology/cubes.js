@@ -77,9 +77,29 @@
     return [u, v * t + z * d, v * d - z * t];
   };
   const AXES = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
+  // Cells between the grid and the name of an axis, relative to the largest axis.
+  const BESIDE = 0.04;
   const radius = (dims) => 0.5 * Math.hypot(...dims) + 0.3;
   // Pixels of the distance of two cells.
   const scaled = ({ zoom }, dims, width, height) => (zoom * Math.min(width, height)) / radius(dims) / 2;
+
+  // Writes the names of the axes along the sides of the grid, with the direction in which they count.
+  perfkit.axisLabels = (figure, canvas, renderer) => {
+    const labels = AXES.map(() => perfkit.element("span", { class: "axis", hidden: "", "aria-hidden": "true" }));
+    figure.append(...labels);
+    return (camera, dims, names) => labels.forEach((label, at) => {
+      const [from, to] = [0, dims[at] - 1].map((place) => renderer.project(camera, dims, dims.map((_, other) => (other === at ? place : -0.5 - BESIDE * Math.max(...dims)))));
+      const [across, down] = [to[0] - from[0], to[1] - from[1]];
+      // An axis that points towards the reader has no direction in the picture.
+      label.hidden = !names[at] || Math.hypot(across, down) < 24;
+      const turn = Math.atan2(down, across), isBack = Math.abs(turn) > Math.PI / 2 + 0.01;
+      label.textContent = isBack ? "← " + names[at] : names[at] + " →";
+      label.style.transform = `translate(-50%, -50%) rotate(${turn + (isBack ? Math.PI : 0)}rad)`;
+      const inside = (value, most) => Math.min(most - 8, Math.max(8, value)) + "px";
+      label.style.left = `calc(${canvas.offsetLeft}px + ${inside((from[0] + to[0]) / 2, canvas.clientWidth)})`;
+      label.style.top = `calc(${canvas.offsetTop}px + ${inside((from[1] + to[1]) / 2, canvas.clientHeight)})`;
+    });
+  };
 
   // Returns the renderer of a canvas, or null without WebGL 2. `dims` are the numbers of cells, and `size` is the length of the
   // sides of a cube.
@@ -114,6 +134,12 @@
         gl.uniform1f(program.bevel, Math.min(1, scale / 14));
         gl.uniform3fv(program.centre, dims.map((len) => (len - 1) / 2));
         gl.drawArraysInstanced(gl.TRIANGLES, 0, 36, count);
+      },
+      // The place of a point of the grid in the pane, in pixels of the page.
+      project: (camera, dims, place) => {
+        const [width, height] = [canvas.clientWidth, canvas.clientHeight], scale = scaled(camera, dims, width, height);
+        const [u, v] = turned(camera, place.map((value, at) => value - (dims[at] - 1) / 2));
+        return [width / 2 + u * scale, height / 2 - v * scale];
       },
       // Returns the cube under the pointer: the nearest one whose box the line of sight meets.
       pick: (camera, dims, size, cubes, event) => {

@@ -98,7 +98,7 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
   const state = { metric: 0, path: 0, place: null, as: "absolute" };
   let shown = { values: new Float64Array(held.length), view: null };
   // A tree: `value(at, isOpen)` of an item, and `chosen(at)` when it is selected.
-  const tree = (name, label, { children, text, value, whole, unit, calls, chosen, scale }) => {
+  const tree = (name, label, { children, text, value, whole, unit, calls, chosen, scale, byLevel }) => {
     const box = element("div", { role: "tree", tabindex: 0, "aria-label": label });
     host.querySelector("." + name).append(box);
     const open = new Set(), limits = new Map();
@@ -127,11 +127,13 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
       children(-1).forEach((root) => visit(root, 1));
       if (!lines.some((line) => line.at === focus)) focus = lines[0]?.at ?? null;
       const values = lines.map((line) => (line.more === undefined ? said(line.at, line.isOpen) : [0, ""]));
-      const most = values.reduce((most, [found]) => Math.max(most, Math.abs(found) || 0), 0);
+      // A colour compares items: all of a tree, or those of one level, where each level holds the sums of the next.
+      const most = new Map(), group = (line) => (byLevel ? line.level : 0);
+      values.forEach(([found], at) => most.set(group(lines[at]), Math.max(most.get(group(lines[at])) ?? 0, Math.abs(found) || 0)));
       box.replaceChildren(...lines.map((line, at) => {
         const [found, words] = values[at];
         const mark = element("i", {});
-        const full = scale ? scale(line.at) : most;
+        const full = scale ? scale(line.at) : most.get(group(line));
         if (line.more === undefined && full > 0) mark.style.background = colour(Math.abs(found) / full);
         const item = element("div", { role: "treeitem", "aria-level": line.level, "aria-selected": String(line.at === selected && line.more === undefined),
           class: found === 0 ? "zero" : "" },
@@ -236,7 +238,7 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     chosen: (at) => { state.path = at; update(true); },
   });
   const systemTree = tree("system", "System", {
-    children: placesBelow, text: (at) => places[at], unit, whole: base,
+    children: placesBelow, text: (at) => places[at], unit, whole: base, byLevel: true,
     calls: (at) => (callValues ? over(at, callValues.values) : NaN),
     value: (at) => (shown ? over(at, shown.values) : NaN),
     chosen: (at) => { state.place = at; systemTree.paint(); if (data.cells[at] !== null) pick(data.cells[at]); },

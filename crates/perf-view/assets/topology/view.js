@@ -28,12 +28,13 @@ perfkit.view("topology", (section, data) => {
   const kindsOf = (grid, at) => (grid.kinds ??= [coloured(coded.field(at))]);
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
-  const state = { map: 0, kind: 0, left: 0, filtered: false, weights: null, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null };
+  // Views of a list, and by which factor the reader extends it.
+  const MOST_LISTED = 12, MORE = 4;
+  const state = { map: 0, kind: 0, left: 0, filtered: false, weights: null, right: grids.length > 1 ? 1 : 0, yaw: 0.7, pitch: 0.5, zoom: 1, mask: (1 << axes.length) - 1, picked: null, top: MOST_LISTED };
   // The list of a choice of axes: a bit an axis, the views, and the weights.
   const listOf = (mask) => data.lists.find(([own]) => own === mask);
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
   // With exact values, lists are computed for any reference and any weights.
-  const MOST_LISTED = 12;
   const correlator = coded && perfkit.correlator(waveSet, data.fields.tolerance, held.reduce((count, is) => count + Boolean(is), 0));
   // Kin of a view: runs of higher numbers.
   const holds = (runs, number) => runs.some((first, at) => at % 2 === 0 && number >= first && number < first + runs[at + 1]);
@@ -44,31 +45,46 @@ perfkit.view("topology", (section, data) => {
   const spectrumOf = (view) => (view === OWN ? own.spectrum : coded.spectrum(view));
   state.weights = listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
   let computed = null;
+  // Bounds of the probability of chance, until the list is computed again.
+  const bounds = new Map();
   const compute = () => {
     const begin = performance.now();
+    bounds.clear();
     const isOther = state.left === OWN ? (view) => !own.kin.has(view) : (view) => view !== state.left && !areKin(state.left, view);
     const views = grids.slice(0, OWN).map((_, view) => view).filter(isOther);
-    const { found: top, count } = correlator.rank(spectrumOf(state.left), state.weights, views, coded.spectrum, MOST_LISTED);
+    const { found: top, count } = correlator.rank(spectrumOf(state.left), state.weights, views, coded.spectrum, state.top);
     computed = [state.mask, top.map(({ view, r, shift, unshifted }) => [view, r, shift, unshifted]), state.weights, count];
     section.dataset.computed = JSON.stringify(top.map(({ view, r, shift }) => [grids[view].name, r, shift]));
     section.dataset.took = Math.round(performance.now() - begin);
     if (top.length) state.right = top[0].view;
   };
   const current = () => computed ?? listOf(state.mask);
-  // A grid with a single long axis lies across the pane.
-  if (axes.filter((axis) => axis.len > 1).length < 2) state.yaw = 0;
+  // A grid with a single long axis lies across the pane, and one with two is seen from above, as a map.
+  const long = axes.filter((axis) => axis.len > 1);
+  if (long.length < 2) state.yaw = 0;
+  if (long.length === 2) [state.yaw, state.pitch, state.zoom] = [0, Math.PI / 2, (0.88 * Math.hypot(...long.map((axis) => axis.len))) / Math.max(...long.map((axis) => axis.len))];
   // Share of the variance above which a single cell rules every correlation.
   const LONE = 0.5;
-  // Views begin with the same callers and differ at their ends.
-  const LEAF = 0.25;
+  // Views of a profile are named by their call path and their metric.
+  const parted = (name) => {
+    const cut = correlator ? name.lastIndexOf(", ") : -1;
+    return cut < 0 ? [name, ""] : [name.slice(0, cut), name.slice(cut + 2)];
+  };
+  const nameOf = (name, most) => {
+    const [path, metric] = parted(name);
+    return metric ? `${perfkit.pathNames([path], Math.max(16, most - metric.length - 2))[0]}, ${metric}` : perfkit.pathNames([path], most)[0];
+  };
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
   const status = find(".status");
 
   const write = (value, unit) =>
     unit === "ns" ? perfkit.time(value) : unit === "B" ? bytesText(value) : unit === "%" ? percent(value) : short(value, unit);
 
-  // The first three long axes are x, y and z; the others are taken together.
-  ["x", "y", "z"].forEach((role) => {
+  // Axes of these names keep them. Otherwise the first three long axes are x, y and z; the others are taken together.
+  const ROLES = ["x", "y", "z"];
+  if (long.length <= ROLES.length) for (const axis of long) if (ROLES.slice(0, long.length).includes(axis.name)) axis.role = axis.name;
+  ROLES.forEach((role) => {
+    if (axes.some((axis) => axis.role === role)) return;
     const next = axes.find((axis) => axis.len > 1 && axis.role === "mean");
     if (next) next.role = role;
   });
@@ -114,7 +130,8 @@ perfkit.view("topology", (section, data) => {
 
   const panes = ["left", "right"].map((name) => {
     const figure = find("." + name), canvas = figure.querySelector("canvas");
-    return { figure, canvas, renderer: perfkit.cubeRenderer(canvas), caption: figure.querySelector("figcaption"),
+    const renderer = perfkit.cubeRenderer(canvas);
+    return { figure, canvas, renderer, label: perfkit.axisLabels(figure, canvas, renderer), caption: figure.querySelector("figcaption"),
       bar: figure.querySelector(".bar"), ends: figure.querySelector(".ends"), seen: [], view: null };
   });
   const drawn = panes.every((pane) => pane.renderer);
@@ -172,7 +189,7 @@ perfkit.view("topology", (section, data) => {
         });
         pane.renderer.fill(places, colours);
       }
-      pane.caption.textContent = perfkit.shortened(pane.grid.name, Math.max(16, Math.floor(pane.figure.clientWidth / 8)), LEAF);
+      pane.caption.textContent = nameOf(pane.grid.name, Math.max(16, Math.floor(pane.figure.clientWidth / 8)));
       pane.caption.title = pane.grid.name;
       const [low, high] = range.map((value) => write(value, pane.grid.unit));
       // Values that differ little have a spread rather than two equal ends.
@@ -195,11 +212,15 @@ perfkit.view("topology", (section, data) => {
   const draw = () => {
     if (!drawn) return;
     const paper = perfkit.rgb(perfkit.variable("paper")).map((value) => value / 255);
-    for (const pane of panes) pane.renderer.draw(state, pane.view.dims, side(), paper);
+    for (const pane of panes) {
+      pane.renderer.draw(state, pane.view.dims, side(), paper);
+      pane.label(state, pane.view.dims, ROLES.map((role) => axes.filter((axis) => axis.role === role && axis.len > 1).map(({ name }) => name).join(", ")));
+    }
     section.dataset.camera = [state.yaw, state.pitch, state.zoom].map((value) => value.toFixed(3)).join();
   };
 
   const pick = (pane, event) => pane.renderer.pick(state, pane.view.dims, side(), pane.seen, event);
+  const MOST_SAID = 64;
   const words = (pane, cube) => {
     const where = axes.map((axis, at) => {
       if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;
@@ -210,9 +231,9 @@ perfkit.view("topology", (section, data) => {
     const name = cube.count === 1 ? cellNames[cube.cell] : null;
     const others = panes.filter((other) => other !== pane).map((other) => {
       const found = other.view.cells.get(cube.place.join());
-      return found ? ` ${other.grid.name}: ${write(found.value, other.grid.unit)}.` : "";
+      return found ? ` ${nameOf(other.grid.name, MOST_SAID)}: ${write(found.value, other.grid.unit)}.` : "";
     });
-    return `${name ? name + ", " : ""}${where.join(", ")}: ${write(cube.value, pane.grid.unit)} (${pane.grid.name}).${others.join("")}`;
+    return `${name ? name + ", " : ""}${where.join(", ")}: ${write(cube.value, pane.grid.unit)} (${nameOf(pane.grid.name, MOST_SAID)}).${others.join("")}`;
   };
   const describe = (pane, cube) => {
     status.textContent = words(pane, cube);
@@ -243,12 +264,15 @@ perfkit.view("topology", (section, data) => {
     ...(computed && state.left !== OWN ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
   // A bound of the probability of chance: without a shift at that shift alone, otherwise at any.
   const pCell = (view, r, shift, count) => {
-    const { single, any } = correlator.bounded(spectrumOf(state.left), coded.spectrum(view), current()[2], r, shift);
+    const key = [state.mask, shift, view].join(";");
+    if (!bounds.has(key)) bounds.set(key, correlator.bounded(spectrumOf(state.left), coded.spectrum(view), current()[2], r, shift));
+    const { single, any } = bounds.get(key);
     const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
     const p = shift.some(Boolean) ? any : single, all = Math.min(1, p * count);
     const title = `At this shift: at most ${text(single)}; at any shift: at most ${text(any)}. For the strongest of ${count} views: at most ${text(all)}.`;
     return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(p));
   };
+  const isConstant = () => correlator && kindsOf(state.left === OWN ? own : grids[state.left], state.left).every(({ low, high }) => !(low < high));
   // Names the cell that holds most of the variance of the reference.
   const lone = () => {
     const values = correlator.filtered(spectrumOf(state.left), state.weights);
@@ -276,22 +300,53 @@ perfkit.view("topology", (section, data) => {
     const body = find(".found tbody");
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
     const varying = list ? list[1].filter(([, r]) => r !== 0) : [];
-    if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, "No view correlates with the reference for these axes.")));
-    else body.replaceChildren(...varying.map(([view, r, shift, unshifted]) => {
+    const short = perfkit.pathNames(varying.map(([view]) => parted(grids[view].name)[0]), 56);
+    if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, isConstant() ? "The reference does not vary, so no view correlates with it." : "No view correlates with the reference for these axes.")));
+    else body.replaceChildren(...varying.map(([view, r, shift, unshifted], at) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
-        title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, perfkit.shortened(grids[view].name, 64, LEAF));
+        title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
         ...(correlator ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
     section.dataset.found = varying.length;
     if (!correlator) return;
+    const count = list?.[3] ?? OWN - 1;
+    find(".listed").textContent = varying.length ? `${perfkit.count(varying.length)} of ${perfkit.count(count)} views` : "";
+    find(".more").hidden = !(varying.length >= state.top && varying.length < count);
+    offer();
     find(".lone").textContent = state.left === 0 ? "" : lone();
     find(".reference").value = state.left;
     sliders.forEach(({ slider, text }, at) => {
       slider.value = state.weights[at];
       text.textContent = state.weights[at].toFixed(2);
     });
+  };
+  // References whose names hold all words that are looked for, by metric.
+  const options = !correlator ? [] : perfkit.pathNames(grids.map(({ name }) => parted(name)[0]), 64)
+    .map((text, value) => element("option", { value, title: grids[value].name }, text));
+  const ownOption = element("option", { value: OWN, hidden: "" }, "selection in the trees");
+  const matches = () => {
+    const words = find(".seek").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = options.map((_, view) => view);
+    return words.length ? all.filter((view) => words.every((word) => grids[view].name.toLowerCase().includes(word))) : all;
+  };
+  let offered = null;
+  const offer = () => {
+    const found = matches(), isSought = found.length < options.length;
+    // The reference itself is always among them.
+    const views = state.left === OWN || found.includes(state.left) ? found : [state.left, ...found], key = views.length < options.length ? views.join() : "";
+    find(".offered").textContent = isSought ? `${perfkit.count(found.length)} of ${perfkit.count(options.length)}${found.length ? "; Enter takes the first" : ""}` : "";
+    if (key === offered) return;
+    offered = key;
+    const byMetric = new Map();
+    for (const view of views) {
+      const metric = parted(grids[view].name)[1];
+      if (!byMetric.has(metric)) byMetric.set(metric, []);
+      byMetric.get(metric).push(options[view]);
+    }
+    find(".reference").replaceChildren(...[...byMetric].map(([label, all]) => element("optgroup", { label }, ...all)), ownOption);
+    find(".reference").value = state.left;
   };
   // Another reference, or other weights: the list is computed again.
   const change = () => {
@@ -346,11 +401,11 @@ perfkit.view("topology", (section, data) => {
     context.stroke();
   };
 
-  const options = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
-  options(".map", maps.map(({ name }) => name));
-  options(".by", ["reference", "selected view"]);
-  options(".kind", data.coarser ? ["mean", "maximum", "spread"] : ["each"]);
-  options(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
+  const choices = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
+  choices(".map", maps.map(({ name }) => name));
+  choices(".by", ["reference", "selected view"]);
+  choices(".kind", data.coarser ? ["mean", "maximum", "spread"] : ["each"]);
+  choices(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
   find(".kind").closest("label").hidden = !data.coarser;
   const asked = perfkit.linked(section.id);
   if (listOf(Number(asked.get("axes") ?? NaN))) state.mask = Number(asked.get("axes"));
@@ -410,16 +465,24 @@ perfkit.view("topology", (section, data) => {
     return { slider, text };
   });
   if (correlator) {
-    const byMetric = new Map();
-    grids.forEach(({ name }, view) => {
-      const cut = name.lastIndexOf(", "), metric = name.slice(cut + 2);
-      if (!byMetric.has(metric)) byMetric.set(metric, []);
-      byMetric.get(metric).push(element("option", { value: view, title: name }, perfkit.shortened(name.slice(0, cut), 56, LEAF)));
-    });
-    find(".reference").append(...[...byMetric].map(([label, all]) => element("optgroup", { label }, ...all)));
-    const selection = element("option", { value: OWN, hidden: "" }, "selection in the trees");
-    find(".reference").append(selection);
     find(".reference").addEventListener("change", (event) => { state.left = Number(event.target.value); change(); });
+    // The first of the offered views becomes the reference.
+    find(".seek").addEventListener("input", offer);
+    find(".seek").addEventListener("keydown", (event) => {
+      const first = event.key === "Enter" && event.target.value.trim() ? matches()[0] : undefined;
+      if (first === undefined) return;
+      event.preventDefault();
+      state.left = first;
+      change();
+    });
+    find(".more").addEventListener("click", () => {
+      state.top *= MORE;
+      const { right } = state;
+      compute();
+      state.right = right;
+      rows();
+      find(".found tbody tr.chosen button")?.focus();
+    });
     find(".swap").addEventListener("click", () => { state.left = state.right; change(); });
     find(".filtered").addEventListener("change", (event) => { state.filtered = event.target.checked; fill(); redescribe(); });
     const reference = grids.findIndex(({ name }) => name === asked.get("reference"));
@@ -446,7 +509,8 @@ perfkit.view("topology", (section, data) => {
     state.zoom = Math.min(40, Math.max(0.2, state.zoom * factor));
     draw();
   };
-  find(".turn").addEventListener("click", () => turn(Math.PI / 4, 0));
+  // A map stays within its pane after a quarter of a turn.
+  find(".turn").addEventListener("click", () => turn(long.length === 2 ? Math.PI / 2 : Math.PI / 4, 0));
   find(".home").addEventListener("click", () => {
     Object.assign(state, home);
     find(".low").value = 0;

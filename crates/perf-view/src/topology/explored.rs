@@ -91,7 +91,8 @@ impl Explored {
         if coded.accuracy > BEST {
             notes.push(format!(
                 "the values of most views are rounded, so that they fit into the page: r with another reference or \
-                 other weights is accurate to {:.1e}; the first list is exact, and `perfkit correlate` always is",
+                 other weights is accurate to {:.1e}, and of shifts or signs with nearly equal |r| another may be listed; the \
+                 first list is exact, and `perfkit correlate` always is",
                 coded.accuracy
             ));
         }

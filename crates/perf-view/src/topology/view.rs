@@ -108,6 +108,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/waves.js"),
     include_str!("../../assets/topology/coded-spectra.js"),
     include_str!("../../assets/topology/correlator.js"),
+    include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
     include_str!("../../assets/topology/cubes.js"),
     include_str!("../../assets/topology/view.js")
@@ -400,6 +401,8 @@ impl View {
             }),
             "Show by, from and to: cells whose value in the grid named there is outside of the range are hidden in both grids."
                 .to_string(),
+            "Find: words of call paths and metrics; the reference is then selected among the views that contain all of them."
+                .to_string(),
             "In the spectrum, lighter is stronger and frequency 0 is in the middle. The line marks where the filter \
              passes half; filtered frequencies are dimmed."
                 .to_string(),
@@ -431,6 +434,8 @@ impl View {
                     @if computed.data.is_some() {
                         div.explore.tools role="group" aria-label="Reference" {
                             label { "Reference " select.reference {} }
+                            label { "Find " input.seek type="search" autocomplete="off" spellcheck="false"; }
+                            output.offered {}
                             button.swap type="button" { "Selected view as reference" }
                             label { input.filtered type="checkbox"; "Draw filtered fields" }
                         }
@@ -441,7 +446,10 @@ impl View {
                         th.n scope="col" { "Unshifted" }
                         @if computed.data.is_some() { th.n scope="col" { "p" } }
                     } } tbody {} } }
-                    @if computed.data.is_some() { p.note.lone {} }
+                    @if computed.data.is_some() {
+                        div.count { output.listed {} button.more type="button" hidden { "List more" } }
+                        p.note.lone {}
+                    }
                     @for note in self.notes.iter().chain(&computed.notes) { p.note { (section::prose(note)) } }
                 }
                 div.panes {

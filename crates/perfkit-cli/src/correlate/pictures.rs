@@ -1,5 +1,6 @@
 //! Output of the list of correlated views as a picture and as a section of a page.
 
+use super::Options;
 use super::list::{List, weights};
 use crate::failure::Failure;
 use crate::pictures::{self, failed};
@@ -21,10 +22,18 @@ impl List {
     /// Returns the title of pictures and pages, with the name of the recording and of the call path.
     pub(super) fn title(&self, name: &str) -> String {
         let (metric, path) = self.label(self.reference);
-        format!(
-            "{name}: correlated with {metric} of {}",
-            shortened(&path, TITLE)
-        )
+        let path = if path.chars().count() <= TITLE {
+            path
+        } else {
+            // The function says more than the beginning of its callers.
+            let function = path.rsplit(" > ").next().unwrap_or(&path);
+            let ahead = "... > ";
+            format!(
+                "{ahead}{}",
+                perfkit::view::shortened(function, TITLE - ahead.len())
+            )
+        };
+        format!("{name}: correlated with {metric} of {path}")
     }
 
     /// Returns a section with both grids and the list of views, for the selected weights of the
@@ -125,6 +134,20 @@ impl List {
         let (metric, path) = self.label((metric, path));
         Ok((format!("{path}, {metric}"), grid, (unit, factor)))
     }
+}
+
+/// Returns the section of a page whose first reference is a view of a metric and a call path.
+pub(super) fn explored(
+    profile: &Profile,
+    options: &Options,
+    (metric, path): (&str, CallPathId),
+) -> Result<Section, Failure> {
+    let options = Options {
+        path: Some(path.0.to_string()),
+        metric: Some(metric.to_string()),
+        ..options.clone()
+    };
+    List::of(profile, &options)?.section("Views on the grid")
 }
 
 /// Returns the names of the locations in each cell.

@@ -2,7 +2,7 @@
 //! table, JSON and section of a page.
 
 use super::Options;
-use super::pictures::cell_names;
+use super::pictures::{cell_names, explored};
 use super::views::Views;
 use crate::failure::{Failure, Outcome};
 use crate::findings::Findings;
@@ -137,7 +137,18 @@ pub(super) fn run(options: &Options, opened: &Profiled, out: &mut dyn Write) -> 
             "--path selects the reference of a picture".into(),
         ))
     };
-    let sections = || Ok(vec![found.section(options.top, &title)]);
+    let sections = || {
+        let mut sections = vec![found.section(options.top, &title)];
+        // The page begins with a view of the strongest pair; the reader selects others.
+        let strongest = found.distinct().first().map(|(pair, _)| pair.one);
+        let row =
+            strongest.and_then(|view| Some((found.metric(view)?, found.views.rows.get(view)?)));
+        if let Some((metric, (_, path))) = row {
+            let metric = metric.metric.name.as_str();
+            sections.push(explored(&opened.profile, options, (metric, *path))?);
+        }
+        Ok(sections)
+    };
     options.files.write(&title, none, sections)?;
     if options.general.json {
         let findings = Findings::new(&opened.diagnostics, opened.counts);

@@ -56,7 +56,7 @@ pub fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Shortens texts to at most `most` characters each, so that different texts stay different. Texts
-/// that are too long lose the arguments of functions first. Where [`shortened`] gives several texts
+/// that are too long lose the arguments of functions first, then those of templates. Where [`shortened`] gives several texts
 /// the same form, the first characters in which they differ are shown, with some of the characters
 /// around them.
 pub fn different<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
@@ -65,7 +65,11 @@ pub fn different<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> V
         if text.chars().count() <= most {
             return text.to_string();
         }
-        shortened(&without_arguments(text), most)
+        let bare = without_arguments(text);
+        if bare.chars().count() <= most {
+            return bare;
+        }
+        shortened(&without_templates(&bare), most)
     };
     let mut shorter: Vec<String> = texts.iter().map(short).collect();
     let mut groups: Vec<Vec<usize>> = vec![(0..texts.len()).collect()];
@@ -110,6 +114,37 @@ fn without_arguments(text: &str) -> String {
         rest = inside;
         if let Some(end) = end.filter(|end| is_name && *end > 3) {
             kept.push_str("...");
+            rest = &inside[end..];
+        }
+    }
+    kept + rest
+}
+
+/// Replaces the arguments of templates by `..`: `sum<double, Tile<8>> > main` becomes `sum<..> > main`.
+/// Text from an angle bracket on that is not closed is cut off at the next caller, and short
+/// arguments remain.
+fn without_templates(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('<') {
+        let (before, inside) = rest.split_at(start + 1);
+        let is_template = rest[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && !rest[..start].ends_with("operator");
+        let mut depth = 1;
+        let closed = inside.find(|c: char| {
+            depth += i32::from(c == '<') - i32::from(c == '>');
+            depth == 0
+        });
+        // `> >` closes two templates; other brackets between blanks separate callers.
+        let ends_caller =
+            |end: &usize| inside[..*end].ends_with(' ') && inside[*end..].starts_with("> ");
+        let end = closed
+            .filter(|end| !ends_caller(end))
+            .or_else(|| inside.find(" > "));
+        kept.push_str(before);
+        rest = inside;
+        if let Some(end) = end.filter(|end| is_template && *end > 2) {
+            kept.push_str("..");
             rest = &inside[end..];
         }
     }
@@ -173,6 +208,24 @@ pub fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_keep_the_functions_of_templates() {
+        let text = |end: &str| {
+            let tile = "model::tile<33, 58, model::layout<double> >";
+            format!("main > model::step<{tile}> > model::kernel_277<double, {tile}{end}")
+        };
+        let expected = "main > model::step<..> > model::kernel_277<..>";
+        assert_eq!(different([text(">").as_str()], 50), [expected]);
+        // A name that was cut within its arguments ends before the next caller.
+        let cut = text(", model::p > MPI_Wait");
+        let expected = "main > model::step<..> > model::kernel_277<.. > MPI_Wait";
+        assert_eq!(different([cut.as_str()], 60), [expected]);
+        assert_eq!(
+            without_templates("a < b > operator<<(x) > f<8>"),
+            "a < b > operator<<(x) > f<8>"
+        );
+    }
 
     #[test]
     fn shortened_texts_stay_different() {

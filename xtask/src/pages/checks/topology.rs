@@ -117,6 +117,10 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         "{selected}.slice(0, 3).join() === 'time,MPI_Waitall,true'"
     ))?;
     tab.expect("document.querySelectorAll('.found tbody td:last-child').length > 2")?;
+    // A flat grid is a map, whose axes are named and keep their directions.
+    tab.expect(&format!("{CUBES}.dataset.camera.startsWith('0.000,1.571')"))?;
+    tab.expect("[...document.querySelectorAll('.left .axis:not([hidden])')].map((e) => e.textContent).join() === 'x →,y →'")?;
+    find(tab)?;
     // A collapsed call path contains the paths below it; an expanded one does not.
     let total =
         |name: &str| format!("{ITEMS}('calls').find((e) => e.lastChild.textContent === '{name}')");
@@ -176,4 +180,37 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.expect("(() => { const s = document.querySelector('.low'); s.value = 500; s.dispatchEvent(new Event('input')); return true; })()")?;
     tab.expect(&format!("(() => {{ const [a, b] = {CUBES}.dataset.cubes.split(',').map(Number); return a === b && a > 0 && a < 96; }})()"))
+}
+
+/// References are found by words, and lists can be extended.
+fn find(tab: &mut Tab<'_>) -> Result<(), String> {
+    let seek = |text: &str, key: &str| {
+        format!(
+            "(() => {{ const s = document.querySelector('.seek'); s.value = '{text}'; s.dispatchEvent(new Event('input'));
+            if ('{key}') s.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }})); return true; }})()"
+        )
+    };
+    let title = "document.querySelector('.left figcaption').title";
+    let offered = "[...document.querySelectorAll('.reference option:not([hidden])')]";
+    let all = tab.number(&format!("{offered}.length"))?;
+    tab.expect(&seek("TIME output", ""))?;
+    // The reference itself stays in the list.
+    tab.expect(&format!(
+        "{offered}.length === 3 && {offered}.some((o) => o.title.includes('output'))"
+    ))?;
+    tab.expect(&seek("TIME output", "Enter"))?;
+    tab.expect(&format!("{title}.endsWith('output, time')"))?;
+    tab.expect(&seek("no such view", "Enter"))?;
+    tab.expect(&format!("{title}.endsWith('output, time')"))?;
+    tab.expect("document.querySelector('.offered').textContent.startsWith('0 of ')")?;
+    tab.expect(&seek("waitall time", "Enter"))?;
+    tab.expect(&format!("{title}.includes('MPI_Waitall')"))?;
+    tab.expect(&seek("", ""))?;
+    tab.expect(&format!("{offered}.length === {all}"))?;
+    // The function of a call path is never cut away, and different names stay different.
+    let names = "(() => { const of = (a) => `main > lib::step<int> > lib::detail::${a}<double, lib::tile<8>, lib::scheme_a<3>>`;
+        const [a, b, c] = perfkit.pathNames([of('solve_all'), of('other_one'), of('solve_all').replace('int', 'long')], 40);
+        return a.endsWith(' > solve_all<scheme_a>') && c.includes('long') && a !== c && b === 'main > step > other_one<scheme_a>'; })()";
+    tab.expect(names)?;
+    tab.expect("perfkit.pathNames(['a > b'], 9)[0] === 'a > b'")
 }

@@ -85,6 +85,14 @@ fn pages_have_whole_statements() {
         let statement = statement.replace('<', "&lt;").replace('>', "&gt;");
         assert!(html.contains(&statement), "{statement}");
     }
+    // The views follow, with one of the strongest pair as the first reference.
+    let first = &pairs[0]["one"];
+    let path = first["path"].as_str().expect("a call path");
+    let metric = first["metric"].as_str().expect("a metric");
+    let name = format!("{path}, {metric}")
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e");
+    assert!(html.contains(&format!("[0,\"{name}")), "{name}");
 }
 
 #[test]
