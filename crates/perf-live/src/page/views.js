@@ -133,6 +133,7 @@ const showSlow = async () => {
   if (!given) return;
   const sum = (list) => list.reduce((all, one) => all + one.lost, 0);
   live.lost = { ranks: sum(given.ranks), phases: sum(given.phases) };
+  live.phases = given.phases.map((one) => [one.first, one.last, one.lost]);
   showSums();
   const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
   const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
