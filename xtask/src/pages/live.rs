@@ -236,10 +236,13 @@ fn heat_map(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait("document.querySelector('#scope').textContent.includes('all ranks')")?;
     // A click at a cell shows its calls. The place of a cell is found with the pointer.
     let place = format!(
-        "(() => {{ const heat = {heat}, said = document.querySelector('#lost .status'), box = heat.getBoundingClientRect(); said.textContent = '';
-         for (let y = 2; y < box.height; y += 2) for (let x = 2; x < box.width; x += 2) {{
-           heat.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + x, clientY: box.top + y }}));
-           if (said.textContent) return [x / box.width, y / box.height];
+        "(() => {{ const heat = {heat}, said = document.querySelector('#lost .status'), box = heat.getBoundingClientRect();
+         const at = (x, y) => {{ said.textContent = ''; heat.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + x, clientY: box.top + y }})); return said.textContent; }};
+         for (let y = 0; y < box.height; y += 2) for (let x = 0; x < box.width; x++) {{
+           const text = at(x, y);
+           let end = x;
+           while (text && at(end + 1, y) === text) end++;
+           if (text) return [(x + end) / 2 / box.width, (y + 4) / box.height];
          }} return [0, 0]; }})()"
     );
     let share = [

@@ -49,11 +49,20 @@ const lostMap = ({ steps: group, rows, cells, missing }, stored) => {
 // Rank and step of a cell that lost the most. A cell of a slow phase stands for its first ones.
 const worstOf = (cell) => live.map.worst.get(cell.rank + " " + cell.step) || [live.map.data.ranks[cell.rank].program, live.map.data.ranks[cell.rank].rank, cell.step];
 
-// Selects the rank and step of a cell that lost the most, for the functions and calls.
-const chooseCell = (cell) => {
-  const [program, rank, step] = worstOf(cell), key = program + "." + rank;
-  const ranks = [...state.ranks.filter((known) => known !== key).slice(-11), key];
-  go({ ranks, step: key + "." + step, within: state.within === "all" ? "step" : state.within, function: "", owner: "", record: "" });
+// Returns the abnormal call with the most time lost among some, or null if there is none.
+const worstCall = async (where) => {
+  const given = await ask("first", "/api/records", { kind: "anomaly", order: "severity", limit: 1, ...where });
+  return given && given.rows.length ? Object.fromEntries(given.columns.map((name, place) => [name, given.rows[0][place]])) : null;
+};
+const worstCallOf = ([program, rank, step]) => worstCall({ program, rank, from: step, to: step });
+
+// Selects the rank and step of a cell that lost the most, with its functions and its worst call. The heat map stays
+// in sight, for the next cell.
+const chooseCell = async (cell) => {
+  const worst = worstOf(cell), call = await worstCallOf(worst), key = worst.slice(0, 2).join(".");
+  const ranks = [...state.ranks.filter((known) => known !== key).slice(-11), key], within = state.within === "all" ? "step" : state.within;
+  const chosen = call ? { function: call.function, owner: String(call.program), record: String(call.id) } : { function: "", owner: "", record: "" };
+  go({ ranks, step: worst.join("."), within, ...chosen }, true);
 };
 
 const sayLost = () => {
@@ -63,7 +72,7 @@ const sayLost = () => {
   const most = Math.max(1, ...data.ranks.map((one) => one.last - one.rank + 1));
   const merged = [[most, "ranks share a row"], [data.group, "steps share a column"]].filter(([of]) => of > 1).map(([of, what]) => `${count(of)} ${what}`);
   const left = [[missing, "of dropped steps"], [phases - other, "in slow phases"]].filter(([lost]) => lost >= 1).map(([lost, where]) => `${time(lost)} ${where}`);
-  find("#lost .note").textContent = (parts.length ? `The cells add up to ${time(all)}: ${parts.join(", ")}.` : "No time was lost.")
+  find("#lost .note").textContent = (parts.length ? `The cells add up to ${parts.length > 1 ? time(all) + ": " : ""}${parts.join(", ")}.` : "No time was lost.")
     + (left.length ? ` Not in them: ${left.join(", ")}.` : "") + (merged.length ? ` Up to ${merged.join(" and ")}.` : "");
 };
 
@@ -86,7 +95,10 @@ const drawLost = () => {
   partAt = charts.stacked(stacked, width, data, { chosen: null, step, cells, all: lost });
   stacked.hidden = !lost.length;
   const owner = (one) => (one.model === undefined ? null : owners[one.model]);
-  const choose = (one) => { const of = owner(one); if (of) go({ within: "all", function: of.name, owner: String(of.program), record: "" }); };
+  const choose = async (one) => {
+    const of = owner(one), call = of && (await worstCall({ program: of.program, function: of.name }));
+    if (of) go({ within: "all", function: of.name, owner: String(of.program), record: call ? String(call.id) : "" }, true);
+  };
   const pressed = (one) => { const of = owner(one); return of ? of.name === state.function && String(of.program) === state.owner : null; };
   const list = find("#lost .legend");
   const focused = list.contains(document.activeElement) ? document.activeElement.title : null;

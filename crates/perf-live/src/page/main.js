@@ -26,12 +26,12 @@ const writeAddress = (isNew) => {
   history[isNew ? "pushState" : "replaceState"](null, "", "#" + values);
 };
 
-// Shows the new selection.
-const go = (change) => {
+// Shows the new selection, and scrolls to it unless `isQuiet`.
+const go = (change, isQuiet) => {
   const before = state;
   state = { ...state, ...change };
   writeAddress(true);
-  follow(before);
+  follow(before, isQuiet);
 };
 
 // Number of ranks that are selected at first.
@@ -47,13 +47,8 @@ const selectWorst = async () => {
   if (!high.length && !cell && isFree()) return;
   live.isSelected = true;
   if (!isFree()) return;
-  const most = async (where) => {
-    const given = await ask("first", "/api/records", { kind: "anomaly", order: "severity", limit: 1, ...where });
-    return given && given.rows.length ? Object.fromEntries(given.columns.map((name, place) => [name, given.rows[0][place]])) : null;
-  };
   // A slow rank may have no abnormal call in its worst step; then the worst call of the run is shown.
-  const own = cell && (await most({ program: cell[0], rank: cell[1], from: cell[2], to: cell[2] }));
-  const call = own || (await most({ program: state.program }));
+  const own = cell && (await worstCallOf(cell)), call = own || (await worstCall({ program: state.program }));
   if (!isFree()) return;
   const before = state, ranks = high.slice(0, FIRST_RANKS).map((one) => one.program + "." + one.rank);
   const change = { ranks }, [program, number, step] = cell || (call ? [call.program, call.rank, call.step] : []);
@@ -72,6 +67,7 @@ const selectWorst = async () => {
 
 const follow = (before, isQuiet) => {
   const differs = (...names) => names.some((name) => String(before[name]) !== String(state[name]));
+  find("#within").value = state.within;
   if (differs("by", "top", "bottom", "program", "ranks")) listen();
   if (differs("ranks", "from", "to")) loadSteps();
   else if (differs("last")) showSteps();

@@ -147,9 +147,10 @@ const showSlow = async () => {
   find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
 };
 
+const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";
 const showCall = async () => {
   const place = find("#call .body");
-  if (!state.record) return;
+  if (!state.record) return place.replaceChildren(make("p", { class: "note" }, NO_CALL));
   const given = await ask("call", "/api/record", { id: state.record });
   if (!given) return;
   callView(place, given);

@@ -99,7 +99,11 @@ const perfkitAnomaly = (() => {
     }
     const most = cells.length ? cells[0].lost : 1, least = Math.max(most / 1e3, 1);
     const wide = inside[2] / columns, high = inside[3] / rows;
-    const place = (one) => [inside[0] + column(one.step) * wide, inside[1] + row(one.rank) * high];
+    // Edges at whole pixels, so that adjacent cells have no seams. Large cells have a gap of one pixel.
+    const place = (one) => {
+      const [[px, right], [py, below]] = [[inside[0], wide, column(one.step)], [inside[1], high, row(one.rank)]].map(([from, size, at]) => [Math.round(from + at * size), Math.round(from + (at + 1) * size)]);
+      return [px, py, Math.max(1, right - px - (wide > 4 ? 1 : 0)), Math.max(1, below - py - (high > 4 ? 1 : 0))];
+    };
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
     const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
@@ -110,8 +114,7 @@ const perfkitAnomaly = (() => {
     for (const one of shown.values()) {
       const share = most > least ? Math.log(Math.max(1, one.lost / least)) / Math.log(most / least) : 1;
       context.globalAlpha = 0.12 + 0.88 * share;
-      const [px, py] = place(one);
-      context.fillRect(px, py, Math.max(1, wide - (wide > 4 ? 1 : 0)), Math.max(1, high - (high > 4 ? 1 : 0)));
+      context.fillRect(...place(one));
     }
     context.globalAlpha = 1;
     const marked = chosen === null ? (step === null ? cells[0] : null) : cells.find((one) => one.rank === chosen && (step === null || one.step === step));
