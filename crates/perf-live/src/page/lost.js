@@ -1,7 +1,7 @@
 // Heat map of the time lost by rank and step, and below it the time lost by function and step, drawn
 // with the charts of the pages of recordings.
 const charts = perfkitAnomaly;
-// Numbers of functions for their colours, which do not change while the page is open.
+// Numbers of functions for their colours, which do not change while the page is open. Red is the colour of slow phases.
 const functionNumbers = new Map();
 let lostAt = () => null, partAt = () => null;
 
@@ -11,6 +11,7 @@ const showLost = async () => {
   if (!given) return;
   const found = await ask("stacked", "/api/stacked", { group: given.steps, limit: 10000 });
   live.map = lostMap(given, found ? found.rows : []);
+  showSums();
   drawLost();
   selectWorst();
 };
@@ -80,14 +81,14 @@ const sayCell = (cell) => {
   const { data } = live.map, [program, rank, step] = worstOf(cell), { group } = data, row = data.ranks[cell.rank];
   const steps = group === 1 ? `step ${cell.step}` : `steps ${cell.step} to ${cell.step + group - 1}`;
   const most = group > 1 || row.last > row.rank ? `, most on ${rankName(program, rank)} in step ${step}` : "";
-  find("#lost .status").textContent = `${row.name}, ${steps}: ${time(cell.lost)} lost, ${count(cell.found)} abnormal calls${most}.`;
+  find("#lost .status").textContent = `${row.name}, ${steps}: ${time(cell.lost)} lost, ${count(cell.found)} abnormal ${cell.found === 1 ? "call" : "calls"}${most}.`;
 };
 
 const drawLost = () => {
   if (!live.map) return;
   const { data, cells, owners } = live.map, heat = find("#lost .heat"), stacked = find("#lost .stacked");
   const width = Math.max(260, Math.floor(find("#lost").getBoundingClientRect().width));
-  data.name_colours = owners.map((one) => colour("rank" + (one.number % 12)));
+  data.name_colours = owners.map((one) => colour("rank" + (1 + (one.number % 11))));
   const lost = charts.losers(data, cells);
   const [program, rank, at] = state.step ? state.step.split(".").map(Number) : [], step = state.step ? charts.grouped(data, at) : null;
   const row = state.step ? data.ranks.findIndex((one) => one.program === program && one.rank <= rank && rank <= one.last) : null;
