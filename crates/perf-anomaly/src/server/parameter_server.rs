@@ -435,8 +435,7 @@ impl Server {
         self.ranks.ranked(by)
     }
 
-    /// Returns the ranks that are slower than those of their program, the one with the most time lost
-    /// first. Functions have the numbers of the server.
+    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
     ///
     /// The calls of a step are compared until all ranks have reported it and the next two steps have
     /// begun, at most for eight steps.
@@ -449,8 +448,7 @@ impl Server {
         self.programs.slow_steps()
     }
 
-    /// Returns the slow phases of functions, the one with the most time lost first. Functions have the
-    /// numbers of the server.
+    /// Returns the slow phases, the one with the most time lost first, with the server's function numbers.
     pub fn slow_phases(&self) -> Vec<SlowPhase> {
         self.programs.slow_phases()
     }
