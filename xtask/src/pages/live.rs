@@ -150,6 +150,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     // The worst call with its rank and step is selected at first, and the query is answered.
     tab.wait("document.querySelector('.bars button[aria-pressed=true]') && location.hash.includes('record=')")?;
     tab.wait("document.querySelector('#call .stack .abnormal') && document.querySelectorAll('#records tbody tr').length > 0")?;
+    heat_map(tab, is_live)?;
     tab.click(".bars button[aria-pressed=false]")?;
     tab.wait("document.querySelectorAll('.bars button[aria-pressed=true]').length > 1")?;
     tab.wait("Number(document.querySelector('#steps > canvas').dataset.points) > 0")?;
@@ -200,6 +201,59 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
         [] => Ok(()),
         all => Err(all.join("; ")),
     }
+}
+
+/// Checks that the page opens on the worst cell of the heat map, that updates keep the selection, and that the
+/// keyboard and the pointer select cells and functions.
+fn heat_map(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
+    let heat = "document.querySelector('#lost .heat')";
+    tab.expect(&format!("Number({heat}.dataset.cells) > 1"))?;
+    tab.expect(
+        "document.querySelector('#lost .note').textContent.startsWith('The cells add up to')",
+    )?;
+    tab.expect("document.querySelectorAll('#lost .legend .entry').length > 0 && !document.querySelector('#lost .stacked').hidden")?;
+    let step = "new URLSearchParams(location.hash.slice(1)).get('step')";
+    if is_live {
+        let (drawn, selected) = (tab.text(&format!("{heat}.dataset.drawn"))?, tab.text(step)?);
+        tab.wait(&format!("Number({heat}.dataset.drawn) > {drawn} + 1"))?;
+        if tab.text(step)? != selected {
+            return Err("an update changes the selection".into());
+        }
+    } else {
+        tab.expect(&format!("{step} === {heat}.dataset.worst"))?;
+    }
+    tab.value(&format!("{heat}.focus()"))?;
+    tab.key("ArrowRight")?;
+    tab.key("ArrowRight")?;
+    tab.key("Enter")?;
+    let is_said = format!(
+        "(([, rank, step], said) => said.includes('rank ' + rank + ', step ' + step + ':') || said.includes('rank ' + rank + ' in step ' + step + '.'))({step}.split('.'), document.querySelector('#lost .status').textContent)"
+    );
+    tab.wait(&is_said)?;
+    // A click at a function shows its calls on all ranks.
+    tab.click("#lost .legend button")?;
+    tab.wait("location.hash.includes('within=all') && document.querySelector('#lost .legend button[aria-pressed=true]')")?;
+    tab.wait("document.querySelector('#scope').textContent.includes('all ranks')")?;
+    // A click at a cell shows its calls. The place of a cell is found with the pointer.
+    let place = format!(
+        "(() => {{ const heat = {heat}, said = document.querySelector('#lost .status'), box = heat.getBoundingClientRect();
+         const at = (x, y) => {{ said.textContent = ''; heat.dispatchEvent(new PointerEvent('pointermove', {{ clientX: box.left + x, clientY: box.top + y }})); return said.textContent; }};
+         for (let y = 0; y < box.height; y += 2) for (let x = 0; x < box.width; x++) {{
+           const text = at(x, y);
+           let end = x;
+           while (text && at(end + 1, y) === text) end++;
+           if (text) return [(x + end) / 2 / box.width, (y + 4) / box.height];
+         }} return [0, 0]; }})()"
+    );
+    let share = [
+        tab.number(&format!("{place}[0]"))?,
+        tab.number(&format!("{place}[1]"))?,
+    ];
+    tab.click_at("#lost .heat", share)?;
+    tab.wait(&format!(
+        "!location.hash.includes('within=all') && {is_said}"
+    ))?;
+    Ok(())
 }
 
 /// Kills and restarts the server, and checks that the page reconnects by itself. Returns the new server.

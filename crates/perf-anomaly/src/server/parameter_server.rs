@@ -10,7 +10,7 @@ use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
+use crate::lost_time::{SlowPhase, SlowRank, SlowStep, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
@@ -435,8 +435,7 @@ impl Server {
         self.ranks.ranked(by)
     }
 
-    /// Returns the ranks that are slower than those of the same program, the one with the most time lost
-    /// first. Their functions have the numbers of the server.
+    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
     ///
     /// The calls of a step are compared until all ranks have reported it and the next two steps have
     /// begun, at most for eight steps.
@@ -444,8 +443,12 @@ impl Server {
         self.programs.slow_ranks()
     }
 
-    /// Returns the slow phases of functions, the one with the most time lost first. Their functions have
-    /// the numbers of the server.
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
+        self.programs.slow_steps()
+    }
+
+    /// Returns the slow phases, the one with the most time lost first, with the server's function numbers.
     pub fn slow_phases(&self) -> Vec<SlowPhase> {
         self.programs.slow_phases()
     }

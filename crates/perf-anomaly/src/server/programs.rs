@@ -4,7 +4,7 @@
 use super::StepStats;
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
-use crate::lost_time::{Peers, SlowPhase, SlowRank, StepTimes};
+use crate::lost_time::{Peers, SlowPhase, SlowRank, SlowStep, StepTimes};
 use crate::{FunctionId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +75,11 @@ impl Programs {
         let mut all: Vec<_> = all.collect();
         all.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         all
+    }
+
+    pub(super) fn slow_steps(&self) -> Vec<SlowStep> {
+        let all = self.0.values().flat_map(|one| one.peers.slow_steps());
+        all.collect()
     }
 
     pub(super) fn slow_phases(&self) -> Vec<SlowPhase> {

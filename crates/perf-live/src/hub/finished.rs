@@ -1,5 +1,6 @@
 //! [`Finished`]: read-only state of a finished run, loaded from its database.
 
+use super::lost_time::LostTime;
 use super::overview::Overview;
 use super::params::{CheckedHubParams, HubParams};
 use super::slow::Slow;
@@ -42,6 +43,8 @@ pub struct Finished {
     functions: Arc<Vec<(FunctionName, FunctionStats)>>,
     /// Slow ranks and phases.
     slow: Arc<Slow>,
+    /// Time lost by rank and step.
+    lost_time: Arc<LostTime>,
 }
 
 impl Finished {
@@ -52,20 +55,23 @@ impl Finished {
     /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = DatabaseReader::open(path.as_ref())?;
-        let (overview, functions, slow) = if reader.is_plain() {
-            let (overview, functions) = of_records(&reader, &params.0)?;
-            (overview, functions, Slow::default())
+        let (overview, functions, slow, lost_time) = if reader.is_plain() {
+            let (overview, functions, lost) = of_records(&reader, &params.0)?;
+            (overview, functions, Slow::default(), lost)
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
+            reader.each_step(|key, anomalies, lost| state.lost.add_calls(key, anomalies, lost))?;
             let slow = Slow::of(&state.server);
-            (Overview::of(&state), state.functions(), slow)
+            let lost = state.lost_time();
+            (Overview::of(&state), state.functions(), slow, lost)
         };
         Ok(Finished {
             path: path.as_ref().into(),
             overview: Arc::new(overview),
             functions: Arc::new(functions),
             slow: Arc::new(slow),
+            lost_time: Arc::new(lost_time),
         })
     }
 
@@ -85,21 +91,30 @@ impl Finished {
         Arc::clone(&self.slow)
     }
 
+    /// Returns the time lost by rank and step.
+    pub(crate) fn lost_time(&self) -> Arc<LostTime> {
+        Arc::clone(&self.lost_time)
+    }
+
     /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-type Known = (Overview, Vec<(FunctionName, FunctionStats)>);
+type Known = (Overview, Vec<(FunctionName, FunctionStats)>, LostTime);
 
 /// Computes the state from recorded anomalies.
 fn of_records(reader: &DatabaseReader, params: &HubParams) -> Result<Known> {
     let mut ranks = Ranks::default();
+    let mut lost = LostTime::default();
     reader.each_recorded_step(|step| {
+        let key = (step.program, step.rank, step.step);
+        lost.add_calls(key, step.loss.anomalies(), step.loss.time.0);
+        lost.add_total(step.loss.time.0);
         ranks.add(&step, params.history, params.clients);
     })?;
     let mut overview = Overview::of_ranks(ranks.ranked(Ranking::Total));
     overview.revision = 1;
-    Ok((overview, reader.recorded_functions()?))
+    Ok((overview, reader.recorded_functions()?, lost))
 }

@@ -10,6 +10,7 @@
 //! the database.
 
 mod finished;
+mod lost_time;
 mod message;
 mod overview;
 mod params;
@@ -19,6 +20,7 @@ mod state;
 mod state_thread;
 
 pub use finished::Finished;
+pub(crate) use lost_time::{LostCell, LostTime};
 pub use message::{Counts, HubAnswer, Message};
 pub use overview::{Overview, ProgramSummary};
 pub use params::{CheckedHubParams, HubParams};
@@ -78,6 +80,8 @@ struct Shared {
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
     /// Cached slow ranks and phases.
     slow: Cached<Slow>,
+    /// Cached time lost by rank and step.
+    lost_time: Cached<LostTime>,
     /// Path of the database.
     path: PathBuf,
     /// Callbacks after each batch.
@@ -146,6 +150,7 @@ impl Hub {
             overview: Cached::default(),
             functions: Cached::default(),
             slow: Cached::default(),
+            lost_time: Cached::default(),
             path,
             stored,
             state_thread: Mutex::new(Some(thread)),
@@ -200,6 +205,11 @@ impl Hub {
     /// Returns the ranks and phases that are slower than their peers, at most 200 ms old.
     pub fn slow(&self) -> Arc<Slow> {
         self.0.slow.get(|| Slow::of(&lock(&self.0.state).server))
+    }
+
+    /// Returns the time lost by rank and step, at most 200 ms old.
+    pub(crate) fn lost_time(&self) -> Arc<LostTime> {
+        self.0.lost_time.get(|| lock(&self.0.state).lost_time())
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

@@ -1,13 +1,14 @@
 //! [`State`]: clients, models and statistics of the parameter server in memory, changed by each
 //! message; a [`Batch`] collects the additions for the database.
 
+use super::lost_time::LostTime;
 use super::params::HubParams;
 use super::{Counts, HubAnswer, Message};
 use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
 use perf_anomaly::provenance::Entry;
-use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Server, View};
+use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Ranking, Server, View};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,8 @@ pub(super) struct State {
     pub(super) programs: BTreeMap<u32, String>,
     /// Last step of each program.
     pub(super) steps: BTreeMap<u32, u64>,
+    /// Time lost in abnormal calls by rank and step.
+    pub(super) lost: LostTime,
     /// Number that changes with every change.
     pub(super) revision: u64,
     /// Counters.
@@ -85,6 +88,7 @@ impl State {
         let logged = stored.log;
         let mut state = Self::new(params, stored)?;
         writer.each_logged(|bytes| state.again(bytes))?;
+        writer.each_step(|key, anomalies, lost| state.lost.add_calls(key, anomalies, lost))?;
         let clients = &state.clients;
         state
             .server
@@ -113,6 +117,7 @@ impl State {
             clients: clients.map(|(number, one)| (number, known(one))).collect(),
             programs: stored.programs,
             steps: stored.steps,
+            lost: LostTime::default(),
             session: stored.session,
             revision: fresh(),
             counts: Counts::default(),
@@ -129,6 +134,20 @@ impl State {
         let all = self.server.functions().into_iter();
         let named = all.filter_map(|(id, stats)| Some((names.get(id.0 as usize)?.clone(), stats)));
         named.collect()
+    }
+
+    /// Returns the time lost by rank and step in abnormal calls and on slow ranks, with a row for
+    /// each known rank.
+    pub(super) fn lost_time(&self) -> LostTime {
+        let mut lost = self.lost.clone();
+        for rank in self.server.ranking(Ranking::Total) {
+            lost.add_rank(rank.program, rank.rank);
+            lost.add_total(rank.loss.time.0);
+        }
+        for slow in self.server.slow_steps() {
+            lost.add_slow(&slow);
+        }
+        lost
     }
 
     /// Applies a delta of the log, which was accepted before.
@@ -256,6 +275,8 @@ impl State {
             *last = step.step.max(*last);
             if loss.anomalies() > 0 {
                 writer.step(step)?;
+                let key = (step.program, step.rank, step.step);
+                self.lost.add_calls(key, loss.anomalies(), loss.time.0);
             }
         }
         Ok(view)

@@ -2,7 +2,7 @@
 const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "" };
 let state = { ...USUAL };
 // Data from the server.
-const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, lost: { ranks: 0, phases: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, isSelected: false };
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false };
 const plots = {};
 // Largest number of points that are kept.
 const MOST = 20000;
@@ -26,36 +26,39 @@ const writeAddress = (isNew) => {
   history[isNew ? "pushState" : "replaceState"](null, "", "#" + values);
 };
 
-// Shows the new selection.
-const go = (change) => {
+// Shows the new selection, and scrolls to it unless `isQuiet`.
+const go = (change, isQuiet) => {
   const before = state;
   state = { ...state, ...change };
   writeAddress(true);
-  follow(before);
+  follow(before, isQuiet);
 };
 
 // Number of ranks that are selected at first.
 const FIRST_RANKS = 3;
 
-// Selects the call with the most time lost, its step, its rank and the highest ranks, once and only
-// if the reader has selected nothing.
+// Selects the rank and step with the most time lost, their worst call and the highest ranks, once and
+// only if the reader has selected nothing.
 const selectWorst = async () => {
   const isFree = () => !state.ranks.length && !state.step && !state.record;
-  if (live.isSelected || !live.ranking) return;
+  if (live.isSelected || !live.ranking || !live.map) return;
   const high = live.ranking.top.filter((one) => ((live.ranking.by === "time" ? one.time : one[live.ranking.by]) || 0) > 0);
-  if (!high.length && isFree()) return;
+  const cell = live.map.cells.map(worstOf).find(([program]) => state.program === "" || program === Number(state.program));
+  if (!high.length && !cell && isFree()) return;
   live.isSelected = true;
   if (!isFree()) return;
-  const given = await ask("first", "/api/records", { order: "severity", limit: 1, program: state.program });
+  // A slow rank may have no abnormal call in its worst step; then the worst call of the run is shown.
+  const own = cell && (await worstCallOf(cell)), call = own || (await worstCall({ program: state.program }));
   if (!isFree()) return;
   const before = state, ranks = high.slice(0, FIRST_RANKS).map((one) => one.program + "." + one.rank);
-  const at = given ? Object.fromEntries(given.columns.map((name, place) => [name, place])) : {}, row = given && given.rows[0];
-  const change = { ranks };
-  if (row) {
-    const rank = row[at.program] + "." + row[at.rank];
+  const change = { ranks }, [program, number, step] = cell || (call ? [call.program, call.rank, call.step] : []);
+  if (program !== undefined) {
+    const rank = program + "." + number;
     change.ranks = [rank, ...ranks.filter((key) => key !== rank)].slice(0, FIRST_RANKS);
-    Object.assign(change, { step: rank + "." + row[at.step], function: row[at.function], owner: String(row[at.program]), record: String(row[at.id]) });
+    change.step = rank + "." + step;
   }
+  if (call) change.record = String(call.id);
+  if (own || (call && !cell)) Object.assign(change, { function: call.function, owner: String(call.program) });
   state = { ...state, ...change };
   writeAddress(false);
   follow(before, true);
@@ -64,6 +67,7 @@ const selectWorst = async () => {
 
 const follow = (before, isQuiet) => {
   const differs = (...names) => names.some((name) => String(before[name]) !== String(state[name]));
+  find("#within").value = state.within;
   if (differs("by", "top", "bottom", "program", "ranks")) listen();
   if (differs("ranks", "from", "to")) loadSteps();
   else if (differs("last")) showSteps();
@@ -74,6 +78,7 @@ const follow = (before, isQuiet) => {
   if (!isQuiet && change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
   if (!isQuiet && change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
   showRanking();
+  drawLost();
 };
 const change = (before, name) => state[name] && before[name] !== state[name];
 
@@ -149,13 +154,20 @@ const hear = (news) => {
     news.steps.filter((row) => (state.from === "" || row[2] >= Number(state.from)) && (state.to === "" || row[2] <= Number(state.to))).forEach(keepStep);
     showSteps();
   }
-  // Refreshes slow ranks at most every 3 s, and functions until a step or function is selected.
-  if (Date.now() - live.looked > 3000) {
-    live.looked = Date.now();
-    if (!state.step && !state.function) showFunctions();
-    showSlow();
-  }
+  if (Date.now() - live.looked > live.rest) look();
   document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
+};
+
+// Refreshes the time lost and slow ranks at most every 3 s, and less often if the answers take long.
+// Functions are refreshed until a step or function is selected.
+const look = async () => {
+  const began = Date.now();
+  live.looked = Infinity;
+  if (!state.step && !state.function) await showFunctions();
+  await showSlow();
+  await showLost();
+  live.looked = Date.now();
+  live.rest = Math.max(3000, 5 * (live.looked - began));
 };
 
 const begin = async () => {
@@ -175,7 +187,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showSlow()]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showSlow().then(showLost)]);
   document.body.dataset.ready = "1";
 };
 
@@ -190,7 +202,7 @@ find("#pause").addEventListener("click", (event) => {
   if (!live.paused) { listen(); loadSteps(); }
 });
 const repaint = () => Object.values(plots).forEach((plot) => plot.draw());
-perfkit.onPaint(() => { repaint(); if (plots.steps) showSteps(); });
+perfkit.onPaint(() => { repaint(); drawLost(); if (plots.steps) showSteps(); });
 find("#records form").addEventListener("submit", (event) => {
   event.preventDefault();
   showRecords();
@@ -200,4 +212,5 @@ addEventListener("popstate", () => {
   readAddress();
   follow(before);
 });
+listenLost();
 begin();

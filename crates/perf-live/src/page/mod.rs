@@ -1,17 +1,19 @@
 //! [`page()`]: HTML page of the server, assembled with its style and scripts, and the policy that
 //! permits requests to its server only.
 
-use perf_view::Page;
+use perf_view::{Page, anomaly};
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPTS: [&str; 6] = [
+const SCRIPTS: [&str; 8] = [
     Page::SCRIPT,
+    anomaly::PARTS,
     include_str!("base.js"),
     include_str!("scatter.js"),
     include_str!("stack.js"),
     include_str!("views.js"),
+    include_str!("lost.js"),
     include_str!("main.js"),
 ];
 
@@ -29,7 +31,7 @@ pub(crate) fn page(is_live: bool) -> (String, String) {
         .replace("{title}", title)
         .replace(
             "{style}",
-            &format!("{}{}{STYLE}", Page::style(), rank_colours()),
+            &[&Page::style(), anomaly::STYLE, &rank_colours(), STYLE].concat(),
         )
         .replace("{nonce}", &nonce)
         .replace("{script}", &script);

@@ -12,7 +12,8 @@ const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
 const showSums = () => {
   const { total } = live;
-  const others = [[live.lost.ranks, "on slow ranks"], [live.lost.phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
+  const phases = live.phases.reduce((sum, one) => sum + one[2], 0);
+  const others = [[live.map ? live.map.slow : 0, "on slow ranks"], [phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
   find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal: ${time(total.time)} lost in them${others.join("")}`;
 };
 
@@ -131,9 +132,7 @@ const showSamples = async () => {
 const showSlow = async () => {
   const given = await ask("slow", "/api/slow", { limit: 1000 });
   if (!given) return;
-  const sum = (list) => list.reduce((all, one) => all + one.lost, 0);
-  live.lost = { ranks: sum(given.ranks), phases: sum(given.phases) };
-  showSums();
+  live.phases = given.phases.map((one) => [one.first, one.last, one.lost]);
   const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
   const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
   const name = (one) => make("bdi", { title: one.function }, shortened(one.function, 60));
@@ -146,9 +145,10 @@ const showSlow = async () => {
   find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
 };
 
+const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";
 const showCall = async () => {
   const place = find("#call .body");
-  if (!state.record) return;
+  if (!state.record) return place.replaceChildren(make("p", { class: "note" }, NO_CALL));
   const given = await ask("call", "/api/record", { id: state.record });
   if (!given) return;
   callView(place, given);

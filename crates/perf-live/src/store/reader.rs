@@ -102,6 +102,12 @@ impl DatabaseReader {
         self.fail(writer::each_logged(&self.database, &mut take))
     }
 
+    /// Calls `take` with the program, rank and number, the anomalies and the time lost of each stored
+    /// step of a rank.
+    pub(crate) fn each_step(&self, mut take: impl FnMut((u32, u32, u64), u64, i64)) -> Result<()> {
+        self.fail(writer::each_step(&self.database, &mut take))
+    }
+
     fn rows(&self, sql: &str, values: &[Value], width: usize) -> Result<Vec<Vec<Json>>> {
         self.fail((|| {
             let mut statement = self.database.prepare_cached(sql)?;
@@ -189,6 +195,18 @@ impl DatabaseReader {
         Ok(Table {
             columns: &["program", "function", "anomalies", "fast", "time", "score"],
             rows: self.rows(&sql, &values, 6)?,
+        })
+    }
+
+    /// Returns the time lost in recorded anomalies by function and groups of `group` consecutive
+    /// steps, which are named by their first step, in descending order of time lost.
+    pub(crate) fn stacked(&self, group: u64, most: usize) -> Result<Table> {
+        let sql = "select program, function, step / ?1 * ?1, sum(severity) from call
+            where kind = 'anomaly' and severity > 0 group by 1, 2, 3 order by 4 desc, 3, 2 limit ?2";
+        let values = [Value::from(bound(group)), bound(most as u64).into()];
+        Ok(Table {
+            columns: &["program", "function", "step", "time"],
+            rows: self.rows(sql, &values, 4)?,
         })
     }
 

@@ -141,6 +141,17 @@ impl Writer {
         Ok(walked?)
     }
 
+    /// Calls `take` with the program, rank and number, the anomalies and the time lost of each stored
+    /// step of a rank.
+    pub(crate) fn each_step(
+        &mut self,
+        mut take: impl FnMut((u32, u32, u64), u64, i64),
+    ) -> Result<()> {
+        let walked = self.store.within(|database| each_step(database, &mut take));
+        self.store.commit()?;
+        Ok(walked?)
+    }
+
     fn run(&mut self, sql: &str, values: impl Params) -> Result<()> {
         let done = self
             .store
@@ -492,6 +503,23 @@ pub(super) fn each_logged(
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         each_block(row.get_ref(0)?.as_blob()?, take);
+    }
+    Ok(())
+}
+
+/// Calls `take` with the program, rank and number, the anomalies and the time lost of each stored
+/// step of a rank.
+pub(super) fn each_step(
+    database: &Connection,
+    take: &mut impl FnMut((u32, u32, u64), u64, i64),
+) -> rusqlite::Result<()> {
+    let sql = "select program, rank, step, slow + fast, time from live_step";
+    let mut statement = database.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let count = |at| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)?.cast_unsigned());
+        let key = (row.get(0)?, row.get(1)?, count(2)?);
+        take(key, count(3)?, row.get(4)?);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use super::READERS;
 use super::access::is_meant;
 use super::answers::Answers;
 use super::params::WebParams;
-use crate::hub::{Finished, Hub, Overview, Slow};
+use crate::hub::{Finished, Hub, LostTime, Overview, Slow};
 use crate::store::DatabaseReader;
 use crate::{Error, Result};
 use axum::extract::{Request, State};
@@ -60,6 +60,13 @@ impl Source {
         match self {
             Source::Live(hub) => hub.slow(),
             Source::Finished(finished) => finished.slow(),
+        }
+    }
+
+    pub(super) fn lost_time(&self) -> Arc<LostTime> {
+        match self {
+            Source::Live(hub) => hub.lost_time(),
+            Source::Finished(finished) => finished.lost_time(),
         }
     }
 

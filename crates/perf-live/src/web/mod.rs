@@ -21,7 +21,7 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use dispatch::Dispatcher;
-use handlers::{chimbuko, client_messages, events, metrics, page_queries, slow};
+use handlers::{chimbuko, client_messages, events, lost, metrics, page_queries, slow};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use send_timeout::SendTimeout;
@@ -233,6 +233,8 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/totals", get(page_queries::totals))
         .route("/api/profile", get(page_queries::profile))
         .route("/api/slow", get(slow::slow))
+        .route("/api/lost", get(lost::lost))
+        .route("/api/stacked", get(lost::stacked))
         .route("/api/functions", get(page_queries::functions))
         .route("/api/samples", get(page_queries::samples))
         .route("/api/records", get(page_queries::records))

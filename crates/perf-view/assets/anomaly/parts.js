@@ -46,10 +46,16 @@ const perfkitAnomaly = (() => {
   // Most cells that slow phases are added to.
   const MOST_CELLS = 200000;
 
+  // First step of the column of a step. Data that are summed over `group` consecutive steps have columns of as many.
+  const grouped = (data, step) => step - (step % (data.group || 1));
+
+  // Number of columns of steps that fit a width.
+  const columnsOf = (data, [first, last], width) => Math.max(1, Math.min(Math.ceil((last - first + 1) / (data.group || 1)), Math.floor(width / 2)));
+
   // Time that slow phases lost on a rank by step: an equal part on each one. Null if programs differ, or if these are too many cells.
   const phaseParts = (data) => {
     const parts = new Map(), ranks = data.ranks.length;
-    for (const [first, last, lost] of data.phases || []) spread(first, last, lost / ranks, (step, part) => parts.set(step, (parts.get(step) || 0) + part));
+    for (const [first, last, lost] of data.phases || []) spread(first, last, lost / ranks, (at, part) => { const step = grouped(data, at); parts.set(step, (parts.get(step) || 0) + part); });
     const isOne = data.ranks.every((one) => one.program === data.ranks[0].program);
     return isOne && ranks * parts.size <= MOST_CELLS ? parts : null;
   };
@@ -57,8 +63,8 @@ const perfkitAnomaly = (() => {
   // Time lost by rank and step, in abnormal calls, on slow ranks, in new modes and in slow phases.
   const lostCells = (data) => {
     const cells = new Map();
-    const add = (rank, step, found, lost) => {
-      const key = rank + " " + step, one = cells.get(key) || { rank, step, found: 0, lost: 0 };
+    const add = (rank, at, found, lost) => {
+      const step = grouped(data, at), key = rank + " " + step, one = cells.get(key) || { rank, step, found: 0, lost: 0 };
       one.found += found;
       one.lost += lost;
       cells.set(key, one);
@@ -76,14 +82,14 @@ const perfkitAnomaly = (() => {
     for (const [, list] of data.steps) for (const [at] of list) [first, last] = [Math.min(first, at), Math.max(last, at)];
     for (const one of cells) [first, last] = [Math.min(first, one.step), Math.max(last, one.step)];
     for (const [from, to] of data.phases || []) [first, last] = [Math.min(first, from), Math.max(last, to)];
-    return first > last ? [0, 0] : [first, last];
+    return first > last ? [0, 0] : [grouped(data, first), grouped(data, last) + (data.group || 1) - 1];
   };
 
   // Heat map of the time lost by rank and step. Ranks and steps that share a pixel show the most of one. Returns what is at a place.
   const heat = (canvas, width, data, { chosen, step, cells }) => {
     const ranks = data.ranks.length, height = Math.round(Math.min(420, Math.max(150, ABOVE + BELOW + 14 * ranks)));
     const [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
-    const [first, last] = range(data, cells), rows = Math.max(1, Math.min(ranks, Math.floor(inside[3]))), columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2)));
+    const [first, last] = range(data, cells), rows = Math.max(1, Math.min(ranks, Math.floor(inside[3]))), columns = columnsOf(data, [first, last], inside[2]);
     const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1)), row = (rank) => Math.floor((rank * rows) / Math.max(1, ranks));
     const shown = new Map();
     // The worst cells come first.
@@ -93,7 +99,11 @@ const perfkitAnomaly = (() => {
     }
     const most = cells.length ? cells[0].lost : 1, least = Math.max(most / 1e3, 1);
     const wide = inside[2] / columns, high = inside[3] / rows;
-    const place = (one) => [inside[0] + column(one.step) * wide, inside[1] + row(one.rank) * high];
+    // Edges at whole pixels, so that adjacent cells have no seams. Large cells have a gap of one pixel.
+    const place = (one) => {
+      const [[px, right], [py, below]] = [[inside[0], wide, column(one.step)], [inside[1], high, row(one.rank)]].map(([from, size, at]) => [Math.round(from + at * size), Math.round(from + (at + 1) * size)]);
+      return [px, py, Math.max(1, right - px - (wide > 4 ? 1 : 0)), Math.max(1, below - py - (high > 4 ? 1 : 0))];
+    };
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90)));
     const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
@@ -104,8 +114,7 @@ const perfkitAnomaly = (() => {
     for (const one of shown.values()) {
       const share = most > least ? Math.log(Math.max(1, one.lost / least)) / Math.log(most / least) : 1;
       context.globalAlpha = 0.12 + 0.88 * share;
-      const [px, py] = place(one);
-      context.fillRect(px, py, Math.max(1, wide - (wide > 4 ? 1 : 0)), Math.max(1, high - (high > 4 ? 1 : 0)));
+      context.fillRect(...place(one));
     }
     context.globalAlpha = 1;
     const marked = chosen === null ? (step === null ? cells[0] : null) : cells.find((one) => one.rank === chosen && (step === null || one.step === step));
@@ -142,7 +151,7 @@ const perfkitAnomaly = (() => {
   // is at a place.
   const stacked = (canvas, width, data, { chosen, step, cells, all }) => {
     const height = 190, [context] = perfkit.fit(canvas, width, height), inside = box(width, height), [first, last] = range(data, cells);
-    const columns = Math.max(1, Math.min(last - first + 1, Math.floor(inside[2] / 2))), wide = inside[2] / columns;
+    const columns = columnsOf(data, [first, last], inside[2]), wide = inside[2] / columns;
     const column = (at) => Math.floor(((at - first) * columns) / (last - first + 1));
     const of = (call) => all.findIndex((one) => one.model === call.model || (one.models && one.models.has(call.model)));
     const sums = Array.from({ length: columns }, () => all.map(() => 0)), is = (rank) => chosen === null || rank === chosen;
@@ -184,6 +193,39 @@ const perfkitAnomaly = (() => {
     }
     canvas.setAttribute("aria-label", words + (all.length ? `; most in ${all[0].name}, ${time(all[0].sum)}` : "; none"));
     return (px, py) => places.find((one) => px >= one.x && px < one.x + one.width && py >= one.y && py < one.y + one.height) || null;
+  };
+
+  // Names of what lost time with their colours. Those for which `pressed` is not null are buttons.
+  const legend = (into, all, pressed, choose) => into.replaceChildren(...all.map((one) => {
+    const swatch = element("span", { class: "swatch" }), is = pressed(one), words = element("span", {}, element("bdi", {}, perfkit.shortened(one.name, 40)), `: ${time(one.sum)}`);
+    swatch.style.background = one.colour;
+    return is === null ? element("span", { class: "entry", title: one.name }, swatch, words)
+      : element("button", { type: "button", class: "entry", title: one.name, "aria-pressed": String(is), on: { click: () => choose(one) } }, swatch, words);
+  }));
+
+  // Arrow keys go from one point of a list to the next, Enter chooses it.
+  const keys = (canvas, list, say, choose) => {
+    let at = -1;
+    canvas.addEventListener("keydown", (event) => {
+      const all = list(), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!all.length || event.ctrlKey || event.metaKey || event.altKey || (!step && event.key !== "Enter")) return;
+      event.preventDefault();
+      if (step) {
+        at = (at + step + all.length) % all.length;
+        say(all[at]);
+      } else if (all[at]) choose(all[at]);
+    });
+  };
+
+  // Pointer on a chart: `at` returns what is at a place, which is said, and chosen by a click.
+  const pointed = (canvas, at, say, choose, leave) => {
+    const of = (event) => {
+      const bounds = canvas.getBoundingClientRect();
+      return at(event.clientX - bounds.left, event.clientY - bounds.top);
+    };
+    canvas.addEventListener("pointermove", (event) => { const one = of(event); if (one) say(one); });
+    canvas.addEventListener("click", (event) => { const one = of(event); if (one) choose(one); });
+    canvas.addEventListener("pointerleave", leave);
   };
 
   // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
@@ -395,5 +437,5 @@ const perfkitAnomaly = (() => {
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };
 
-  return { ranked, heat, lostCells, losers, stacked, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
+  return { ranked, heat, lostCells, grouped, losers, stacked, legend, keys, pointed, ranking, steps, executions, distribution, stack, AXES, colourOf, percent };
 })();

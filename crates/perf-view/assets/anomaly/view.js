@@ -42,12 +42,7 @@ perfkit.view("anomaly", (section, data) => {
     const at = numberOf(name);
     if (at >= 0) go({ function: at === state.function ? null : at });
   };
-  const legends = () => legend.replaceChildren(...lost.map((one) => {
-    const swatch = element("span", { class: "swatch" }), at = numberOf(one.name), words = element("span", {}, element("bdi", {}, perfkit.shortened(one.name, 40)), `: ${time(one.sum)}`);
-    swatch.style.background = one.colour;
-    return at < 0 ? element("span", { class: "entry", title: one.name }, swatch, words)
-      : element("button", { type: "button", class: "entry", title: one.name, "aria-pressed": String(at === state.function), on: { click: () => chooseFunction(one.name) } }, swatch, words);
-  }));
+  const legends = () => parts.legend(legend, lost, (one) => { const at = numberOf(one.name); return at < 0 ? null : at === state.function; }, (one) => chooseFunction(one.name));
   const overview = () => {
     cellAt = parts.heat(heatBox, Math.max(260, Math.floor(find(".tools").getBoundingClientRect().width)), data, { chosen: state.rank, step: state.step, cells });
     partAt = parts.stacked(stackedBox, Math.max(260, Math.floor(find(".tools").getBoundingClientRect().width)), data, { chosen: state.rank, step: state.step, cells, all: lost });
@@ -155,31 +150,11 @@ perfkit.view("anomaly", (section, data) => {
   };
   const sayStep = (one) => { status.textContent = `${data.ranks[one.rank].name}, step ${one.step}: ${count(one.found)} abnormal calls, ${time(one.lost)} lost.`; };
   const sayCall = (one) => { status.textContent = `${nameOf(one)} on rank ${one.rank}, step ${one.step}: ${one.is}, ${time(one.time)}${one.expected === null ? "" : ", expected " + time(one.expected)}, score ${one.score.toFixed(1)}.`; };
-  const cellOf = (event) => {
-    const bounds = heatBox.getBoundingClientRect();
-    return cellAt(event.clientX - bounds.left, event.clientY - bounds.top);
-  };
-  heatBox.addEventListener("pointermove", (event) => { const one = cellOf(event); if (one) sayStep(one); });
-  heatBox.addEventListener("click", (event) => {
-    const one = cellOf(event);
-    if (one) go({ rank: one.rank, step: one.step });
-  });
-  heatBox.addEventListener("pointerleave", tell);
-  const partOf = (event) => {
-    const bounds = stackedBox.getBoundingClientRect();
-    return partAt(event.clientX - bounds.left, event.clientY - bounds.top);
-  };
-  stackedBox.addEventListener("pointermove", (event) => {
-    const one = partOf(event);
-    if (one) status.textContent = `Step ${one.step}: ${time(one.lost)} lost in ${lost[one.which].name}.`;
-  });
-  stackedBox.addEventListener("click", (event) => {
-    const one = partOf(event);
-    if (!one) return;
+  parts.pointed(heatBox, (x, y) => cellAt(x, y), sayStep, (one) => go({ rank: one.rank, step: one.step }), tell);
+  parts.pointed(stackedBox, (x, y) => partAt(x, y), (one) => { status.textContent = `Step ${one.step}: ${time(one.lost)} lost in ${lost[one.which].name}.`; }, (one) => {
     const at = numberOf(lost[one.which].name);
     go(at < 0 ? { step: one.step } : { step: one.step, function: at });
-  });
-  stackedBox.addEventListener("pointerleave", tell);
+  }, tell);
   // A click on a heading sorts the functions, the largest first and names from A on; a second one turns the order around.
   const body = find(".functions tbody"), order = { key: "lost", falling: true };
   const valueOf = (row, key) => {
@@ -217,24 +192,11 @@ perfkit.view("anomaly", (section, data) => {
     const one = stackPlaces.find((place) => x >= place.x - 2 && x <= place.x + place.width + 2 && y >= place.y && y < place.y + place.height);
     if (one) status.textContent = `${one.name}: ${one.one[2] === null ? "still open" : time(one.one[2] - one.one[1])}${one.abnormal ? ", abnormal" : ""}.`;
   });
-  // Arrow keys go from one point to the next, Enter chooses it.
-  const keys = (canvas, list, say, choose) => {
-    let at = -1;
-    canvas.addEventListener("keydown", (event) => {
-      const all = list(), step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (!all.length || event.ctrlKey || event.metaKey || event.altKey || (!step && event.key !== "Enter")) return;
-      event.preventDefault();
-      if (step) {
-        at = (at + step + all.length) % all.length;
-        say(all[at]);
-      } else if (all[at]) choose(all[at]);
-    });
-  };
   const ordered = () => points.filter((one) => state.rank === null || one.rank === state.rank).sort((a, b) => a.step - b.step || a.rank - b.rank);
-  keys(stackedBox, () => lost, (one) => { status.textContent = `${one.name}: ${time(one.sum)} lost.`; }, (one) => chooseFunction(one.name));
-  keys(heatBox, () => cells, sayStep, (one) => go({ rank: one.rank, step: one.step }));
-  keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
-  keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));
+  parts.keys(stackedBox, () => lost, (one) => { status.textContent = `${one.name}: ${time(one.sum)} lost.`; }, (one) => chooseFunction(one.name));
+  parts.keys(heatBox, () => cells, sayStep, (one) => go({ rank: one.rank, step: one.step }));
+  parts.keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
+  parts.keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));
 
   perfkit.onPaint(paint);
   paint();

@@ -25,8 +25,9 @@ pub use picture::Picture;
 pub use view::View;
 
 /// Script that contains only the drawing functions, without the part that controls a page. It
-/// defines `perfkitAnomaly` with `ranking`, `steps`, `executions`, `distribution` and `stack`, and
-/// needs [`Page::SCRIPT`](crate::Page::SCRIPT).
+/// defines `perfkitAnomaly` with `heat`, `stacked`, `ranking`, `steps`, `executions`, `distribution`
+/// and `stack`, and needs [`Page::SCRIPT`](crate::Page::SCRIPT). Data whose steps are summed in
+/// groups set `group`, the number of steps in each.
 pub const PARTS: &str = include_str!("../../assets/anomaly/parts.js");
 
 /// Style sheet of the charts that [`PARTS`] draws and of the section around them.

@@ -3,6 +3,7 @@
 pub(super) mod chimbuko;
 pub(super) mod client_messages;
 pub(super) mod events;
+pub(super) mod lost;
 pub(super) mod metrics;
 pub(super) mod page_queries;
 mod query_string;

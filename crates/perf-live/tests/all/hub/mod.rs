@@ -2,6 +2,7 @@
 #![cfg(feature = "server")]
 
 mod limits;
+mod lost_time;
 mod records;
 
 use crate::common;

@@ -173,6 +173,7 @@ fn ranks_share_their_models_and_queries_return_the_results() {
         by_step += row[3].as_u64().expect("a number") + row[4].as_u64().expect("a number");
     }
     assert_eq!(by_step, anomalies);
+    lost_time_adds_up(&served, &run);
     let totals = served.json("/api/totals?program=0&from=2&to=5");
     let rows = totals["rows"].as_array().expect("rows");
     assert_eq!(
@@ -211,6 +212,39 @@ fn ranks_share_their_models_and_queries_return_the_results() {
     agrees_with_chimbukos_queries(&served, anomalies);
     let line = format!("perfkit_live_calls_total {}", 3 * 12 * common::CALLS);
     assert!(metrics.lines().any(|one| one == line), "{metrics}");
+}
+
+/// The cells of ranks and steps, and the functions in groups of steps, add up to the time lost.
+fn lost_time_adds_up(served: &Served, run: &Value) {
+    let total = run["total"]["time"].as_i64().expect("a number");
+    let lost = served.json("/api/lost");
+    assert_eq!(
+        lost["rows"],
+        serde_json::json!([[0, 0, 0], [0, 1, 1], [1, 0, 0]])
+    );
+    assert_eq!((&lost["steps"], &lost["missing"]), (&1.into(), &0.into()));
+    let cells = lost["cells"].as_array().expect("cells");
+    let number = |row: &Value, at: usize| row[at].as_i64().expect("a number");
+    let calls: i64 = cells.iter().map(|cell| number(cell, 3)).sum();
+    assert!(calls > 0 && calls == total, "{calls}, {total}");
+    for cell in cells {
+        // Without merged rows and columns, a cell is its own worst rank and step.
+        let row = &lost["rows"][number(cell, 0) as usize];
+        assert_eq!((&cell[5], &cell[6]), (&row[1], &cell[1]), "{cell}");
+    }
+    for group in [1, 5] {
+        let stacked = served.json(&format!("/api/stacked?group={group}"));
+        let rows = stacked["rows"].as_array().expect("rows");
+        assert!(rows.iter().all(|row| number(row, 2) % group == 0));
+        assert_eq!(rows.iter().map(|row| number(row, 3)).sum::<i64>(), total);
+    }
+    for path in [
+        "/api/lost?rank=1",
+        "/api/stacked?group=0",
+        "/api/stacked?group=x",
+    ] {
+        assert_eq!(served.get(path).0, 400, "{path}");
+    }
 }
 
 /// The queries of Chimbuko's visualisation server return the same numbers with its names, and
@@ -379,7 +413,16 @@ fn slow_ranks_are_named() {
         }
     }
     assert!(named.is_some_and(|step| step < 2), "{named:?}");
+    // The time of slow ranks is spread over their steps.
+    let lost = served.json("/api/lost");
+    let cells = lost["cells"].as_array().expect("cells").iter();
+    let slow_cells: Vec<_> = cells.filter(|cell| cell[4].as_i64() > Some(0)).collect();
+    assert!(slow_cells.iter().all(|cell| cell[0] == 3), "{lost}");
+    let of_cells: i64 = slow_cells.iter().filter_map(|cell| cell[4].as_i64()).sum();
     let slow = served.json("/api/slow?limit=1");
+    let of_rank = slow["ranks"][0]["lost"].as_i64().expect("a number");
+    // Each step is rounded to nanoseconds.
+    assert!((of_cells - of_rank).abs() <= 6, "{of_cells} {slow}");
     let factor = slow["ranks"][0]["factor"].as_f64().expect("a number");
     assert!((1.27..1.33).contains(&factor), "{slow}");
     assert_eq!(served.get("/api/slow?limit=x").0, 400);
@@ -401,6 +444,8 @@ fn a_run_that_is_over_is_shown_from_its_database() {
         "/api/records?order=severity",
         "/api/profile",
         "/api/slow",
+        "/api/lost",
+        "/api/stacked",
     ];
     let live: Vec<Value> = paths.iter().map(|path| served.json(path)).collect();
     let finished = Finished::open(&served.path, Default::default()).expect("it is there");
