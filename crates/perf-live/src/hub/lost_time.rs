@@ -207,7 +207,7 @@ impl LostTime {
     }
 
     /// Returns the time lost in abnormal calls that is in no cell, in nanoseconds: that of steps
-    /// that the database dropped before the server was started.
+    /// that the database dropped before the server was started, and of programs without a row.
     pub(crate) fn missing(&self) -> i64 {
         let calls = self.cells.values().map(|cell| cell.calls);
         let calls = calls.fold(0, i64::saturating_add);

@@ -56,9 +56,9 @@ pub fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Shortens texts to at most `most` characters each, so that different texts stay different. Texts
-/// that are too long lose the arguments of functions first, then those of templates. Where [`shortened`] gives several texts
-/// the same form, the first characters in which they differ are shown, with some of the characters
-/// around them.
+/// that are too long lose the arguments of functions first, then those of templates. Where
+/// [`shortened`] gives several texts the same form, the first characters in which they differ are
+/// shown, with some of the characters around them.
 pub fn different<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
     let texts: Vec<&str> = texts.into_iter().collect();
     let short = |text: &&str| {

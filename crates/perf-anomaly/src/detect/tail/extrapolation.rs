@@ -145,6 +145,11 @@ fn intervals(tail: &[Cell], start: f64, outliers: u64) -> Vec<Interval> {
     intervals
 }
 
+/// Returns `true` if a tail from the cell `first` on has too few cells to determine its shape.
+fn is_coarse(cells: &[Cell], first: usize) -> bool {
+    cells.len() - first < DISTINCT
+}
+
 /// Returns the index of the first cell of a tail, at least `least`. It has more calls if they take few
 /// different times, up to half of all calls.
 fn first_of_tail(cells: &[Cell], calls: u64, least: usize) -> usize {
@@ -154,8 +159,8 @@ fn first_of_tail(cells: &[Cell], calls: u64, least: usize) -> usize {
         let sum = (kept + cell.calls) as f64;
         // The nearer one of the two numbers of calls.
         let is_full = sum > wanted && kept as f64 * sum > wanted * wanted;
-        let is_coarse = cells.len() - first < DISTINCT && sum < calls as f64 / 2.0;
-        if (is_full && !is_coarse) || first <= least {
+        let needs_more = is_coarse(cells, first) && sum < calls as f64 / 2.0;
+        if (is_full && !needs_more) || first <= least {
             break;
         }
         (kept, first) = (kept + cell.calls, first - 1);
@@ -298,7 +303,7 @@ impl Extrapolation {
         factors: &Multipliers,
     ) -> Self {
         let kept = cells[first..].iter().map(|cell| cell.calls).sum::<u64>();
-        let is_coarse = cells.len() - first < DISTINCT;
+        let is_coarse = is_coarse(cells, first);
         let known = if is_coarse {
             FEWEST
         } else {

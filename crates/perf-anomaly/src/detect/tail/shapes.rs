@@ -15,7 +15,8 @@ pub(super) const COUNT: usize = LOG_SHAPES + PARETO.len();
 /// Number of tabulated thresholds.
 const STARTS: usize = 21;
 /// Distance of the thresholds in standard normal numbers; the first one is 0. With twice the distance,
-/// lognormal times have a fifth more false alarms after 20,000 calls.
+/// lognormal times of 1 in programs of 50 functions have 11.2 instead of 8.4 false alarms in a million
+/// after 2,000 calls each.
 const START_STEP: f64 = 0.125;
 /// Range of the logarithm of the ratio of an excess to its median.
 const RANGE: f64 = 7.0;
