@@ -14,7 +14,10 @@
 //! that a function has as heavy a tail as the others, and an abnormal call would be normal if it had. No
 //! shape above [`LOGNORMAL`] therefore gets more weight relative to a lighter one, and generalised Pareto
 //! distributions never more than the fixed one: if they could get five times as much, delays of 100 us
-//! were found in 8 instead of 9 of 11 functions of a rank of LAMMPS. Lighter shapes get the weight that
+//! were found in 8 instead of 9 of 11 functions of a rank of LAMMPS. In programs whose tails are heavier than
+//! lognormal, these shapes have one common factor, because none of them excludes the next heavier one: with
+//! a factor of its own for each, 50 Pareto functions had 14 instead of 8 false alarms in a million after 200 calls.
+//! Lighter shapes get the weight that
 //! the other functions show, whether it is more or less. If they also could not gain relative to each
 //! other, programs of 50 normal or lognormal functions had 1.3 to 2.6 times as many false alarms after
 //! 200 calls. No shape has less than [`LEAST`] of its fixed weight, so that a heavy tail among light ones
@@ -103,6 +106,15 @@ fn scaled(weights: [f64; COUNT]) -> [f64; COUNT] {
     }
 }
 
+/// Returns the mean of factors by their weights.
+fn mean(factors: &[f64], weights: &[f64]) -> f64 {
+    let pairs = factors.iter().zip(weights);
+    let (sum, all) = pairs.fold((0.0, 0.0), |(sum, all), (factor, weight)| {
+        (sum + factor * weight, all + weight)
+    });
+    sum / all.max(NEGLIGIBLE)
+}
+
 /// Frequencies of the shapes of slow tails among the functions of a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
@@ -148,18 +160,20 @@ impl Program {
     /// Returns the factors of the weights of a function that follow from the other functions.
     pub(super) fn multipliers(&self, of: &Evidence) -> Multipliers {
         let mut factors = self.learned(of);
+        let heavy = SHAPES.partition_point(|shape| *shape <= LOGNORMAL)..LOG_SHAPES;
+        let common = mean(&factors[heavy.clone()], &of.fixed[heavy.clone()]);
+        for factor in &mut factors[heavy.clone()] {
+            let part = common.min(1.0);
+            *factor = factor.powf(1.0 - part) * common.powf(part);
+        }
         let mut heavier: f64 = 0.0;
-        for (factor, shape) in factors[..LOG_SHAPES].iter_mut().zip(SHAPES).rev() {
+        for (shape, factor) in factors[..LOG_SHAPES].iter_mut().enumerate().rev() {
             *factor = heavier.max(*factor);
-            if shape > LOGNORMAL {
+            if heavy.contains(&shape) {
                 heavier = *factor;
             }
         }
-        let weights = factors.iter().zip(&of.fixed).take(LOG_SHAPES);
-        let (sum, before) = weights.fold((0.0, 0.0), |(sum, before), (factor, fixed)| {
-            (sum + factor * fixed, before + fixed)
-        });
-        let unit = sum / before.max(NEGLIGIBLE);
+        let unit = mean(&factors[..LOG_SHAPES], &of.fixed[..LOG_SHAPES]);
         std::array::from_fn(|shape| {
             let most = if shape < LOG_SHAPES { f64::MAX } else { 1.0 };
             (factors[shape] / unit).clamp(LEAST, most)
