@@ -83,17 +83,22 @@ const WIDE: f64 = 0.4;
 /// lognormal times of 10 %.
 const NARROWEST: f64 = 0.17;
 /// Power of that ratio by which the weight of a tail falls for each unit of its shape above 1.
-const UNLIKELY: f64 = 2.5;
+const UNLIKELY: f64 = 2.8;
+/// Logarithms of the prior weights of [`SHAPES`] in wide functions. Shapes between the lognormal one and power
+/// laws are less likely. If all were as likely, planted calls were found in .50 instead of .62 of the lognormal
+/// functions of .3 after 200 calls, .29 instead of .38 of those of 1, and .81 instead of .78 of the Pareto
+/// functions of 1.5.
+const WEIGHTS: [f64; SHAPES.len()] = [0.0, 0.0, 0.0, 0.0, 0.0, -0.5, -0.9, -0.2, 0.0];
 /// Fewest calls in a tail, if the mode has twice as many.
 const FEWEST: f64 = 100.0;
 /// Fewest cells that determine the shape of a tail. The ratio of two numbers of calls only determines
 /// its scale: of 20,000 normal times of 1 % in buckets of 1.1 %, calls of 20 deviations were normal.
 const DISTINCT: usize = 5;
 
-/// Returns the logarithm of the prior weight of a shape for the logarithm of a scale.
-fn narrowness(shape: f64, scale: f64) -> f64 {
+/// Returns the logarithm of the prior weight of the shape of a number for the logarithm of a scale.
+fn log_weight(shape: usize, scale: f64) -> f64 {
     let narrow = (scale.exp() / WIDE).clamp(NARROWEST, 1.0).ln();
-    UNLIKELY * narrow * (shape - 1.0).max(0.0)
+    WEIGHTS[shape] + UNLIKELY * narrow * (SHAPES[shape] - 1.0).max(0.0)
 }
 
 /// Calls in an interval of run time; bounds are logarithms of excesses of both kinds.
@@ -448,11 +453,11 @@ impl Extrapolation {
             let kind = kind(shape);
             for (at, weight) in weights.iter_mut().enumerate() {
                 let scale = self.scale[kind] + self.step[kind] * at as f64;
-                let prior = match (SHAPES.get(shape), pareto) {
-                    (Some(shape), _) => narrowness(*shape, scale),
+                let prior = match (kind, pareto) {
+                    (0, _) => log_weight(shape, scale),
                     // Scales are equally likely in all shapes.
-                    (None, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),
-                    (None, None) => f64::NEG_INFINITY,
+                    (_, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),
+                    (_, None) => f64::NEG_INFINITY,
                 };
                 *weight = prior;
                 if prior.is_finite() {
@@ -476,7 +481,7 @@ impl Extrapolation {
                     let scales = self.weights[shape].iter().enumerate();
                     let without = scales.map(|(at, weight)| {
                         let scale = self.scale[0] + self.step[0] * at as f64;
-                        weight * (-narrowness(*heaviness, scale)).exp()
+                        weight * (-log_weight(shape, scale)).exp()
                     });
                     likelihood[shape] / without.sum::<f64>().max(f64::MIN_POSITIVE)
                 }
