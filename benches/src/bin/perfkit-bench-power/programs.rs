@@ -15,7 +15,7 @@ const CALLS: [usize; 2] = [200, 2_000];
 /// Number of calls of each function in a step.
 const STEP: usize = 20;
 /// Number of functions that are measured for each run of the benchmark.
-const MEASURED: u64 = 5;
+const MEASURED: u64 = 20;
 /// Sizes between which the threshold of a detector lies: negative decimal logarithms of probabilities.
 const SIZES: (f64, f64) = (2.0, 12.0);
 /// Number of functions of the other kind in a program with one function of a different kind.
@@ -177,7 +177,7 @@ program, so that it needs fewer calls of each. The next table has the recall of 
 alarms in a million calls, in programs of 1, 10 and 50 functions of the same shape. Calls are planted as above; each
 cell has {functions} functions. Where planted calls have a probability of 1e-7, the probability of a call beyond the
 threshold is known, and the table has its mean over the functions. The other numbers of false alarms are counted in
-2,000 further normal calls of each function: where 10 in a million are expected, 4 to 17 are found.
+2,000 further normal calls of each function: where 10 in a million are expected, 7 to 13 are found.
 
 | run times | calls | 1 function | 10 functions | 50 functions |
 |---|---|---|---|---|
@@ -199,8 +199,8 @@ threshold is known, and the table has its mean over the functions. The other num
         "
 A function may differ from the others of its program. The next table has one function among {OTHERS} of another shape,
 in {functions} programs. Functions learn only from those of about the same width. The weight of heavy tails falls to a
-fifth at most, so that a heavy function among light ones has more false alarms than stated: Pareto times have two to
-four times as many. Functions do not learn that tails are heavier than lognormal ones, so that Student's t and interrupts
+fifth at most, so that a heavy function among light ones has more false alarms than stated: Pareto times have three to
+five times as many. Functions do not learn that tails are heavier than lognormal ones, so that Student's t and interrupts
 do not become fewer alarms: otherwise calls of 10 deviations in a normal function of the same program would not be found.
 
 | run times | {OTHERS} other functions | calls | alone | among the others |
