@@ -6,6 +6,8 @@ use super::cubes::{self, Picture};
 use super::explored::Explored;
 use super::merged_cells::{Coarse, MOST_CUBES};
 use super::page_data::{AxisData, Data, GridData, map_data, plane_data};
+#[cfg(feature = "spectral")]
+use super::served::Asking;
 use super::spectrum;
 use crate::encoding::{base64, front_coded};
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
@@ -70,6 +72,9 @@ pub struct View {
     /// `Some` if the page computes correlations of its grids.
     #[cfg(feature = "spectral")]
     pub(super) explored: Option<Explored>,
+    /// `Some` if the page asks a server for correlations and values.
+    #[cfg(feature = "spectral")]
+    pub(super) asking: Option<Asking>,
 }
 
 /// Values with which the page correlates its grids, as it reads them.
@@ -106,8 +111,11 @@ pub(super) struct Shown {
 
 const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/waves.js"),
+    include_str!("../../assets/topology/planes.js"),
     include_str!("../../assets/topology/coded-spectra.js"),
     include_str!("../../assets/topology/correlator.js"),
+    include_str!("../../assets/topology/local.js"),
+    include_str!("../../assets/topology/served.js"),
     include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
     include_str!("../../assets/topology/cubes.js"),
@@ -139,6 +147,8 @@ impl View {
             views: Vec::new(),
             #[cfg(feature = "spectral")]
             explored: None,
+            #[cfg(feature = "spectral")]
+            asking: None,
             heading: "Topology".into(),
             id: "topology".into(),
             most: MOST_CUBES,
@@ -267,17 +277,15 @@ impl View {
         };
         let coarse = Coarse::of(&first.grid, self.most);
         let computed = self.computed(&coarse, job)?;
-        let shown = &self.grids[..computed.held.min(self.grids.len())];
-        let names = front_coded(shown.iter().map(|shown| shown.name.as_str()));
-        let mut grids = Vec::with_capacity(shown.len());
-        for (shown, name) in shown.iter().zip(names) {
+        let labels = self.labels(computed.held);
+        let names = front_coded(labels.iter().map(|(name, _)| *name));
+        let mut grids = Vec::with_capacity(labels.len());
+        for (at, ((_, unit), name)) in labels.iter().zip(names).enumerate() {
             job.check()?;
-            let coarse = computed
-                .data
-                .is_none()
-                .then(|| Coarse::of(&shown.grid, self.most));
-            grids.push(GridData::of(name, shown, coarse.as_ref()));
-            job.advance("cubes", 1, self.grids.len() as u64);
+            let shown = self.grids.get(at).filter(|_| computed.data.is_none());
+            let coarse = shown.map(|shown| Coarse::of(&shown.grid, self.most));
+            grids.push(GridData::of(name, unit, coarse.as_ref()));
+            job.advance("cubes", 1, labels.len() as u64);
         }
         let lists = self.lists.iter().map(|list| {
             let found = list.found.iter();
@@ -298,15 +306,10 @@ impl View {
             spectra: spectrum::planes(&coarse).iter().map(plane_data).collect(),
             fields: computed.data,
         })?;
-        Ok(Section::new(
-            "topology",
-            &self.id,
-            &self.heading,
-            body,
-            data,
-            SCRIPT,
-            STYLE,
-        ))
+        let (id, heading) = (&self.id, &self.heading);
+        let mut section = Section::new("topology", id, heading, body, data, SCRIPT, STYLE);
+        section.has_workers = self.is_explored();
+        Ok(section)
     }
 
     /// Returns `true` if the page merges cells.
@@ -314,6 +317,25 @@ impl View {
     pub(super) fn is_coarser(&self) -> bool {
         let first = self.grids.first();
         first.is_some_and(|shown| Coarse::of(&shown.grid, self.most).is_coarser())
+    }
+
+    /// Returns `true` if the script decodes views, which it does in workers.
+    fn is_explored(&self) -> bool {
+        #[cfg(feature = "spectral")]
+        return self.explored.is_some();
+        #[cfg(not(feature = "spectral"))]
+        false
+    }
+
+    /// Returns name and unit of the first `held` views of the page.
+    fn labels(&self, held: usize) -> Vec<(&str, &Unit)> {
+        #[cfg(feature = "spectral")]
+        if let Some(asking) = &self.asking {
+            let labels = asking.labels.iter().take(held);
+            return labels.map(|(name, unit)| (name.as_str(), unit)).collect();
+        }
+        let shown = self.grids.iter().take(held);
+        shown.map(|it| (it.name.as_str(), &it.unit)).collect()
     }
 
     /// Returns the values with which the page correlates its grids.
@@ -334,6 +356,15 @@ impl View {
                 has_trees: explored.trees.is_some(),
                 notes: std::mem::take(&mut data.notes),
                 data: Some(section::data(&data)?),
+            });
+        }
+        #[cfg(feature = "spectral")]
+        if let (Some(asking), Some(first)) = (&self.asking, self.grids.first()) {
+            return Ok(Computed {
+                held: asking.labels.len(),
+                has_trees: asking.trees.is_some(),
+                notes: Vec::new(),
+                data: Some(section::data(&asking.data(first.grid.mask()))?),
             });
         }
         let _ = (coarse, job);

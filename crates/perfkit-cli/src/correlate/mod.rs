@@ -10,9 +10,11 @@ mod options;
 mod pictures;
 mod relations;
 mod scales;
+mod served;
 mod views;
 
-pub use options::Options;
+pub use options::{Options, ViewsBy};
+pub(crate) use served::ServedViews;
 
 use crate::failure::{self, Failure, Outcome};
 use crate::findings::{self, Findings};

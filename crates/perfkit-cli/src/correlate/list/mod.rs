@@ -12,8 +12,8 @@ use crate::progress::Bar;
 use crate::scope::{scope_of, scoped_name};
 use perfkit::core::{CallPathId, Job, MetricId, Profile};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, CheckedRank, Confidence, Kinship, Match, NullParams, RankParams, Score,
-    Spectra, TOLERANCE,
+    AxisFilter, AxisPower, CheckedRank, Confidence, Kinship, Match, NullParams, RankParams,
+    Reference, Score, Spectra, TOLERANCE,
 };
 use perfkit::topology::Topology;
 use perfkit::view::Section;
@@ -278,15 +278,27 @@ impl List {
 
     /// Returns `true` if a view is kin of the reference: one contains the other, or they are equal.
     fn is_kin(&self, found: &Match) -> bool {
+        self.is_kin_of(&[self.own], found)
+    }
+
+    /// Returns `true` if a view is kin of a reference that consists of these views.
+    fn is_kin_of(&self, parts: &[usize], found: &Match) -> bool {
         let views = self.spectra.views();
         let first = |view: usize| views[view].same_as.unwrap_or(view);
-        self.kin.are_kin(self.own, found.view) || first(found.view) == first(self.own)
+        let of =
+            |part: &usize| self.kin.are_kin(*part, found.view) || first(found.view) == first(*part);
+        parts.iter().any(of)
     }
 
     /// Returns the positions of the views that are listed: without kin of the reference, without views
     /// that do not vary, and only the first of identical views. If no view varies all of them are
     /// listed.
     fn listed_positions(&self, matches: &[Match]) -> Vec<usize> {
+        self.positions_beside(&[self.own], matches)
+    }
+
+    /// Returns the positions of the listed views for a reference that consists of these views.
+    fn positions_beside(&self, parts: &[usize], matches: &[Match]) -> Vec<usize> {
         let mut known = BTreeSet::new();
         let views = self.spectra.views();
         let has_patterns = !matches.iter().all(is_flat);
@@ -294,9 +306,9 @@ impl List {
             let view = views.get(found.view);
             let first = view.and_then(|it| it.same_as).unwrap_or(found.view);
             if is_flat(found) {
-                return !has_patterns && !self.is_kin(found);
+                return !has_patterns && !self.is_kin_of(parts, found);
             }
-            !self.is_kin(found) && known.insert(first)
+            !self.is_kin_of(parts, found) && known.insert(first)
         };
         let all = matches.iter().enumerate();
         let listed = all.filter(|(_, found)| self.shows_kin || is_listed(found));
@@ -348,6 +360,56 @@ impl List {
             .into_iter()
             .filter_map(|at| matches.get(at).copied())
             .collect())
+    }
+
+    /// Returns the listed views for another view as the reference, in the same order.
+    pub(super) fn of_view(
+        &self,
+        view: Option<usize>,
+        f: &[f64],
+        job: &Job,
+    ) -> perfkit::spectral::Result<Vec<Match>> {
+        let filter = AxisFilter::new(f)?;
+        let reference = view.map(|view| self.spectra.reference(view, &filter, job));
+        let reference = reference.transpose()?.flatten();
+        self.of_reference(reference.as_ref(), view.as_slice(), job)
+    }
+
+    /// Returns the listed views for a sum of views as the reference, in the same order. `values` are those of the cells,
+    /// with `true` for each cell with a location.
+    pub(super) fn of_sum(
+        &self,
+        (values, mask): (&[f64], &[bool]),
+        parts: &[usize],
+        f: &[f64],
+        job: &Job,
+    ) -> perfkit::spectral::Result<Vec<Match>> {
+        let mut builder = Spectra::<f64>::builder(self.spectra.plan().dims())?;
+        builder.extend_masked(&[values], mask, job)?;
+        let reference = builder.finish().reference(0, &AxisFilter::new(f)?, job)?;
+        self.of_reference(reference.as_ref(), parts, job)
+    }
+
+    fn of_reference(
+        &self,
+        reference: Option<&Reference<f64>>,
+        parts: &[usize],
+        job: &Job,
+    ) -> perfkit::spectral::Result<Vec<Match>> {
+        let others: Vec<usize> = (0..self.rows.len())
+            .filter(|view| parts != [*view])
+            .collect();
+        let params = RankParams::default()
+            .pearson(false)
+            .score(self.params.score());
+        let params = params.tolerance(self.params.tolerance()).check()?;
+        let ranking = self
+            .spectra
+            .rank_with(reference, None, &others, &params, job)?;
+        let mut matches = ranking.matches;
+        order(&mut matches);
+        let listed = self.positions_beside(parts, &matches).into_iter();
+        Ok(listed.filter_map(|at| matches.get(at).copied()).collect())
     }
 
     /// Returns the probabilities of the match at a position of the list: for one view, and for all
