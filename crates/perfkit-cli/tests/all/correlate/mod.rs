@@ -5,6 +5,7 @@ mod agreement;
 mod detected;
 mod grids;
 mod relations;
+mod served;
 mod written;
 
 use perf_testdata::bundled::recording as bundled;
