@@ -73,5 +73,5 @@ perfkit.localViews = (waves, fields, correlator) => {
     }
   };
   const { spectrum, field, grain, held } = coded;
-  return { spectrum, field, grain, held, list, start, has: () => true, read: (_, compute, done) => done(compute()) };
+  return { spectrum, kinds: (view) => [field(view)], field, show: (_, done) => done(), grain, held, list, start, has: () => true, read: (_, compute, done) => done(compute()) };
 };

@@ -14,7 +14,7 @@ perfkit.view("topology", (section, data) => {
   const waveSet = data.fields ? perfkit.waves(axes.map((axis) => axis.len)) : null;
   const isHeld = data.fields && perfkit.bytes(data.fields.held);
   const correlator = waveSet && perfkit.correlator(waveSet, data.fields.tolerance, isHeld.reduce((count, is) => count + is, 0));
-  const source = !correlator ? null : data.fields.served ? perfkit.servedViews(waveSet, data.fields, (error) => failed(error)) : perfkit.localViews(waveSet, data.fields, correlator);
+  const source = !correlator ? null : data.fields.served ? perfkit.servedViews(waveSet, data, (error) => failed(error)) : perfkit.localViews(waveSet, data.fields, correlator);
   const held = source?.held;
   const coloured = (values) => {
     let [low, high] = [Infinity, -Infinity];
@@ -28,7 +28,7 @@ perfkit.view("topology", (section, data) => {
   const gridNames = names(data.grids.map(({ name }) => name));
   const grids = data.grids.map(({ unit, kinds }, at) => ({ name: gridNames[at], unit, kinds: source ? null : kinds.map(unpack) }));
   // A served page keeps the values of some views only.
-  const kindsOf = (grid, at) => (source?.isServed ? [coloured(source.field(at))] : (grid.kinds ??= [coloured(source.field(at))]));
+  const kindsOf = (grid, at) => grid.kinds ?? (source.isServed ? source.kinds(at).map(coloured) : (grid.kinds = source.kinds(at).map(coloured)));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
   // Views of a list, and by which factor the reader extends it.
@@ -54,7 +54,7 @@ perfkit.view("topology", (section, data) => {
     let first = true;
     source.list({ view: left, own: sum, weights: chosen, top, right: state.right }, ({ found, count, open }) => {
       bounds.clear();
-      if (sum) own = { ...sum, spectrum: sum.spectrum ?? source.spectrum(sum.key), kinds: sum.kinds ?? [coloured(source.field(sum.key))] };
+      if (sum) own = { ...sum, spectrum: sum.spectrum ?? source.spectrum(sum.key), kinds: sum.kinds ?? source.kinds(sum.key).map(coloured) };
       // The view that the reader has selected since stays.
       const isKept = !first && state.right !== computed?.best;
       Object.assign(state, { left, weights: chosen, top, mask: chosen.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0) });
@@ -294,7 +294,17 @@ perfkit.view("topology", (section, data) => {
       if (best < 0 || Math.abs(value) > Math.abs(values[best])) best = cell;
     });
     const share = best < 0 ? 0 : values[best] ** 2 / sum;
-    return share > LONE ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
+    return share > LONE && cellNames[best] ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
+  };
+  const select = (view) => {
+    const draw = () => {
+      state.right = view;
+      rows();
+      fill();
+      link();
+    };
+    if (source) source.show(view, draw);
+    else draw();
   };
   const rows = () => {
     const list = current();
@@ -316,10 +326,10 @@ perfkit.view("topology", (section, data) => {
     else if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, isConstant() ? "The reference does not vary, so no view correlates with it." : "No view correlates with the reference for these axes.")));
     else body.replaceChildren(...varying.map(([view, r, shift, unshifted], at) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
-        title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
+        title: grids[view].name, on: { click: () => select(view) } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
-        ...(correlator ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
+        ...(correlator && !data.coarser ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
     section.dataset.found = varying.length;
     if (!correlator) return;
@@ -425,7 +435,7 @@ perfkit.view("topology", (section, data) => {
     const box = element("input", { type: "checkbox" });
     box.addEventListener("change", () => {
       if (correlator) {
-        change({ weights: asked.weights.with(at, asked.weights[at] > 0 ? 0 : 1) });
+        change({ weights: Object.assign(asked.weights.slice(), { [at]: asked.weights[at] > 0 ? 0 : 1 }) });
         return;
       }
       state.mask ^= 1 << at;
@@ -444,7 +454,7 @@ perfkit.view("topology", (section, data) => {
     const slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Weight of " + axis.name });
     const text = element("output", {});
     slider.addEventListener("input", () => {
-      change({ weights: asked.weights.with(at, Number(slider.value)) });
+      change({ weights: Object.assign(asked.weights.slice(), { [at]: Number(slider.value) }) });
     });
     if (axis.len > 1) boxes[at].label.after(slider, text);
     return { slider, text };

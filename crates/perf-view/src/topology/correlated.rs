@@ -251,6 +251,10 @@ impl View {
         unit: impl Fn(&str) -> (Unit, f64),
         job: &Job,
     ) -> Result<Self> {
+        // The items of the system are cells.
+        if self.is_coarser() {
+            return Ok(self);
+        }
         let (explored, asking) = (&mut self.explored, &mut self.asking);
         let trees = explored.as_mut().map(|it| &mut it.trees);
         if let Some(trees) = trees.or(asking.as_mut().map(|it| &mut it.trees)) {

@@ -1,13 +1,13 @@
 //! [`Served`]: data from which a server answers the requests of the page of a profile for lists of
 //! correlated views and for values of cells; [`Selected`]: view or sum of views of a request.
 
-use super::View;
 use super::trees::{Place, Sum, Trees, TreesData};
+use super::{Coarse, View};
 use crate::encoding::base64;
 use crate::{Error, Result, Section, Unit};
 use perf_core::Job;
 use perf_spectral::{Match, Real, Spectra};
-use perf_topology::Grid;
+use perf_topology::{Grid, Shape};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -41,9 +41,10 @@ pub(super) struct AskingData<'a> {
 }
 
 impl Asking {
-    /// Returns the data of the page whose cells have this mask.
-    pub(super) fn data(&self, mask: &[bool]) -> AskingData<'_> {
-        let mask: Vec<u8> = mask.iter().map(|held| u8::from(*held)).collect();
+    /// Returns the data of the page with the cubes of a grid.
+    pub(super) fn data(&self, cubes: &Coarse) -> AskingData<'_> {
+        let held = cubes.mean.iter().map(|mean| u8::from(!mean.is_nan()));
+        let mask: Vec<u8> = held.collect();
         let trees = self.trees.as_ref();
         AskingData {
             served: (&self.address, &self.f),
@@ -115,6 +116,12 @@ pub struct Served {
     places: BTreeMap<usize, usize>,
     /// Trees of the profile.
     trees: Option<Trees>,
+    /// Grid of the views.
+    shape: Shape,
+    /// `true` for each cell with a location.
+    mask: Vec<bool>,
+    /// Largest number of cubes of a grid.
+    most: usize,
 }
 
 /// List of a reference, as the page reads it.
@@ -129,8 +136,9 @@ struct ListData {
 /// Values of views, as the page reads them.
 #[derive(Serialize)]
 struct FieldsData {
-    /// Little-endian 64-bit numbers in base64. A cell without a location has the mean of the others.
-    fields: Vec<String>,
+    /// Values of the cells of each view, or mean, maximum and spread of merged cells, as little-endian
+    /// 64-bit numbers in base64. A cell without a location has the mean of the others.
+    fields: Vec<Vec<String>>,
 }
 
 impl Served {
@@ -159,8 +167,7 @@ impl Served {
     /// Returns the values of the cells of a selection. `grid` returns the values of a view of the
     /// spectra in the unit of the page.
     ///
-    /// Differences below the rounding error of their terms are 0. A cell without a location has the
-    /// mean of the others.
+    /// Differences below the rounding error of their terms are 0.
     ///
     /// # Errors
     ///
@@ -171,13 +178,13 @@ impl Served {
     pub fn values(
         &self,
         selected: Selected,
-        mask: &[bool],
         grid: impl Fn(usize) -> Result<Grid>,
         job: &Job,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<Grid> {
+        let cells = self.mask.len();
         let sum = self.sum(selected)?;
         let mut values: Vec<f64> = Vec::new();
-        let mut sizes = vec![0.0; mask.len()];
+        let mut sizes = vec![0.0; cells];
         for (place, sign) in &sum.terms {
             job.check()?;
             let read;
@@ -195,23 +202,22 @@ impl Served {
             };
             let at = |cell: usize| sign * term.get(cell).copied().unwrap_or(same);
             if values.is_empty() {
-                values = (0..mask.len()).map(at).collect();
+                values = (0..cells).map(at).collect();
             } else {
-                let cells = values.iter_mut().enumerate();
-                cells.for_each(|(cell, value)| *value = (sum.combine)(*value, at(cell)));
+                let each = values.iter_mut().enumerate();
+                each.for_each(|(cell, value)| *value = (sum.combine)(*value, at(cell)));
             }
-            let cells = sizes.iter_mut().enumerate();
-            cells.for_each(|(cell, size)| *size += at(cell).abs());
+            let each = sizes.iter_mut().enumerate();
+            each.for_each(|(cell, size)| *size += at(cell).abs());
         }
-        values.resize(mask.len(), 0.0);
+        values.resize(cells, 0.0);
         let is_difference = sum.terms.iter().any(|(_, sign)| *sign < 0.0);
         for (value, size) in values.iter_mut().zip(&sizes).filter(|_| is_difference) {
             if value.abs() <= ROUNDING * size {
                 *value = 0.0;
             }
         }
-        fill(&mut values, mask);
-        Ok(values)
+        Ok(Grid::new(self.shape.clone(), values, self.mask.clone())?)
     }
 
     /// Returns the [values](Self::values) of selections for the script of the page as JSON.
@@ -223,15 +229,18 @@ impl Served {
     pub fn fields(
         &self,
         selected: &[Selected],
-        mask: &[bool],
         grid: impl Fn(usize) -> Result<Grid>,
         job: &Job,
     ) -> Result<String> {
         check_below("the number of views", selected.len(), Self::MOST_FIELDS + 1)?;
         let fields = selected.iter().map(|selected| {
-            let values = self.values(*selected, mask, &grid, job)?;
-            let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
-            Ok(base64(&bytes))
+            let cubes = Coarse::of(&self.values(*selected, &grid, job)?, self.most);
+            let kinds = if cubes.is_coarser() {
+                vec![cubes.mean, cubes.max, cubes.spread]
+            } else {
+                vec![cubes.mean]
+            };
+            Ok(kinds.into_iter().map(coded).collect())
         });
         let fields = fields.collect::<Result<_>>()?;
         json(&FieldsData { fields })
@@ -299,13 +308,18 @@ impl Served {
     }
 }
 
-/// Sets the cells without a location to the mean of the others.
-fn fill(values: &mut [f64], mask: &[bool]) {
-    let held = values.iter().zip(mask).filter(|(_, held)| **held);
-    let (sum, count) = held.fold((0.0, 0usize), |(sum, count), (v, _)| (sum + v, count + 1));
+/// Returns values as the page reads them.
+fn coded(values: Vec<f64>) -> String {
+    let held = values.iter().filter(|value| !value.is_nan());
+    let (sum, count) = held.fold((0.0, 0usize), |(sum, count), value| {
+        (sum + value, count + 1)
+    });
     let mean = sum / count.max(1) as f64;
-    let empty = values.iter_mut().zip(mask).filter(|(_, held)| !**held);
-    empty.for_each(|(value, _)| *value = mean);
+    let filled = values
+        .iter()
+        .map(|value| if value.is_nan() { mean } else { *value });
+    let bytes: Vec<u8> = filled.flat_map(f64::to_le_bytes).collect();
+    base64(&bytes)
 }
 
 /// Returns [`Error::Outside`] unless a number is below `end`.
@@ -332,7 +346,7 @@ impl View {
     /// The reference of the page is view `reference` of the spectra. `label` returns the name and the
     /// unit of a view of the spectra. Readers select any view that varies as the reference. The script
     /// appends `/list` and `/fields` and a query to `address`, which is relative to the page.
-    /// [`served`](Self::served) returns the section. Pages of grids with merged cells are not changed.
+    /// [`served`](Self::served) returns the section. If cells are merged, the page has no trees.
     ///
     /// # Errors
     ///
@@ -352,9 +366,6 @@ impl View {
                 got: f.len(),
             });
         }
-        if self.is_coarser() {
-            return Ok(self);
-        }
         let views = spectra.views().iter().enumerate();
         let others = views
             .filter(|(at, view)| *at != reference && !view.is_skipped() && !view.is_constant());
@@ -370,7 +381,7 @@ impl View {
     }
 
     /// Creates the section of a page that [asks](Self::asking) a server, and the data from which the
-    /// server answers; `None` if the page does not ask, because its cells are merged.
+    /// server answers; `None` if the page does not ask.
     ///
     /// ```
     /// use perf_core::Job;
@@ -389,12 +400,12 @@ impl View {
     /// let view = View::new("view 1", grid(1)?, Unit::Number);
     /// let view = view.asking("views/0", &[1.0, 1.0], (&spectra, 1), label)?;
     /// let (section, served) = view.served(&job)?;
-    /// let (page, served) = (Page::new("Views").with(section), served.expect("a small grid"));
+    /// let (page, served) = (Page::new("Views").with(section), served.expect("the page asks"));
     /// // Views of the page begin with the reference.
     /// assert_eq!(served.views(), [1, 0, 2]);
     /// let list = spectra.rank(1, &AxisFilter::all(2), &RankParams::default().check()?, &job)?;
     /// assert!(served.list(&spectra, &list.matches, 1)?.contains("\"count\":2"));
-    /// assert_eq!(served.values(Selected::View(2), &[true; 16], grid, &job)?, views[2]);
+    /// assert_eq!(served.values(Selected::View(2), grid, &job)?.values(), views[2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -404,10 +415,17 @@ impl View {
     pub fn served(self, job: &Job) -> Result<(Section, Option<Served>)> {
         let mut section = self.section(job)?;
         section.is_served = self.asking.is_some();
+        let mask = self
+            .grids
+            .first()
+            .map_or_else(Vec::new, |it| it.grid.mask().to_vec());
         let served = self.asking.map(|asking| Served {
             places: self.views.iter().copied().zip(0..).collect(),
             views: self.views,
             trees: asking.trees,
+            shape: self.shape,
+            mask,
+            most: self.most,
         });
         Ok((section, served))
     }

@@ -121,8 +121,9 @@ impl Trees {
             let factor = about.map_or(1.0, |it| unit(&it.metric.unit).1);
             let total = profile.total(*metric, *path).map_err(unreadable)?.as_f64() * factor;
             let info = spectra.views().get(view);
+            // The page may hold the first of equal views only.
             let first = info.and_then(|it| it.same_as).unwrap_or(view);
-            let place = match (grids.get(&first), info) {
+            let place = match (grids.get(&view).or_else(|| grids.get(&first)), info) {
                 (Some(grid), _) => Place::Grid(*grid),
                 (None, Some(info)) if info.is_constant() => Place::Same([info.mean * factor]),
                 _ => Place::Nowhere(()),

@@ -56,14 +56,14 @@ pub struct Found {
 /// ```
 #[derive(Debug)]
 pub struct View {
-    shape: Shape,
-    grids: Vec<Shown>,
+    pub(super) shape: Shape,
+    pub(super) grids: Vec<Shown>,
     lists: Vec<List>,
     notes: Vec<String>,
     names: Vec<String>,
     heading: String,
     id: String,
-    most: usize,
+    pub(super) most: usize,
     maps: Vec<ColourMap>,
     chosen: Option<u32>,
     /// Number in the spectra of each grid of a ranking.
@@ -106,7 +106,7 @@ pub(super) struct Shown {
     /// Unit of the values.
     pub(super) unit: Unit,
     /// Values of the cells.
-    grid: Grid,
+    pub(super) grid: Grid,
 }
 
 const SCRIPT: &str = concat!(
@@ -359,12 +359,12 @@ impl View {
             });
         }
         #[cfg(feature = "spectral")]
-        if let (Some(asking), Some(first)) = (&self.asking, self.grids.first()) {
+        if let Some(asking) = &self.asking {
             return Ok(Computed {
                 held: asking.labels.len(),
                 has_trees: asking.trees.is_some(),
                 notes: Vec::new(),
-                data: Some(section::data(&asking.data(first.grid.mask()))?),
+                data: Some(section::data(&asking.data(coarse))?),
             });
         }
         let _ = (coarse, job);
@@ -419,14 +419,18 @@ impl View {
         let stills = self.still()?;
         let note = cubes::note(coarse);
         let keys = format!("{}-keys", self.id);
+        // The magnitudes of merged cells are not those of the views.
+        let has_chances = computed.data.is_some() && !coarse.is_coarser();
         let help = [
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
-            String::from(if computed.data.is_some() {
+            String::from(if has_chances {
                 "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
                  a view of the same magnitudes and random phases reaches this r, and that the same few cells deviate most \
                  in both views, at its shift alone if that is none, otherwise at any shift; grey ones are likely to occur among so many views by chance."
+            } else if computed.data.is_some() {
+                "Cubes show values as recorded; filtered fields are deviations from the mean, of the cubes."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),
@@ -475,7 +479,7 @@ impl View {
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
                         th.n scope="col" { "Unshifted" }
-                        @if computed.data.is_some() { th.n scope="col" { "p" } }
+                        @if has_chances { th.n scope="col" { "p" } }
                     } } tbody {} } }
                     @if computed.data.is_some() {
                         div.count { output.listed {} button.more type="button" hidden { "List more" } }

@@ -20,14 +20,11 @@ pub(crate) struct ServedViews {
     list: List,
     /// Views of the page.
     served: Served,
-    /// `true` for each cell with a location.
-    mask: Vec<bool>,
 }
 
 impl ServedViews {
-    /// Returns the section of a profile, whose script asks at `address`, and the data of the answers; `None` if the
-    /// page has all it shows, because its grid is too large to be explored. Without a reference in the options the
-    /// page begins with the call path that varies most.
+    /// Returns the section of a profile, whose script asks at `address`, and the data of the answers. Without a
+    /// reference in the options the page begins with the call path that varies most.
     ///
     /// # Errors
     /// Returns [`Failure::Usage`] if the options do not apply to the profile, and [`Failure::Input`] if it has no such
@@ -36,7 +33,7 @@ impl ServedViews {
         profile: &Profile,
         options: Options,
         (name, address): (&str, &str),
-    ) -> Result<(Section, Option<Self>), Failure> {
+    ) -> Result<(Section, Self), Failure> {
         let options = match &options.path {
             Some(_) => options,
             None => {
@@ -52,7 +49,6 @@ impl ServedViews {
         let job = Bar::job();
         let heading = list.title(name);
         let (label, grid, (unit, _)) = list.grid(list.reference).map_err(failed)?;
-        let mask = grid.mask().to_vec();
         let labels = |view: usize| list.unit_label(list.rows[view]);
         let described = (&list.profile, &list.topology);
         let view = View::new(label, grid, unit)
@@ -64,10 +60,10 @@ impl ServedViews {
             .map_err(failed)?
             .cells(cell_names(&list.profile, &list.topology));
         let view = list.notes(TOP).into_iter().fold(view, View::note);
-        Ok(match view.served(&job).map_err(failed)? {
-            (section, Some(served)) => (section, Some(ServedViews { list, served, mask })),
-            (_, None) => (list.section(&heading)?, None),
-        })
+        match view.served(&job).map_err(failed)? {
+            (section, Some(served)) => Ok((section, ServedViews { list, served })),
+            (_, None) => Err(Failure::Input("the page does not ask for its views".into())),
+        }
     }
 
     /// Returns the first `top` views that correlate with a reference under the weights of the axes, as JSON.
@@ -85,8 +81,8 @@ impl ServedViews {
         let matches = match reference {
             Selected::View(_) => self.list.of_view(parts.first().copied(), f, job)?,
             Selected::Sum { .. } => {
-                let values = self.values(reference, job)?;
-                self.list.of_sum((&values, &self.mask), &parts, f, job)?
+                let sum = self.served.values(reference, |view| self.grid(view), job)?;
+                self.list.of_sum(&sum, &parts, f, job)?
             }
         };
         self.served.list(&self.list.spectra, &matches, top)
@@ -97,13 +93,7 @@ impl ServedViews {
     /// # Errors
     /// Returns an error for numbers that the page does not have, for too many selections, and if the job is cancelled.
     pub(crate) fn fields(&self, selected: &[Selected], job: &Job) -> perfkit::view::Result<String> {
-        let grid = |view| self.grid(view);
-        self.served.fields(selected, &self.mask, grid, job)
-    }
-
-    fn values(&self, selected: Selected, job: &Job) -> perfkit::view::Result<Vec<f64>> {
-        let grid = |view| self.grid(view);
-        self.served.values(selected, &self.mask, grid, job)
+        self.served.fields(selected, |view| self.grid(view), job)
     }
 
     /// Returns the values of a view of the spectra.

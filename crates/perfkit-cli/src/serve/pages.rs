@@ -186,7 +186,7 @@ impl Pages {
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let names: Vec<String> = options.files.iter().map(|it| pictures::name(it)).collect();
         let mut page = Page::new(names.join(", "));
-        let (mut timelines, mut profiles, mut has_profiles) = (Vec::new(), Vec::new(), false);
+        let (mut timelines, mut profiles) = (Vec::new(), Vec::new());
         for (file, name) in options.files.iter().zip(&names) {
             let section = match recording::any_by(file, options.rows.reading())? {
                 Any::Trace(recording) => {
@@ -197,19 +197,18 @@ impl Pages {
                     section
                 }
                 Any::Profile(opened) => {
-                    has_profiles = true;
                     findings::print(&opened.diagnostics, &opened.counts);
                     let by = options.profiles.of(file, &options.general);
                     let address = format!("views/{}", profiles.len());
                     let (section, served) =
                         ServedViews::open(&opened.profile, by, (name, &address))?;
-                    profiles.extend(served);
+                    profiles.push(served);
                     section
                 }
             };
             page = page.with(section);
         }
-        if !has_profiles {
+        if profiles.is_empty() {
             options.profiles.refuse()?;
         }
         Ok(Pages {

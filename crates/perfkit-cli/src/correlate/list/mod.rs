@@ -2,6 +2,8 @@
 //! probabilities, kin, names and notes for output.
 
 mod json;
+#[cfg(feature = "serve")]
+mod other_references;
 mod text;
 
 use super::pictures::cell_names;
@@ -12,8 +14,8 @@ use crate::progress::Bar;
 use crate::scope::{scope_of, scoped_name};
 use perfkit::core::{CallPathId, Job, MetricId, Profile};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, CheckedRank, Confidence, Kinship, Match, NullParams, RankParams,
-    Reference, Score, Spectra, TOLERANCE,
+    AxisFilter, AxisPower, CheckedRank, Confidence, Kinship, Match, NullParams, RankParams, Score,
+    Spectra, TOLERANCE,
 };
 use perfkit::topology::Topology;
 use perfkit::view::Section;
@@ -360,56 +362,6 @@ impl List {
             .into_iter()
             .filter_map(|at| matches.get(at).copied())
             .collect())
-    }
-
-    /// Returns the listed views for another view as the reference, in the same order.
-    pub(super) fn of_view(
-        &self,
-        view: Option<usize>,
-        f: &[f64],
-        job: &Job,
-    ) -> perfkit::spectral::Result<Vec<Match>> {
-        let filter = AxisFilter::new(f)?;
-        let reference = view.map(|view| self.spectra.reference(view, &filter, job));
-        let reference = reference.transpose()?.flatten();
-        self.of_reference(reference.as_ref(), view.as_slice(), job)
-    }
-
-    /// Returns the listed views for a sum of views as the reference, in the same order. `values` are those of the cells,
-    /// with `true` for each cell with a location.
-    pub(super) fn of_sum(
-        &self,
-        (values, mask): (&[f64], &[bool]),
-        parts: &[usize],
-        f: &[f64],
-        job: &Job,
-    ) -> perfkit::spectral::Result<Vec<Match>> {
-        let mut builder = Spectra::<f64>::builder(self.spectra.plan().dims())?;
-        builder.extend_masked(&[values], mask, job)?;
-        let reference = builder.finish().reference(0, &AxisFilter::new(f)?, job)?;
-        self.of_reference(reference.as_ref(), parts, job)
-    }
-
-    fn of_reference(
-        &self,
-        reference: Option<&Reference<f64>>,
-        parts: &[usize],
-        job: &Job,
-    ) -> perfkit::spectral::Result<Vec<Match>> {
-        let others: Vec<usize> = (0..self.rows.len())
-            .filter(|view| parts != [*view])
-            .collect();
-        let params = RankParams::default()
-            .pearson(false)
-            .score(self.params.score());
-        let params = params.tolerance(self.params.tolerance()).check()?;
-        let ranking = self
-            .spectra
-            .rank_with(reference, None, &others, &params, job)?;
-        let mut matches = ranking.matches;
-        order(&mut matches);
-        let listed = self.positions_beside(parts, &matches).into_iter();
-        Ok(listed.filter_map(|at| matches.get(at).copied()).collect())
     }
 
     /// Returns the probabilities of the match at a position of the list: for one view, and for all

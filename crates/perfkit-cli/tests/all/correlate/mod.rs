@@ -5,6 +5,7 @@ mod agreement;
 mod detected;
 mod grids;
 mod relations;
+#[cfg(feature = "serve")]
 mod served;
 mod written;
 

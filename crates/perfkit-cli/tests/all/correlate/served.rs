@@ -73,8 +73,8 @@ fn names(data: &Value) -> Vec<String> {
 fn values(pages: &Pages, views: &str) -> Vec<Vec<f64>> {
     let found = answer(pages, "views/0/fields", &format!("views={views}"));
     let fields = found["fields"].as_array().expect("fields").iter();
-    let field = |text: &Value| -> Vec<f64> {
-        let bytes = STANDARD.decode(text.as_str().expect("a text"));
+    let field = |kinds: &Value| -> Vec<f64> {
+        let bytes = STANDARD.decode(kinds[0].as_str().expect("a text"));
         let bytes = bytes.expect("it is base64");
         let numbers = bytes.chunks(8);
         numbers
