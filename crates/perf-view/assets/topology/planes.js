@@ -20,15 +20,16 @@ perfkit.drawPlane = (canvas, [height, width], bytes, [f, g], table) => {
     const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
     return a + b ? (f * a + g * b) / (a + b) : 0;
   };
-  const [w, h] = [side / width, side / height];
-  const tint = (row, column) => {
-    const step = bytes[row * width + column], keep = 0.25 + 0.75 * weight(row, column);
-    return [0, 1, 2].map((at) => Math.round(keep * table[3 * step + at] + (1 - keep) * 128));
-  };
-  for (let row = 0; row < height; row++) for (let column = 0; column < width; column++) {
-    context.fillStyle = `rgb(${tint(row, column).join()})`;
-    context.fillRect(column * w, row * h, w + 0.5, h + 0.5);
+  const [w, h] = [side / width, side / height], image = new ImageData(width, height), small = document.createElement("canvas");
+  for (let row = 0, at = 0; row < height; row++) for (let column = 0; column < width; column++, at++) {
+    const step = bytes[at], keep = 0.25 + 0.75 * weight(row, column);
+    for (let channel = 0; channel < 3; channel++) image.data[4 * at + channel] = Math.round(keep * table[3 * step + channel] + (1 - keep) * 128);
+    image.data[4 * at + 3] = 255;
   }
+  [small.width, small.height] = [width, height];
+  small.getContext("2d").putImageData(image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(small, 0, 0, side, side);
   context.strokeStyle = "#ff3ea5";
   context.lineWidth = 2;
   context.beginPath();
