@@ -338,7 +338,8 @@ perfkit.view("topology", (section, data) => {
     find(".listed").textContent = varying.length || open ? `${perfkit.count(varying.length)} of ${perfkit.count(count)} views${open}` : "";
     find(".more").hidden = !(varying.length >= state.top && varying.length < count);
     offer();
-    find(".lone").textContent = state.left === 0 ? "" : lone();
+    // The notes of a page without a server are those of its first reference.
+    find(".lone").textContent = state.left === 0 && !source.isServed ? "" : lone();
     find(".reference").value = state.left;
     sliders.forEach(({ slider, text }, at) => {
       slider.value = state.weights[at];

@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::list::List;
-use super::pictures::{TOP, cell_names};
+use super::pictures::cell_names;
 use super::views::chosen;
 use crate::failure::{Failure, input};
 use crate::pictures::{self, failed};
@@ -47,7 +47,7 @@ impl ServedViews {
         };
         let list = List::of(profile, &options)?;
         let job = Bar::job();
-        let heading = list.title(name);
+        let heading = format!("{name}: views on the grid");
         let (label, grid, (unit, _)) = list.grid(list.reference).map_err(failed)?;
         let labels = |view: usize| list.unit_label(list.rows[view]);
         let described = (&list.profile, &list.topology);
@@ -59,7 +59,7 @@ impl ServedViews {
             })
             .map_err(failed)?
             .cells(cell_names(&list.profile, &list.topology));
-        let view = list.notes(TOP).into_iter().fold(view, View::note);
+        let view = list.lasting_notes().into_iter().fold(view, View::note);
         match view.served(&job).map_err(failed)? {
             (section, Some(served)) => Ok((section, ServedViews { list, served })),
             (_, None) => Err(Failure::Input("the page does not ask for its views".into())),

@@ -161,14 +161,7 @@ impl List {
     /// sentences.
     pub(super) fn notes(&self, top: usize) -> Vec<String> {
         let mut notes = self.grid_notes.clone();
-        let skipped = self.spectra.skipped();
-        if let Some(first) = skipped.first() {
-            notes.push(format!(
-                "{} of {} views are skipped because a value is not finite: the first is {first}",
-                skipped.len(),
-                self.rows.len()
-            ));
-        }
+        notes.extend(self.skipped_views());
         let shown = self.shown(top);
         let changed = shown.iter().filter(|(_, found)| {
             let strict = found.correlation.strict();
@@ -225,6 +218,17 @@ impl List {
             notes.push("all axes weigh 0: everything is filtered away, and every r is 0".into());
         }
         notes
+    }
+
+    /// Describes the views that are skipped; `None` if there are none.
+    fn skipped_views(&self) -> Option<String> {
+        let skipped = self.spectra.skipped();
+        let first = skipped.first()?;
+        Some(format!(
+            "{} of {} views are skipped because a value is not finite: the first is {first}",
+            skipped.len(),
+            self.rows.len()
+        ))
     }
 
     /// Names the cell that holds most of the variance of the reference; `None` if no cell does.

@@ -6,6 +6,20 @@ use perfkit::spectral::{AxisFilter, Match, RankParams, Reference, Spectra};
 use perfkit::topology::Grid;
 
 impl List {
+    /// Returns the notes that hold for any reference, as complete sentences.
+    pub(in crate::correlate) fn lasting_notes(&self) -> Vec<String> {
+        let mut notes = self.grid_notes.clone();
+        notes.extend(self.skipped_views());
+        if !self.shows_kin {
+            notes.push(
+                "views that contain the reference, are part of it or equal another view are hidden (--kin lists them)"
+                    .into(),
+            );
+        }
+        notes.extend(self.open_axes());
+        notes
+    }
+
     /// Returns the listed views for another view as the reference, in the same order.
     pub(in crate::correlate) fn of_view(
         &self,
