@@ -26,8 +26,6 @@ pub struct Options {
     pub(crate) rules: Rules,
     #[command(flatten)]
     pub(crate) counters: CountersBy,
-    #[command(flatten)]
-    pub(crate) profiles: ProfilesBy,
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(
         long,
@@ -39,6 +37,9 @@ pub struct Options {
     /// Continue after the page is closed
     #[arg(long)]
     pub(crate) keep: bool,
+    // The arguments after it would have its heading.
+    #[command(flatten)]
+    pub(crate) profiles: ProfilesBy,
     #[command(flatten)]
     pub(crate) general: General,
 }
