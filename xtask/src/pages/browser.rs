@@ -195,10 +195,11 @@ impl Browser {
             }
             "Network.requestWillBeSent" => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                // Allowed are the page itself, embedded data, and its server.
+                // Allowed are the page itself, embedded data, workers made from the page, and its server.
                 let server = self.server.as_deref();
                 let is_own = server.is_some_and(|server| url.starts_with(server));
-                if params["type"] != "Document" && !url.starts_with("data:") && !is_own {
+                let is_embedded = url.starts_with("data:") || url.starts_with("blob:");
+                if params["type"] != "Document" && !is_embedded && !is_own {
                     self.complaints.push(format!("request: {url}"));
                 }
             }

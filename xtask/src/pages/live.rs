@@ -1,23 +1,12 @@
 //! Checks of the live page: selection from a rank to a call, during a run, across a restart, and in a replay.
 
 use super::browser::{Browser, Tab};
+use super::running::Running;
 use super::{WIDTHS, root};
 use crate::ci::program;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
-
-/// Running program that is killed when it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // The program may have ended already, so errors are ignored.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Checks the page at all widths.
 pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
@@ -83,20 +72,11 @@ fn start(
     database: &Path,
     address: &str,
 ) -> Result<(Running, String), String> {
-    let child = Command::new(program)
-        .arg(command)
-        .arg(database)
-        .args(["--listen", address])
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut child = child.map_err(|error| format!("{}: {error}", program.display()))?;
-    let out = child.stdout.take().ok_or("no pipe from the server")?;
-    let running = Running(child);
-    let mut line = String::new();
-    let read = BufReader::new(out).read_line(&mut line);
-    read.map_err(|error| error.to_string())?;
-    let url = line.trim().strip_prefix("listening on ");
-    let url = url.ok_or_else(|| format!("{command} says `{}`", line.trim()))?;
+    let mut server = Command::new(program);
+    server.arg(command).arg(database);
+    let (running, line) = Running::saying(server.args(["--listen", address]))?;
+    let url = line.strip_prefix("listening on ");
+    let url = url.ok_or_else(|| format!("{command} says `{line}`"))?;
     Ok((running, url.to_string()))
 }
 
@@ -105,7 +85,8 @@ fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, Strin
     let mut token = database.as_os_str().to_os_string();
     token.push(".token");
     let recording = root().join("data/recordings/nwchem-md-4");
-    let child = Command::new(program)
+    let mut ranks = Command::new(program);
+    ranks
         .args([
             "simulate",
             url,
@@ -122,11 +103,8 @@ fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, Strin
         .arg("--token-file")
         .arg(PathBuf::from(token))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    child
-        .map(Running)
-        .map_err(|error| format!("{}: {error}", program.display()))
+        .stderr(Stdio::null());
+    Running::start(&mut ranks)
 }
 
 /// Selects a rank, one of its steps, a function of the step, and a call with its stack. Then checks the

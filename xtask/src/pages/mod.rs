@@ -3,12 +3,14 @@
 //! Pages of all views are written from synthetic recordings and opened in headless Chromium at the
 //! widths of a screen and of a phone. The checks simulate user input and examine the document and
 //! its pixels. They also verify that no request was made and no error occurred. The report of the
-//! tour and the page of the parameter server are checked as well. Screenshots are stored below
+//! tour, the served page of a profile and the page of the parameter server are checked as well. Screenshots are stored below
 //! `target/pages`.
 
 mod browser;
 mod checks;
 mod live;
+mod running;
+mod served;
 
 use crate::{Outcome, cargo, execute, root};
 use browser::Browser;
@@ -83,11 +85,15 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         ended.into_iter().collect::<Result<Vec<_>, _>>()
     })?
     .concat();
-    if is_wanted("live") {
+    type Served = fn(&mut Browser, &Path) -> Outcome;
+    for (name, check) in [("served", served::run as Served), ("live", live::run)] {
+        if !is_wanted(name) {
+            continue;
+        }
         let mut browser = Browser::start(program, &folder.join("profile"))?;
-        if let Err(error) = live::run(&mut browser, folder) {
-            println!("live           {error}");
-            failures.push(format!("live: {error}"));
+        if let Err(error) = check(&mut browser, folder) {
+            println!("{name:<14} {error}");
+            failures.push(format!("{name}: {error}"));
         }
         browser.stop()?;
     }

@@ -237,6 +237,10 @@ const perfkit = (() => {
     } catch (error) { /* A page inside of another may not: then it has no links. */ }
   };
 
+  // Why the server gave no data: the text of its refusal, or an error of the connection.
+  const unanswered = (error) => (typeof error === "string" ? `The server refused the request: ${error}.`
+    : "perfkit serve does not answer. If it has ended, start it again and open its new address.");
+
   const view = (name, start) => {
     for (const section of document.querySelectorAll(`section[data-view="${name}"]`)) {
       try {
@@ -271,7 +275,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, moment, percent, count, bytesText, ticks, writer, factors, scale, chart, bareFunction, shortened, shortenedApart, variable, rgb, readable, element, fit, linked, link, view,
+    bytes, pairs, short, time, moment, percent, count, bytesText, ticks, writer, factors, scale, chart, bareFunction, shortened, shortenedApart, variable, rgb, readable, element, fit, linked, link, unanswered, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

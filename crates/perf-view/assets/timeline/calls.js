@@ -1,7 +1,4 @@
 "use strict";
-// Why the server gave no data: the text of its refusal, or an error of the connection.
-perfkit.unanswered = (error) => (typeof error === "string" ? `The server refused the request: ${error}.`
-  : "perfkit serve does not answer. If it has ended, start it again and open its new address.");
 // Call stack of one location below the rows of a timeline, a row for each depth. `page` is the timeline.
 perfkit.timelineCalls = (page) => {
   const { element, time, percent, count } = perfkit, { section, data, state, find, moments, moment, isServed } = page;

@@ -1,7 +1,7 @@
 "use strict";
 // Metrics, call paths and system of a profile as three coupled trees. A collapsed item contains the items below it, an expanded one
 // does not.
-perfkit.trees = (host, data, { names, field, grain, held, write, colour, select, pick }) => {
+perfkit.trees = (host, data, { names, source: { field, grain, held, read }, write, colour, select, pick }) => {
   const { element, percent } = perfkit;
   const MOST_CHILDREN = 300;
   const regions = names(data.regions), places = names(data.system);
@@ -69,17 +69,21 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     if (inclusive !== null) return [[inclusive, path, 1]];
     return combine === "none" ? [[exclusive, path, 1]] : subtree(path).map((each) => [exclusive, each, 1]);
   };
+  // Places of the values of a selection, with their signs: those of a metric, without its parts if it is open, and of a call path.
+  const termsOf = ([metric, path, isOpen, own]) => metricParts(metric, isOpen).flatMap(([metric, sign]) => rowsOf(metric, path, own)
+    .map(([source, each, direction]) => [data.rows[source].views[rowOf[source].get(each)], sign * direction]).filter(([place]) => place !== undefined));
+  // The grid of a selection, or its text.
+  const keyOf = (selection) => {
+    const terms = termsOf(selection), [place, factor] = terms[0] ?? [null, 0];
+    return terms.length === 1 && factor === 1 && typeof place === "number" ? place : selection.map(Number).join(".");
+  };
   // Values of the cells, and the grid if they are those of a single one; null if the page does not hold them.
-  const fieldOf = (parts, path, own) => {
+  const fieldOf = (selection) => {
     let [values, count, single, unit] = [null, 0, null, 0];
-    const { combine } = data.metrics[parts[0][0]];
-    for (const [metric, sign] of parts) for (const [source, each, direction] of rowsOf(metric, path, own)) {
-      const at = rowOf[source].get(each);
-      if (at === undefined) continue;
-      const place = data.rows[source].views[at];
+    const { combine } = data.metrics[selection[0]];
+    for (const [place, factor] of termsOf(selection)) {
       if (place === null) return null;
-      const own = Array.isArray(place) ? place[0] : field(place), factor = sign * direction;
-      const isSame = Array.isArray(place);
+      const isSame = Array.isArray(place), own = isSame ? place[0] : field(place);
       count++;
       single = count === 1 && factor === 1 && !isSame ? place : null;
       if (!isSame) unit += grain(place);
@@ -218,7 +222,6 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     return list.length === 1 ? totalsOf(state.metric, own)[path] : sum(list, (metric) => totalsOf(metric, own)[path]);
   };
   const isPathOpen = () => pathTree.isOpen(state.path) || !pathsBelow(state.path).length;
-  const callField = () => (data.calls === null ? null : fieldOf([[data.calls, 1]], state.path, true));
   let callValues = null;
   const over = (at, values) => {
     const { combine } = data.metrics[state.metric];
@@ -244,15 +247,22 @@ perfkit.trees = (host, data, { names, field, grain, held, write, colour, select,
     chosen: (at) => { state.place = at; systemTree.paint(); if (data.cells[at] !== null) pick(data.cells[at]); },
   });
   const update = (isOwn) => {
-    shown = fieldOf(parts(), state.path, isPathOpen());
-    callValues = state.as === "call" ? callField() : null;
+    const selections = [[state.metric, state.path, isMetricOpen(), isPathOpen()]];
+    if (state.as === "call" && data.calls !== null) selections.push([data.calls, state.path, false, true]);
+    read(selections.map(keyOf), () => selections.map(fieldOf), ([own, calls]) => {
+      [shown, callValues] = [own, calls ?? null];
+      updated(isOwn);
+    });
+  };
+  const updated = (isOwn) => {
     host.dataset.selected = JSON.stringify([data.metrics[state.metric].name, regions[data.paths[state.path][0]], isPathOpen(), pathValue(state.path, isPathOpen())]);
     [metricTree, pathTree, systemTree].forEach(({ paint }) => paint());
     if (!isOwn) return;
     const { name } = data.metrics[state.metric];
     const words = [isMetricOpen() && parts().length > 1 ? "without its parts" : "", pathsBelow(state.path).length ? (isPathOpen() ? "exclusive" : "inclusive") : ""].filter(Boolean);
     const label = `${regions[data.paths[state.path][0]]}, ${name}${words.length ? ` (${words.join(", ")})` : ""}`;
-    select({ name: label, unit: unit(), view: shown?.view ?? null, values: shown?.values ?? null, kin: kinOf() });
+    const key = keyOf([state.metric, state.path, isMetricOpen(), isPathOpen()]);
+    select({ name: label, unit: unit(), view: shown?.view ?? null, values: shown?.values ?? null, kin: kinOf(), key });
   };
   // Grids that contain the selection or are part of it.
   const kinOf = () => {

@@ -10,10 +10,12 @@ perfkit.view("topology", (section, data) => {
     return coded.map(([shared, rest]) => (last = last.slice(0, shared) + rest));
   };
   const cellNames = names(data.names);
-  // With values, the page correlates any reference itself.
+  // With values or a server, the page has lists for any reference and any weights.
   const waveSet = data.fields ? perfkit.waves(axes.map((axis) => axis.len)) : null;
-  const coded = waveSet && perfkit.codedSpectra(waveSet, data.fields);
-  const held = coded?.held;
+  const isHeld = data.fields && perfkit.bytes(data.fields.held);
+  const correlator = waveSet && perfkit.correlator(waveSet, data.fields.tolerance, isHeld.reduce((count, is) => count + is, 0));
+  const source = !correlator ? null : data.fields.served ? perfkit.servedViews(waveSet, data, (error) => failed(error)) : perfkit.localViews(waveSet, data.fields, correlator);
+  const held = source?.held;
   const coloured = (values) => {
     let [low, high] = [Infinity, -Infinity];
     values.forEach((value, at) => {
@@ -24,8 +26,9 @@ perfkit.view("topology", (section, data) => {
     return { low, high, values };
   };
   const gridNames = names(data.grids.map(({ name }) => name));
-  const grids = data.grids.map(({ unit, kinds }, at) => ({ name: gridNames[at], unit, kinds: coded ? null : kinds.map(unpack) }));
-  const kindsOf = (grid, at) => (grid.kinds ??= [coloured(coded.field(at))]);
+  const grids = data.grids.map(({ unit, kinds }, at) => ({ name: gridNames[at], unit, kinds: source ? null : kinds.map(unpack) }));
+  // A served page keeps the values of some views only.
+  const kindsOf = (grid, at) => grid.kinds ?? (source.isServed ? source.kinds(at).map(coloured) : (grid.kinds = source.kinds(at).map(coloured)));
   const maps = data.maps.map(([name, text]) => ({ name, table: perfkit.bytes(text) }));
   const waveTable = perfkit.bytes(data.waves[0][1]);
   // Views of a list, and by which factor the reader extends it.
@@ -34,31 +37,37 @@ perfkit.view("topology", (section, data) => {
   // The list of a choice of axes: a bit an axis, the views, and the weights.
   const listOf = (mask) => data.lists.find(([own]) => own === mask);
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
-  // With exact values, lists are computed for any reference and any weights.
-  const correlator = coded && perfkit.correlator(waveSet, data.fields.tolerance, held.reduce((count, is) => count + Boolean(is), 0));
-  // Kin of a view: runs of higher numbers.
-  const holds = (runs, number) => runs.some((first, at) => at % 2 === 0 && number >= first && number < first + runs[at + 1]);
-  const areKin = (one, other) => holds(data.fields.kin[Math.min(one, other)], Math.max(one, other));
   // A reference that is no grid of the page, but was selected in the trees: the last grid.
   const OWN = grids.length;
   let own = null;
-  const spectrumOf = (view) => (view === OWN ? own.spectrum : coded.spectrum(view));
-  state.weights = listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
+  const spectrumOf = (view) => (view === OWN ? own.spectrum : source.spectrum(view));
+  state.weights = data.fields?.served?.[1].slice() ?? listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
+  // The reference and the weights that the reader asks for last; the page changes when their list is there.
+  const asked = { left: 0, own: null, weights: state.weights.slice() };
   let computed = null;
-  // Bounds of the probability of chance, until the list is computed again.
+  // Bounds of the probability of chance, until the list is there again.
   const bounds = new Map();
-  const compute = () => {
-    const begin = performance.now();
-    bounds.clear();
-    const isOther = state.left === OWN ? (view) => !own.kin.has(view) : (view) => view !== state.left && !areKin(state.left, view);
-    const views = grids.slice(0, OWN).map((_, view) => view).filter(isOther);
-    const { found: top, count } = correlator.rank(spectrumOf(state.left), state.weights, views, coded.spectrum, state.top);
-    computed = [state.mask, top.map(({ view, r, shift, unshifted }) => [view, r, shift, unshifted]), state.weights, count];
-    section.dataset.computed = JSON.stringify(top.map(({ view, r, shift }) => [grids[view].name, r, shift]));
-    section.dataset.took = Math.round(performance.now() - begin);
-    if (top.length) state.right = top[0].view;
+  // Gets the list, and calls `then` with `true` for the first list of these choices.
+  const compute = (top, then) => {
+    const begin = performance.now(), { left, weights } = asked, sum = left === OWN ? asked.own : null, chosen = weights.slice();
+    const order = [left, ...chosen, top].join();
+    let first = true;
+    source.list({ view: left, own: sum, weights: chosen, top, right: state.right }, ({ found, count, open }) => {
+      bounds.clear();
+      if (sum) own = { ...sum, spectrum: sum.spectrum ?? source.spectrum(sum.key), kinds: sum.kinds ?? source.kinds(sum.key).map(coloured) };
+      // The view that the reader has selected since stays.
+      const isKept = !first && state.right !== computed?.best;
+      Object.assign(state, { left, weights: chosen, top, mask: chosen.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0) });
+      computed = { list: [state.mask, found, chosen, count], open, best: found.length ? found[0][0] : null };
+      section.dataset.computed = JSON.stringify(found.map(([view, r, shift]) => [grids[view].name, r, shift]));
+      section.dataset.took = Math.round(performance.now() - begin);
+      section.dataset.order = order;
+      if (found.length && !isKept) state.right = found[0][0];
+      then(first);
+      first = false;
+    });
   };
-  const current = () => computed ?? listOf(state.mask);
+  const current = () => computed?.list ?? listOf(state.mask);
   // A grid with a single long axis lies across the pane, and one with two is seen from above, as a map.
   const long = axes.filter((axis) => axis.len > 1);
   if (long.length < 2) state.yaw = 0;
@@ -163,10 +172,12 @@ perfkit.view("topology", (section, data) => {
   const shown = (view) => {
     const grid = view === OWN ? own : grids[view], { name, unit } = grid;
     if (state.filtered && correlator) return { name: "filtered: " + name, unit, kinds: [coloured(correlator.filtered(spectrumOf(view), state.weights))] };
-    kindsOf(grid, view);
-    return grid;
+    return { name, unit, kinds: kindsOf(grid, view) };
   };
+  // A served page has nothing to draw until the first answer.
+  const isThere = () => !source || ((state.left === OWN || source.has(state.left)) && source.has(state.right));
   const fill = () => {
+    if (!isThere()) return;
     const all = panes.map((pane, at) => {
       pane.grid = shown(at ? state.right : state.left);
       pane.view = reduced(pane.grid);
@@ -265,7 +276,7 @@ perfkit.view("topology", (section, data) => {
   // A bound of the probability of chance: without a shift at that shift alone, otherwise at any.
   const pCell = (view, r, shift, count) => {
     const key = [state.mask, shift, view].join(";");
-    if (!bounds.has(key)) bounds.set(key, correlator.bounded(spectrumOf(state.left), coded.spectrum(view), current()[2], r, shift));
+    if (!bounds.has(key)) bounds.set(key, correlator.bounded(spectrumOf(state.left), source.spectrum(view), current()[2], r, shift));
     const { single, any } = bounds.get(key);
     const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
     const p = shift.some(Boolean) ? any : single, all = Math.min(1, p * count);
@@ -283,7 +294,17 @@ perfkit.view("topology", (section, data) => {
       if (best < 0 || Math.abs(value) > Math.abs(values[best])) best = cell;
     });
     const share = best < 0 ? 0 : values[best] ** 2 / sum;
-    return share > LONE ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
+    return share > LONE && cellNames[best] ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
+  };
+  const select = (view) => {
+    const draw = () => {
+      state.right = view;
+      rows();
+      fill();
+      link();
+    };
+    if (source) source.show(view, draw);
+    else draw();
   };
   const rows = () => {
     const list = current();
@@ -301,21 +322,24 @@ perfkit.view("topology", (section, data) => {
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
     const varying = list ? list[1].filter(([, r]) => r !== 0) : [];
     const short = perfkit.pathNames(varying.map(([view]) => parted(grids[view].name)[0]), 56);
-    if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, isConstant() ? "The reference does not vary, so no view correlates with it." : "No view correlates with the reference for these axes.")));
+    if (!varying.length && computed?.open) body.replaceChildren();
+    else if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, isConstant() ? "The reference does not vary, so no view correlates with it." : "No view correlates with the reference for these axes.")));
     else body.replaceChildren(...varying.map(([view, r, shift, unshifted], at) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
-        title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
+        title: grids[view].name, on: { click: () => select(view) } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
-        ...(correlator ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
+        ...(correlator && !data.coarser ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
     section.dataset.found = varying.length;
     if (!correlator) return;
     const count = list?.[3] ?? OWN - 1;
-    find(".listed").textContent = varying.length ? `${perfkit.count(varying.length)} of ${perfkit.count(count)} views` : "";
+    const open = computed?.open ? `; ${perfkit.count(computed.open)} more are being decoded, then they are compared` : "";
+    find(".listed").textContent = varying.length || open ? `${perfkit.count(varying.length)} of ${perfkit.count(count)} views${open}` : "";
     find(".more").hidden = !(varying.length >= state.top && varying.length < count);
     offer();
-    find(".lone").textContent = state.left === 0 ? "" : lone();
+    // The notes of a page without a server are those of its first reference.
+    find(".lone").textContent = state.left === 0 && !source.isServed ? "" : lone();
     find(".reference").value = state.left;
     sliders.forEach(({ slider, text }, at) => {
       slider.value = state.weights[at];
@@ -349,56 +373,30 @@ perfkit.view("topology", (section, data) => {
     find(".reference").value = state.left;
   };
   // Another reference, or other weights: the list is computed again.
-  const change = () => {
-    state.mask = state.weights.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0);
-    compute();
-    rows();
-    waves();
-    fill();
-    redescribe();
-    link();
-    if (state.left !== OWN) trees?.show(state.left);
+  const change = (to) => {
+    Object.assign(asked, to);
+    compute(MOST_LISTED, (isFirst) => {
+      rows();
+      waves();
+      fill();
+      redescribe();
+      link();
+      if (isFirst && state.left !== OWN) trees?.show(state.left);
+    });
+  };
+  const failed = (error) => {
+    status.textContent = perfkit.unanswered(error);
+    [asked.left, asked.own, asked.weights] = [state.left, own, state.weights.slice()];
+    if (isThere()) rows();
   };
 
   const waves = () => {
-    const canvas = find(".waves");
     const plane = data.spectra[Number(find(".pair").value) || 0];
-    // The planes are those of the first reference.
-    find(".spectrum").hidden = !plane || state.left !== 0;
-    if (!plane || state.left !== 0) return;
-    const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
-    const side = Math.min(260, Math.max(120, canvas.parentElement.clientWidth));
-    const [context] = perfkit.fit(canvas, side, side);
-    const table = waveTable, weights = current()?.[2], f = (axis) => weights ? weights[axis] : 1;
-    const weight = (row, column) => {
-      const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
-      return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;
-    };
-    const [w, h] = [side / width, side / height];
-    const tint = (row, column) => {
-      const step = bytes[row * width + column], keep = 0.25 + 0.75 * weight(row, column);
-      return [0, 1, 2].map((at) => Math.round(keep * table[3 * step + at] + (1 - keep) * 128));
-    };
-    for (let row = 0; row < height; row++) for (let column = 0; column < width; column++) {
-      context.fillStyle = `rgb(${tint(row, column).join()})`;
-      context.fillRect(column * w, row * h, w + 0.5, h + 0.5);
-    }
-    // The filter: where it lets half through, on both sides of which weights differ.
-    context.strokeStyle = "#ff3ea5";
-    context.lineWidth = 2;
-    context.beginPath();
-    for (let row = 0; row < height; row++) for (let column = 0; column < width; column++) {
-      const inside = weight(row, column) >= 0.5;
-      if (column + 1 < width && inside !== weight(row, column + 1) >= 0.5) {
-        context.moveTo((column + 1) * w, row * h);
-        context.lineTo((column + 1) * w, (row + 1) * h);
-      }
-      if (row + 1 < height && inside !== weight(row + 1, column) >= 0.5) {
-        context.moveTo(column * w, (row + 1) * h);
-        context.lineTo((column + 1) * w, (row + 1) * h);
-      }
-    }
-    context.stroke();
+    find(".spectrum").hidden = !plane;
+    if (!plane || !isThere()) return;
+    const [pair, lens, text] = plane, list = current(), weights = pair.map((axis) => (list ? list[2][axis] : 1));
+    const bytes = source ? perfkit.spectrumPlane(waveSet, spectrumOf(state.left), pair) : perfkit.bytes(text);
+    perfkit.drawPlane(find(".waves"), lens, bytes, weights, waveTable);
   };
 
   const choices = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
@@ -407,10 +405,10 @@ perfkit.view("topology", (section, data) => {
   choices(".kind", data.coarser ? ["mean", "maximum", "spread"] : ["each"]);
   choices(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
   find(".kind").closest("label").hidden = !data.coarser;
-  const asked = perfkit.linked(section.id);
-  if (listOf(Number(asked.get("axes") ?? NaN))) state.mask = Number(asked.get("axes"));
-  if (asked.has("map")) state.map = Math.min(maps.length - 1, Math.max(0, Number(asked.get("map")) || 0));
-  const named = grids.findIndex(({ name }) => name === asked.get("view"));
+  const linked = perfkit.linked(section.id);
+  if (listOf(Number(linked.get("axes") ?? NaN))) state.mask = Number(linked.get("axes"));
+  if (linked.has("map")) state.map = Math.min(maps.length - 1, Math.max(0, Number(linked.get("map")) || 0));
+  const named = grids.findIndex(({ name }) => name === linked.get("view"));
   if (named >= 0) state.right = named;
   else {
     const list = listOf(state.mask);
@@ -438,8 +436,7 @@ perfkit.view("topology", (section, data) => {
     const box = element("input", { type: "checkbox" });
     box.addEventListener("change", () => {
       if (correlator) {
-        state.weights[at] = state.weights[at] > 0 ? 0 : 1;
-        change();
+        change({ weights: Object.assign(asked.weights.slice(), { [at]: asked.weights[at] > 0 ? 0 : 1 }) });
         return;
       }
       state.mask ^= 1 << at;
@@ -458,42 +455,35 @@ perfkit.view("topology", (section, data) => {
     const slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Weight of " + axis.name });
     const text = element("output", {});
     slider.addEventListener("input", () => {
-      state.weights[at] = Number(slider.value);
-      change();
+      change({ weights: Object.assign(asked.weights.slice(), { [at]: Number(slider.value) }) });
     });
     if (axis.len > 1) boxes[at].label.after(slider, text);
     return { slider, text };
   });
   if (correlator) {
-    find(".reference").addEventListener("change", (event) => { state.left = Number(event.target.value); change(); });
+    find(".reference").addEventListener("change", (event) => change({ left: Number(event.target.value) }));
     // The first of the offered views becomes the reference.
     find(".seek").addEventListener("input", offer);
     find(".seek").addEventListener("keydown", (event) => {
       const first = event.key === "Enter" && event.target.value.trim() ? matches()[0] : undefined;
       if (first === undefined) return;
       event.preventDefault();
-      state.left = first;
-      change();
+      change({ left: first });
     });
     find(".more").addEventListener("click", () => {
-      state.top *= MORE;
       const { right } = state;
-      compute();
-      state.right = right;
-      rows();
-      find(".found tbody tr.chosen button")?.focus();
+      compute(state.top * MORE, () => {
+        state.right = right;
+        rows();
+        find(".found tbody tr.chosen button")?.focus();
+      });
     });
-    find(".swap").addEventListener("click", () => { state.left = state.right; change(); });
+    find(".swap").addEventListener("click", () => change({ left: state.right }));
     find(".filtered").addEventListener("change", (event) => { state.filtered = event.target.checked; fill(); redescribe(); });
-    const reference = grids.findIndex(({ name }) => name === asked.get("reference"));
-    const weights = (asked.get("weights") ?? "").split(",").map(Number);
-    if (weights.length === axes.length && weights.every((weight) => weight >= 0 && weight <= 1)) state.weights = weights;
-    if (reference >= 0) {
-      state.left = reference;
-      state.mask = state.weights.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0);
-      compute();
-      if (named >= 0) state.right = named;
-    }
+    const reference = grids.findIndex(({ name }) => name === linked.get("reference"));
+    const weights = (linked.get("weights") ?? "").split(",").map(Number);
+    if (weights.length === axes.length && weights.every((weight) => weight >= 0 && weight <= 1)) asked.weights = weights;
+    if (reference >= 0) asked.left = reference;
   }
   find(".map").addEventListener("change", (event) => { state.map = Number(event.target.value); fill(); link(); });
   find(".kind").addEventListener("change", (event) => { state.kind = Number(event.target.value); fill(); });
@@ -553,13 +543,13 @@ perfkit.view("topology", (section, data) => {
     });
   }
   const trees = !data.fields?.trees ? null : perfkit.trees(find(".profile"), data.fields.trees, {
-    names, field: (view) => kindsOf(grids[view], view)[0].values, grain: coded.grain, held, write,
+    names, source, write,
     colour: (share) => {
       const { table } = maps[state.map], step = 3 * Math.round(255 * Math.min(1, share));
       return `rgb(${table[step]},${table[step + 1]},${table[step + 2]})`;
     },
     // What is selected becomes the reference: a grid of the page, or a sum of several.
-    select: ({ name, unit, view, values, kin }) => {
+    select: ({ name, unit, view, values, kin, key }) => {
       if (view === null && !values) {
         status.textContent = `${name}: the page does not hold the values of the cells.`;
         return;
@@ -567,10 +557,9 @@ perfkit.view("topology", (section, data) => {
       if (view === null) {
         const mean = values.reduce((sum, value, at) => sum + (held[at] ? value : 0), 0) / held.reduce((sum, is) => sum + is, 0);
         const filled = values.map((value, at) => (held[at] ? value : mean));
-        own = { name, unit, kinds: [coloured(filled)], spectrum: waveSet.forward(filled), kin };
+        asked.own = { name, unit, kinds: [coloured(filled)], spectrum: waveSet.forward(filled, source.isServed ? Float64Array : undefined), kin, key };
       }
-      state.left = view ?? OWN;
-      change();
+      change({ left: view ?? OWN });
     },
     pick: (cell) => {
       const cube = panes[0].view.list.find((cube) => cube.cell === cell);
@@ -582,12 +571,22 @@ perfkit.view("topology", (section, data) => {
     },
   });
   perfkit.onPaint(() => { fill(); waves(); });
-  rows();
-  fill();
-  waves();
-  // The cube with the highest value of the reference is selected at first.
-  const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
-  trees?.show(state.left);
-  if (highest) describe(panes[0], highest);
-  coded?.ahead();
+  const begin = () => {
+    rows();
+    fill();
+    waves();
+    // The cube with the highest value of the reference is selected at first.
+    const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
+    trees?.show(state.left);
+    if (highest) describe(panes[0], highest);
+  };
+  // The list of the page is that of its first reference and weights.
+  if (source?.isServed || (source && linked.has("reference"))) {
+    compute(MOST_LISTED, (isFirst) => {
+      if (named >= 0 && isFirst && source.has(named)) state.right = named;
+      if (isFirst) begin();
+      else { rows(); fill(); waves(); }
+    });
+  } else begin();
+  source?.start();
 });

@@ -109,7 +109,7 @@ perfkit.waves = (dims) => {
   };
 
   // The half spectrum of a field, its mean, and the sum of its squares.
-  const forward = (values) => {
+  const forward = (values, Numbers = Float32Array) => {
     const re = Float64Array.from(values), im = new Float64Array(size);
     let [mean, square] = [0, 0];
     for (let cell = 0; cell < size; cell++) mean += re[cell] / size;
@@ -118,7 +118,7 @@ perfkit.waves = (dims) => {
       re[cell] -= mean;
     }
     transform(re, im, -1);
-    return spectrum(Float32Array.from(half, (cell) => re[cell]), Float32Array.from(half, (cell) => im[cell]), { mean, square });
+    return spectrum(Numbers.from(half, (cell) => re[cell]), Numbers.from(half, (cell) => im[cell]), { mean, square });
   };
   // The field of a half spectrum whose frequencies are multiplied by weights.
   const inverse = ({ re, im }, weights) => {

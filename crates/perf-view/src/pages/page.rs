@@ -117,7 +117,8 @@ impl Page {
         }
         let style = styles.concat();
         let is_served = self.sections.iter().any(|section| section.is_served);
-        let policy = policy(&scripts, &style, is_served);
+        let has_workers = self.sections.iter().any(|section| section.has_workers);
+        let policy = policy(&scripts, &style, (is_served, has_workers));
         let markup = html! {
             (DOCTYPE)
             html lang="en" {
@@ -194,8 +195,9 @@ fn element(section: &Section, heading: String, title: &str) -> Markup {
 }
 
 /// Returns the content security policy, which permits only these scripts, these styles, and
-/// embedded pictures. A served page may also ask its server for data.
-fn policy(scripts: &[&str], style: &str, is_served: bool) -> String {
+/// embedded pictures. A served page may also ask its server for data, and a page may have workers
+/// whose text its own scripts make.
+fn policy(scripts: &[&str], style: &str, (is_served, has_workers): (bool, bool)) -> String {
     let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
     let connect = if is_served {
@@ -203,8 +205,13 @@ fn policy(scripts: &[&str], style: &str, is_served: bool) -> String {
     } else {
         ""
     };
+    let workers = if has_workers {
+        " worker-src blob:;"
+    } else {
+        ""
+    };
     format!(
-        "default-src 'none';{connect} script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none';{connect}{workers} script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
         scripts.join(" "),
         digest(style)
     )

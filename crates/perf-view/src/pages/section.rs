@@ -27,6 +27,8 @@ pub struct Section {
     pub(crate) width: Width,
     /// `true` if the script asks the server of the page for data.
     pub(crate) is_served: bool,
+    /// `true` if the script creates workers from its own text.
+    pub(crate) has_workers: bool,
 }
 
 /// Part of the width of a page that a section takes on a wide screen.
@@ -110,6 +112,7 @@ impl Section {
             style,
             width: Width::Full,
             is_served: false,
+            has_workers: false,
         }
     }
 

@@ -205,7 +205,7 @@ impl View {
     }
 
     /// Adds trees of the metrics, the call paths and the system of a profile to a page that
-    /// [explores](Self::explored) its views. Readers select the reference in them, also sums of views
+    /// [explores](Self::explored) its views or [asks](Self::asking) a server. Readers select the reference in them, also sums of views
     /// such as a call path with all paths below it. Other pages are not changed, nor are those of
     /// profiles with more than 40,000 rows.
     ///
@@ -251,9 +251,15 @@ impl View {
         unit: impl Fn(&str) -> (Unit, f64),
         job: &Job,
     ) -> Result<Self> {
-        if let Some(explored) = &mut self.explored {
+        // The items of the system are cells.
+        if self.is_coarser() {
+            return Ok(self);
+        }
+        let (explored, asking) = (&mut self.explored, &mut self.asking);
+        let trees = explored.as_mut().map(|it| &mut it.trees);
+        if let Some(trees) = trees.or(asking.as_mut().map(|it| &mut it.trees)) {
             let views = (spectra, self.views.as_slice());
-            explored.trees = Trees::of((profile, topology), rows, views, unit, job)?;
+            *trees = Trees::of((profile, topology), rows, views, unit, job)?;
         }
         Ok(self)
     }

@@ -92,7 +92,7 @@ impl Explored {
             notes.push(format!(
                 "the values of most views are rounded, so that they fit into the page: r with another reference or \
                  other weights is accurate to {:.1e}, and of shifts or signs with nearly equal |r| another may be listed; the \
-                 first list is exact, and `perfkit correlate` always is",
+                 first list is exact, and `perfkit correlate` and the page of `perfkit serve` always are",
                 coded.accuracy
             ));
         }

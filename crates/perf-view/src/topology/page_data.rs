@@ -3,7 +3,6 @@
 
 use super::merged_cells::{Coarse, range};
 use super::spectrum::Plane;
-use super::view::Shown;
 use crate::encoding::base64;
 use crate::{ColourMap, Unit};
 use serde::Serialize;
@@ -51,8 +50,8 @@ pub(super) struct GridData<'a> {
 }
 
 impl<'a> GridData<'a> {
-    /// Describes a grid; without `coarse`, its values are among the fields.
-    pub(super) fn of(name: (usize, &'a str), shown: &'a Shown, coarse: Option<&Coarse>) -> Self {
+    /// Describes a grid; without `coarse`, its values are among the fields or come from a server.
+    pub(super) fn of(name: (usize, &'a str), unit: &'a Unit, coarse: Option<&Coarse>) -> Self {
         let kinds = match coarse {
             None => Vec::new(),
             Some(coarse) if coarse.is_coarser() => vec![&coarse.mean, &coarse.max, &coarse.spread],
@@ -60,7 +59,7 @@ impl<'a> GridData<'a> {
         };
         GridData {
             name,
-            unit: unit_text(&shown.unit),
+            unit: unit_text(unit),
             kinds: kinds.into_iter().map(|values| quantised(values)).collect(),
         }
     }

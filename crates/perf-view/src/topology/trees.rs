@@ -44,15 +44,22 @@ struct RowItems {
 }
 
 /// Place of the values of the cells of a row.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
-enum Place {
+pub(super) enum Place {
     /// Index of the grid.
     Grid(usize),
     /// Value of each cell, if it is the same everywhere.
     Same([f64; 1]),
     /// The page does not hold the values.
     Nowhere(()),
+}
+
+/// Terms of a selection in the trees, with their signs.
+pub(super) struct Sum {
+    pub(super) terms: Vec<(Place, f64)>,
+    /// Rule that combines the values of a cell.
+    pub(super) combine: fn(f64, f64) -> f64,
 }
 
 /// Item of a system tree: name, parent, and cell of a leaf.
@@ -114,8 +121,9 @@ impl Trees {
             let factor = about.map_or(1.0, |it| unit(&it.metric.unit).1);
             let total = profile.total(*metric, *path).map_err(unreadable)?.as_f64() * factor;
             let info = spectra.views().get(view);
+            // The page may hold the first of equal views only.
             let first = info.and_then(|it| it.same_as).unwrap_or(view);
-            let place = match (grids.get(&first), info) {
+            let place = match (grids.get(&view).or_else(|| grids.get(&first)), info) {
                 (Some(grid), _) => Place::Grid(*grid),
                 (None, Some(info)) if info.is_constant() => Place::Same([info.mean * factor]),
                 _ => Place::Nowhere(()),
@@ -179,6 +187,77 @@ impl Trees {
             unplaced: profile.system().locations().len() - topology.check().placed,
             calls,
         }))
+    }
+
+    /// Returns the numbers of metrics and of call paths.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.metrics.len(), self.paths.len())
+    }
+
+    /// Returns the terms of a metric and a call path, as the script of the page adds them. An expanded
+    /// metric is without the metrics below it, and exclusive values are without the call paths below the
+    /// call path.
+    pub(super) fn sum(
+        &self,
+        (metric, is_expanded): (usize, bool),
+        (path, is_exclusive): (usize, bool),
+    ) -> Sum {
+        let is_additive = |at: usize| self.metrics.get(at).is_some_and(|it| it.combine == "sum");
+        let mut metrics = vec![(metric, 1.0)];
+        if is_expanded && is_additive(metric) {
+            let below = (0..self.metrics.len())
+                .filter(|at| self.metrics[*at].parent == Some(metric) && is_additive(*at));
+            metrics.extend(below.map(|at| (at, -1.0)));
+        }
+        let mut terms = Vec::new();
+        for (metric, sign) in metrics {
+            let rows = self.rows_of(metric, path, is_exclusive).into_iter();
+            terms.extend(rows.filter_map(|(source, path, direction)| {
+                let rows = self.rows.get(source)?;
+                let at = rows.paths.binary_search(&path).ok()?;
+                Some((*rows.views.get(at)?, sign * direction))
+            }));
+        }
+        let combine: fn(f64, f64) -> f64 = match self.metrics.get(metric).map(|it| it.combine) {
+            Some("min") => f64::min,
+            Some("max") => f64::max,
+            _ => |one, other| one + other,
+        };
+        Sum { terms, combine }
+    }
+
+    /// Returns the rows of a metric and call path with their signs, as source, path and sign.
+    fn rows_of(&self, metric: usize, path: usize, is_own: bool) -> Vec<(usize, usize, f64)> {
+        let Some(about) = self.metrics.get(metric) else {
+            return Vec::new();
+        };
+        let below = |own: usize| {
+            let paths = self.paths.iter().enumerate();
+            paths.filter_map(move |(at, (_, parent))| (*parent == Some(own)).then_some(at))
+        };
+        match (is_own, about.inclusive, about.exclusive) {
+            (true, _, Some(source)) => vec![(source, path, 1.0)],
+            (true, Some(source), None) => {
+                let callees = below(path).filter(|_| about.combine == "sum");
+                let callees = callees.map(|callee| (source, callee, -1.0));
+                std::iter::once((source, path, 1.0))
+                    .chain(callees)
+                    .collect()
+            }
+            (false, Some(source), _) => vec![(source, path, 1.0)],
+            (false, None, Some(source)) if about.combine == "none" => vec![(source, path, 1.0)],
+            (false, None, Some(source)) => {
+                // Parents come before their children.
+                let mut is_inside = vec![false; self.paths.len()];
+                for (at, (_, parent)) in self.paths.iter().enumerate() {
+                    is_inside[at] = at == path
+                        || parent.is_some_and(|up| is_inside.get(up).copied().unwrap_or(false));
+                }
+                let inside = (0..self.paths.len()).filter(|at| is_inside[*at]);
+                inside.map(|at| (source, at, 1.0)).collect()
+            }
+            (_, None, None) => Vec::new(),
+        }
     }
 
     /// Returns the data of the page, which holds the first `held` grids.

@@ -6,6 +6,8 @@ use super::cubes::{self, Picture};
 use super::explored::Explored;
 use super::merged_cells::{Coarse, MOST_CUBES};
 use super::page_data::{AxisData, Data, GridData, map_data, plane_data};
+#[cfg(feature = "spectral")]
+use super::served::Asking;
 use super::spectrum;
 use crate::encoding::{base64, front_coded};
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
@@ -54,14 +56,14 @@ pub struct Found {
 /// ```
 #[derive(Debug)]
 pub struct View {
-    shape: Shape,
-    grids: Vec<Shown>,
+    pub(super) shape: Shape,
+    pub(super) grids: Vec<Shown>,
     lists: Vec<List>,
     notes: Vec<String>,
     names: Vec<String>,
     heading: String,
     id: String,
-    most: usize,
+    pub(super) most: usize,
     maps: Vec<ColourMap>,
     chosen: Option<u32>,
     /// Number in the spectra of each grid of a ranking.
@@ -70,6 +72,9 @@ pub struct View {
     /// `Some` if the page computes correlations of its grids.
     #[cfg(feature = "spectral")]
     pub(super) explored: Option<Explored>,
+    /// `Some` if the page asks a server for correlations and values.
+    #[cfg(feature = "spectral")]
+    pub(super) asking: Option<Asking>,
 }
 
 /// Values with which the page correlates its grids, as it reads them.
@@ -101,13 +106,16 @@ pub(super) struct Shown {
     /// Unit of the values.
     pub(super) unit: Unit,
     /// Values of the cells.
-    grid: Grid,
+    pub(super) grid: Grid,
 }
 
 const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/waves.js"),
+    include_str!("../../assets/topology/planes.js"),
     include_str!("../../assets/topology/coded-spectra.js"),
     include_str!("../../assets/topology/correlator.js"),
+    include_str!("../../assets/topology/local.js"),
+    include_str!("../../assets/topology/served.js"),
     include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
     include_str!("../../assets/topology/cubes.js"),
@@ -139,6 +147,8 @@ impl View {
             views: Vec::new(),
             #[cfg(feature = "spectral")]
             explored: None,
+            #[cfg(feature = "spectral")]
+            asking: None,
             heading: "Topology".into(),
             id: "topology".into(),
             most: MOST_CUBES,
@@ -267,17 +277,15 @@ impl View {
         };
         let coarse = Coarse::of(&first.grid, self.most);
         let computed = self.computed(&coarse, job)?;
-        let shown = &self.grids[..computed.held.min(self.grids.len())];
-        let names = front_coded(shown.iter().map(|shown| shown.name.as_str()));
-        let mut grids = Vec::with_capacity(shown.len());
-        for (shown, name) in shown.iter().zip(names) {
+        let labels = self.labels(computed.held);
+        let names = front_coded(labels.iter().map(|(name, _)| *name));
+        let mut grids = Vec::with_capacity(labels.len());
+        for (at, ((_, unit), name)) in labels.iter().zip(names).enumerate() {
             job.check()?;
-            let coarse = computed
-                .data
-                .is_none()
-                .then(|| Coarse::of(&shown.grid, self.most));
-            grids.push(GridData::of(name, shown, coarse.as_ref()));
-            job.advance("cubes", 1, self.grids.len() as u64);
+            let shown = self.grids.get(at).filter(|_| computed.data.is_none());
+            let coarse = shown.map(|shown| Coarse::of(&shown.grid, self.most));
+            grids.push(GridData::of(name, unit, coarse.as_ref()));
+            job.advance("cubes", 1, labels.len() as u64);
         }
         let lists = self.lists.iter().map(|list| {
             let found = list.found.iter();
@@ -298,15 +306,10 @@ impl View {
             spectra: spectrum::planes(&coarse).iter().map(plane_data).collect(),
             fields: computed.data,
         })?;
-        Ok(Section::new(
-            "topology",
-            &self.id,
-            &self.heading,
-            body,
-            data,
-            SCRIPT,
-            STYLE,
-        ))
+        let (id, heading) = (&self.id, &self.heading);
+        let mut section = Section::new("topology", id, heading, body, data, SCRIPT, STYLE);
+        section.has_workers = self.is_explored();
+        Ok(section)
     }
 
     /// Returns `true` if the page merges cells.
@@ -314,6 +317,25 @@ impl View {
     pub(super) fn is_coarser(&self) -> bool {
         let first = self.grids.first();
         first.is_some_and(|shown| Coarse::of(&shown.grid, self.most).is_coarser())
+    }
+
+    /// Returns `true` if the script decodes views, which it does in workers.
+    fn is_explored(&self) -> bool {
+        #[cfg(feature = "spectral")]
+        return self.explored.is_some();
+        #[cfg(not(feature = "spectral"))]
+        false
+    }
+
+    /// Returns name and unit of the first `held` views of the page.
+    fn labels(&self, held: usize) -> Vec<(&str, &Unit)> {
+        #[cfg(feature = "spectral")]
+        if let Some(asking) = &self.asking {
+            let labels = asking.labels.iter().take(held);
+            return labels.map(|(name, unit)| (name.as_str(), unit)).collect();
+        }
+        let shown = self.grids.iter().take(held);
+        shown.map(|it| (it.name.as_str(), &it.unit)).collect()
     }
 
     /// Returns the values with which the page correlates its grids.
@@ -334,6 +356,15 @@ impl View {
                 has_trees: explored.trees.is_some(),
                 notes: std::mem::take(&mut data.notes),
                 data: Some(section::data(&data)?),
+            });
+        }
+        #[cfg(feature = "spectral")]
+        if let Some(asking) = &self.asking {
+            return Ok(Computed {
+                held: asking.labels.len(),
+                has_trees: asking.trees.is_some(),
+                notes: Vec::new(),
+                data: Some(section::data(&asking.data(coarse))?),
             });
         }
         let _ = (coarse, job);
@@ -388,14 +419,18 @@ impl View {
         let stills = self.still()?;
         let note = cubes::note(coarse);
         let keys = format!("{}-keys", self.id);
+        // The magnitudes of merged cells are not those of the views.
+        let has_chances = computed.data.is_some() && !coarse.is_coarser();
         let help = [
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
-            String::from(if computed.data.is_some() {
+            String::from(if has_chances {
                 "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
                  a view of the same magnitudes and random phases reaches this r, and that the same few cells deviate most \
                  in both views, at its shift alone if that is none, otherwise at any shift; grey ones are likely to occur among so many views by chance."
+            } else if computed.data.is_some() {
+                "Cubes show values as recorded; filtered fields are deviations from the mean, of the cubes."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),
@@ -444,7 +479,7 @@ impl View {
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
                         th.n scope="col" { "Unshifted" }
-                        @if computed.data.is_some() { th.n scope="col" { "p" } }
+                        @if has_chances { th.n scope="col" { "p" } }
                     } } tbody {} } }
                     @if computed.data.is_some() {
                         div.count { output.listed {} button.more type="button" hidden { "List more" } }

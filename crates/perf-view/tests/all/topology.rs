@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use perf_core::Job;
 use perf_spectral::{AxisFilter, RankParams, Score, Spectra};
 use perf_topology::{Grid, Shape};
-use perf_view::topology::{Coarse, Found, Picture, View};
+use perf_view::topology::{Coarse, Found, Picture, Selected, View};
 use perf_view::{ColourMap, Error, Page, Unit};
 use serde_json::Value;
 
@@ -322,6 +322,8 @@ fn a_page_holds_two_thousand_smooth_views() {
     let section = view.expect("they fit").section(&job).expect("it is drawn");
     let page = Page::new("x").with(section).html(&job).unwrap();
     assert!(page.len() < 6_000_000, "{} bytes", page.len());
+    // Views are decoded in workers.
+    assert!(page.contains("worker-src blob:") && !page.contains("connect-src"));
     let data = data(&page);
     let grids = data["grids"].as_array().expect("grids");
     let fields = &data["fields"];
@@ -448,4 +450,61 @@ fn trees_hold_the_sums_of_the_profile() {
         .iter()
         .filter(|it| !it.is_null());
     assert_eq!(leaves.count(), ranks);
+}
+
+/// A served page of merged cells gets mean, maximum and spread of its cubes.
+#[test]
+fn a_served_page_has_the_cubes_of_a_large_grid() {
+    let views: Vec<Vec<f64>> = (1..4)
+        .map(|n| (0..16).map(|cell| f64::from(cell * n % 7)).collect())
+        .collect();
+    let job = Job::default();
+    let mut builder = Spectra::<f64>::builder(&[4, 4]).expect("a small shape");
+    builder.extend(&views, &job).expect("they fit");
+    let spectra = builder.finish();
+    let of = |at: usize| Ok(grid(&[4, 4], |cell| views[at][cell]));
+    let label = |at: usize| (format!("view {at}"), Unit::Nanos);
+    let first = of(0).expect("a grid");
+    let view = View::new("view 0", first, Unit::Nanos).most(8);
+    let view = view.asking("views/0", &[1.0, 0.5], (&spectra, 0), label);
+    let (section, served) = view
+        .expect("two weights")
+        .served(&job)
+        .expect("it is drawn");
+    let served = served.expect("the page asks");
+    let page = Page::new("x").with(section).html(&job).unwrap();
+    assert!(page.contains("connect-src 'self'") && !page.contains("worker-src"));
+    let data = data(&page);
+    assert_eq!(
+        data["fields"]["served"],
+        serde_json::json!(["views/0", [1.0, 0.5]])
+    );
+    assert_eq!(
+        (data["coarser"].as_bool(), &data["fields"]["trees"]),
+        (Some(true), &serde_json::Value::Null)
+    );
+    let fields = served.fields(&[Selected::View(2), Selected::View(0)], of, &job);
+    let fields: serde_json::Value =
+        serde_json::from_str(&fields.expect("they exist")).expect("JSON");
+    let cubes = Coarse::of(&of(2).expect("a grid"), 8);
+    for (kind, want) in [&cubes.mean, &cubes.max, &cubes.spread]
+        .into_iter()
+        .enumerate()
+    {
+        let text = fields["fields"][0][kind].as_str().expect("a kind");
+        let bytes = STANDARD.decode(text).expect("base64");
+        let numbers = bytes
+            .chunks(8)
+            .map(|it| f64::from_le_bytes(it.try_into().expect("8 bytes")));
+        assert_eq!(numbers.collect::<Vec<f64>>(), *want);
+    }
+    // Trees of cells that are merged do not exist.
+    let sum = Selected::Sum {
+        metric: 0,
+        path: 0,
+        is_expanded: false,
+        is_exclusive: false,
+    };
+    assert!(served.values(sum, of, &job).is_err());
+    assert!(served.fields(&[Selected::View(0); 65], of, &job).is_err());
 }

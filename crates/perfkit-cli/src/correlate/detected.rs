@@ -74,7 +74,7 @@ pub(super) fn write_topology(options: &Options, opened: &Profiled, to: &Path) ->
     let profile = &opened.profile;
     let Grid { topology, .. } = Grid::of(profile, options)?;
     let mut cart = topology.to_cart(profile.system());
-    if matches!(options.rule, Some(Rule::Lengths(_))) {
+    if matches!(options.views.rule, Some(Rule::Lengths(_))) {
         cart.name = "processes".into();
         // Lengths do not state which axes are periodic.
         for axis in &mut cart.dimensions {

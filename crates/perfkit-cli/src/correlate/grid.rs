@@ -85,7 +85,7 @@ const MAX_CELLS_PER_PROCESS: usize = 64;
 impl Grid {
     /// Maps the locations of a profile to the grid of a rule, or to the default grid.
     pub(super) fn of(profile: &Profile, options: &Options) -> Result<Self, Failure> {
-        match &options.rule {
+        match &options.views.rule {
             Some(rule) => Self::by_rule(profile, rule),
             None => Self::by_default(profile, &options.file),
         }

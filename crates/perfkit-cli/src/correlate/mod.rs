@@ -10,9 +10,13 @@ mod options;
 mod pictures;
 mod relations;
 mod scales;
+#[cfg(feature = "serve")]
+mod served;
 mod views;
 
-pub use options::Options;
+pub use options::{Options, ViewsBy};
+#[cfg(feature = "serve")]
+pub(crate) use served::ServedViews;
 
 use crate::failure::{self, Failure, Outcome};
 use crate::findings::{self, Findings};

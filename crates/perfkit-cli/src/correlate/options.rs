@@ -1,5 +1,5 @@
-//! Command line of `correlate`: [`Options`] with profiles, reference, grid, weights of axes,
-//! surrogates and output files.
+//! Command line of `correlate`: [`Options`] with profiles, reference, surrogates and output files; [`ViewsBy`] with
+//! grid, weights of axes and memory, which other commands share.
 
 use super::axes::Axes;
 use super::grid::Rule;
@@ -34,25 +34,9 @@ pub struct Options {
     #[arg(long, value_name = "M")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]
-    pub(crate) scope: ScopeBy,
+    pub(crate) views: ViewsBy,
     #[command(flatten)]
     pub(crate) window: Window,
-    /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE, metadata:NAME or detect
-    ///
-    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
-    /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
-    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`; detect is the way to write the
-    /// number of processes as a product, or node x process, along whose axes the views vary most against chance.
-    ///
-    /// Default: the first grid of the file with several axes, else a detected one that is clearly better than others,
-    /// else the first of the file, else a balanced one of three axes, which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
-    /// unequal numbers of locations in its cells.
-    #[arg(long = "topology", value_name = "RULE", value_parser = Rule::from_str)]
-    pub(crate) rule: Option<Rule>,
-    /// Weight of the variation along each axis, 0 to 1: 1,1,.. removes nothing, 0,0,.. everything; or NAME=WEIGHT pairs
-    /// for some axes of the grid; or names of the axes to keep [default: all 1]
-    #[arg(long, value_name = "W,W,..", value_parser = Axes::from_str, allow_hyphen_values = true, overrides_with = "axes")]
-    pub(crate) axes: Option<Axes>,
     /// Order by the largest r over all shifts, as the text of the paper does, which puts opposites low in the
     /// list [default: by the largest |r|]
     #[arg(long, requires = "path")]
@@ -88,9 +72,6 @@ pub struct Options {
         default_value_if("path", ArgPredicate::IsPresent, "20")
     )]
     pub(crate) top: usize,
-    /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
-    #[arg(long, value_name = "GIB", default_value = "4", value_parser = positive)]
-    pub(crate) memory: f64,
     /// Write all views as a table
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(crate) csv: Option<PathBuf>,
@@ -110,4 +91,31 @@ pub struct Options {
     pub(crate) files: Files,
     #[command(flatten)]
     pub(crate) general: General,
+}
+
+/// Options of the views of a profile: their scope, their grid, the weights of its axes, and the memory of their
+/// spectra.
+#[derive(Args, Clone, Debug)]
+pub struct ViewsBy {
+    #[command(flatten)]
+    pub(crate) scope: ScopeBy,
+    /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE, metadata:NAME or detect
+    ///
+    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
+    /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
+    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`; detect is the way to write the
+    /// number of processes as a product, or node x process, along whose axes the views vary most against chance.
+    ///
+    /// Default: the first grid of the file with several axes, else a detected one that is clearly better than others,
+    /// else the first of the file, else a balanced one of three axes, which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
+    /// unequal numbers of locations in its cells.
+    #[arg(long = "topology", value_name = "RULE", value_parser = Rule::from_str)]
+    pub(crate) rule: Option<Rule>,
+    /// Weight of the variation along each axis, 0 to 1: 1,1,.. removes nothing, 0,0,.. everything; or NAME=WEIGHT pairs
+    /// for some axes of the grid; or names of the axes to keep [default: all 1]
+    #[arg(long, value_name = "W,W,..", value_parser = Axes::from_str, allow_hyphen_values = true, overrides_with = "axes")]
+    pub(crate) axes: Option<Axes>,
+    /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
+    #[arg(long, value_name = "GIB", default_value = "4", value_parser = positive)]
+    pub(crate) memory: f64,
 }

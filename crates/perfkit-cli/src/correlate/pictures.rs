@@ -115,9 +115,17 @@ impl List {
         Ok(pictures::together(&title, &head, &scenes, theme))
     }
 
+    /// Returns the label of a view and the unit of its values in pages.
+    pub(super) fn unit_label(&self, row: (MetricId, CallPathId)) -> (String, Unit) {
+        let metric = self.profile.metrics().get(row.0.index());
+        let (unit, _) = pictures::unit(metric.map_or("", |found| &found.metric.unit));
+        let (metric, path) = self.label(row);
+        (format!("{path}, {metric}"), unit)
+    }
+
     /// Returns the label of a view, its values on the grid, and their unit with the factor by which
     /// they were multiplied.
-    fn grid(
+    pub(super) fn grid(
         &self,
         (metric, path): (MetricId, CallPathId),
     ) -> perfkit::view::Result<(String, Grid, (Unit, f64))> {
@@ -128,11 +136,11 @@ impl List {
             .view_of_into(&self.profile, metric, path, &mut values)
             .map_err(unreadable)?;
         let unit = self.profile.metrics().get(metric.index());
-        let (unit, factor) = pictures::unit(unit.map_or("", |found| &found.metric.unit));
+        let (_, factor) = pictures::unit(unit.map_or("", |found| &found.metric.unit));
         values.iter_mut().for_each(|value| *value *= factor);
         let grid = Grid::new(shape.clone(), values, self.topology.mask())?;
-        let (metric, path) = self.label((metric, path));
-        Ok((format!("{path}, {metric}"), grid, (unit, factor)))
+        let (label, unit) = self.unit_label((metric, path));
+        Ok((label, grid, (unit, factor)))
     }
 }
 

@@ -48,7 +48,7 @@ impl Views {
             notes,
         } = Grid::of(&profile, options)?;
         let lens = topology.shape().lens();
-        let axes = match &options.axes {
+        let axes = match &options.views.axes {
             Some(axes) => axes.weights(topology.shape())?,
             None => vec![1.0; lens.len()],
         };
@@ -94,15 +94,15 @@ impl Views {
 }
 
 /// Returns the profile in the scope of the options, and the metric of the reference in it.
-fn chosen(profile: &Profile, options: &Options) -> Result<(Profile, MetricId), Failure> {
+pub(super) fn chosen(profile: &Profile, options: &Options) -> Result<(Profile, MetricId), Failure> {
     let (metric, scope) = match options.metric.as_deref() {
-        Some(name) => find_metric(profile, name, options.scope.scope)?,
+        Some(name) => find_metric(profile, name, options.views.scope.scope)?,
         None if profile.metrics().is_empty() => {
             return Err(Failure::Input("the profile has no metric".into()));
         }
         None => {
             let (first, _) = selected(profile, (None, None))?;
-            (first.unwrap_or_default(), options.scope.scope)
+            (first.unwrap_or_default(), options.views.scope.scope)
         }
     };
     Ok(match scope {
@@ -134,7 +134,7 @@ fn check_memory(
     let scores = views.saturating_mul(options.surrogates.unwrap_or_default());
     let numbers = spectra.saturating_add(scores);
     let gib = numbers.saturating_mul(size_of::<f64>()) as f64 / GIB;
-    let budget = options.memory;
+    let budget = options.views.memory;
     if gib <= budget {
         return Ok(());
     }

@@ -1,7 +1,9 @@
-//! Subcommand `serve`: timelines of recordings as a local page that is exact at every zoom.
+//! Subcommand `serve`: timelines of recordings, and views of profiles, as a local page that is exact at every zoom and
+//! for every reference.
 
 mod options;
 mod pages;
+mod profiles;
 mod server;
 
 pub use options::Options;

@@ -1,26 +1,31 @@
-//! [`Pages`]: page with the timelines of recordings, and the answers to its requests for cells and
-//! call stacks, without a network.
+//! [`Pages`]: page with the timelines of recordings and the views of profiles, and the answers to its
+//! requests, without a network.
 
-use super::Options;
+use super::{Options, profiles};
 use crate::clocks;
+use crate::correlate::ServedViews;
 use crate::failure::{Failure, input};
 use crate::findings;
 use crate::fold::CountersBy;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording;
+use crate::recording::{self, Any, Recording};
 use perfkit::core::{Clock, Job, Messages, Nanos, TimeRange, Trace, match_messages};
 use perfkit::fold::{Line, RegionMap};
-use perfkit::view::Page;
 use perfkit::view::timeline::{Part, Served, View};
+use perfkit::view::{Page, Section};
+use std::path::Path;
 use std::sync::{Arc, Once};
 
 /// Largest number of rows into which a page unfolds.
 const MOST_ROWS: usize = 20_000;
 /// Largest number of events of a recording whose messages are matched before its first picture.
 const FEW_EVENTS: usize = 500_000;
+/// Names in queries of timelines, for messages.
+const EXPECTED: &str = "from=, to=, columns=, and op= and rows= or row=";
 
-/// Page with a timeline for each recording, and the data from which requests are answered.
+/// Page with a timeline for each recording with events and the views of each profile, and the data
+/// from which requests are answered.
 #[derive(Debug)]
 pub struct Pages {
     /// HTML of the page.
@@ -29,6 +34,8 @@ pub struct Pages {
     token: String,
     /// Timelines of the recordings.
     timelines: Vec<Arc<Timeline>>,
+    /// Views of the profiles.
+    profiles: Vec<ServedViews>,
     /// Job of the matching of messages; cancelled with the pages.
     job: Job,
 }
@@ -55,6 +62,63 @@ struct Timeline {
 }
 
 impl Timeline {
+    /// Returns the section of a recording, whose timeline has a number in the page, and its data.
+    fn open(
+        options: &Options,
+        recording: Recording,
+        (file, name, number): (&Path, &str, usize),
+    ) -> Result<(Section, Self), Failure> {
+        let job = Bar::job();
+        let of = (&recording, Some(file));
+        let (states, groups, map) = options.rows.timelines(of, None, &job)?;
+        let (counters, chosen) = options.counters.of(&recording.trace, &job)?;
+        findings::print(&recording.diagnostics, &states.repairs());
+        if states.range().is_empty() {
+            let file = file.display();
+            return Err(Failure::Input(format!("{file}: no region is entered")));
+        }
+        let view = View::new(&states, pictures::in_page_blocks(groups))
+            .named(name, format!("timeline-{number}"))
+            .counters(CountersBy::of_page(&counters, &chosen))
+            .most_rows(MOST_ROWS);
+        let matching = Once::new();
+        let found = if recording.trace.len() <= FEW_EVENTS {
+            matching.call_once(|| {});
+            Some(match_messages(recording.trace.view(), &job).map_err(input)?)
+        } else {
+            None
+        };
+        let view = match &found {
+            Some(found) => view.lines(Line::of(found)),
+            None => view.lines_later(),
+        };
+        let view = match options.rules.changed() {
+            Some(rules) => view.rules(rules),
+            None => view,
+        };
+        let view = match &map {
+            Some(map) => view.calls(recording.trace.view(), map),
+            None => view,
+        };
+        let served = view.served(&format!("cells/{number}"), &job);
+        let (section, served) = served.map_err(pictures::failed)?;
+        let corrected = || {
+            let file = file.to_string_lossy();
+            pictures::shell(["perfkit", "serve", &file, "--clocks", "correct"])
+        };
+        let timeline = Timeline {
+            served,
+            trace: recording.trace,
+            map,
+            matching,
+            remedy: options.rows.are_clocks_kept().then(corrected),
+        };
+        if let Some(found) = &found {
+            timeline.add_remarks(found);
+        }
+        Ok((section, timeline))
+    }
+
     /// Matches the messages of a large recording, unless that has begun. A thread outside of the pool does so, because
     /// requests would wait behind the work in the pool.
     fn find_messages(self: &Arc<Self>, job: &Job) {
@@ -122,64 +186,36 @@ impl Pages {
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let names: Vec<String> = options.files.iter().map(|it| pictures::name(it)).collect();
         let mut page = Page::new(names.join(", "));
-        let mut timelines = Vec::with_capacity(options.files.len());
-        for (number, (file, name)) in options.files.iter().zip(&names).enumerate() {
-            let recording = recording::open_by(file, options.rows.reading())?;
-            let job = Bar::job();
-            let of = (&recording, Some(file.as_path()));
-            let (states, groups, map) = options.rows.timelines(of, None, &job)?;
-            let (counters, chosen) = options.counters.of(&recording.trace, &job)?;
-            findings::print(&recording.diagnostics, &states.repairs());
-            if states.range().is_empty() {
-                let file = file.display();
-                return Err(Failure::Input(format!("{file}: no region is entered")));
-            }
-            let view = View::new(&states, pictures::in_page_blocks(groups))
-                .named(name, format!("timeline-{number}"))
-                .counters(CountersBy::of_page(&counters, &chosen))
-                .most_rows(MOST_ROWS);
-            let matching = Once::new();
-            let found = if recording.trace.len() <= FEW_EVENTS {
-                matching.call_once(|| {});
-                Some(match_messages(recording.trace.view(), &job).map_err(input)?)
-            } else {
-                None
+        let (mut timelines, mut profiles) = (Vec::new(), Vec::new());
+        for (file, name) in options.files.iter().zip(&names) {
+            let section = match recording::any_by(file, options.rows.reading())? {
+                Any::Trace(recording) => {
+                    let number = timelines.len();
+                    let (section, timeline) =
+                        Timeline::open(options, *recording, (file, name, number))?;
+                    timelines.push(Arc::new(timeline));
+                    section
+                }
+                Any::Profile(opened) => {
+                    findings::print(&opened.diagnostics, &opened.counts);
+                    let by = options.profiles.of(file, &options.general);
+                    let address = format!("views/{}", profiles.len());
+                    let (section, served) =
+                        ServedViews::open(&opened.profile, by, (name, &address))?;
+                    profiles.push(served);
+                    section
+                }
             };
-            let view = match &found {
-                Some(found) => view.lines(Line::of(found)),
-                None => view.lines_later(),
-            };
-            let view = match options.rules.changed() {
-                Some(rules) => view.rules(rules),
-                None => view,
-            };
-            let view = match &map {
-                Some(map) => view.calls(recording.trace.view(), map),
-                None => view,
-            };
-            let served = view.served(&format!("cells/{number}"), &job);
-            let (section, served) = served.map_err(pictures::failed)?;
             page = page.with(section);
-            let corrected = || {
-                let file = file.to_string_lossy();
-                pictures::shell(["perfkit", "serve", &file, "--clocks", "correct"])
-            };
-            let timeline = Timeline {
-                served,
-                trace: recording.trace,
-                map,
-                matching,
-                remedy: options.rows.are_clocks_kept().then(corrected),
-            };
-            if let Some(found) = &found {
-                timeline.add_remarks(found);
-            }
-            timelines.push(Arc::new(timeline));
+        }
+        if profiles.is_empty() {
+            options.profiles.refuse()?;
         }
         Ok(Pages {
             page: page.html(&Bar::job()).map_err(pictures::failed)?,
             token,
             timelines,
+            profiles,
             job: Job::default(),
         })
     }
@@ -210,18 +246,20 @@ impl Pages {
             Some("") => Answer::Page(self.page.clone()),
             Some("open") => Answer::Open,
             Some(path) => {
-                let found = path.split_once('/').and_then(|(kind, number)| {
-                    let number: usize = number.parse().ok()?;
-                    Some((kind, self.timelines.get(number)?))
-                });
-                match found {
-                    Some(("cells", of)) => {
+                let (kind, rest) = path.split_once('/').unwrap_or((path, ""));
+                let (number, what) = rest.split_once('/').unwrap_or((rest, ""));
+                let number: usize = number.parse().unwrap_or(usize::MAX);
+                match (kind, self.timelines.get(number), self.profiles.get(number)) {
+                    ("cells", Some(of), _) if rest == number.to_string() => {
                         let answer = cells(&of.served, request.query, job);
                         // The messages wait for the first picture.
                         of.find_messages(&self.job);
                         answer
                     }
-                    Some(("calls", of)) => calls(of, request.query, job),
+                    ("calls", Some(of), _) if rest == number.to_string() => {
+                        calls(of, request.query, job)
+                    }
+                    ("views", _, Some(of)) => profiles::answer(of, what, request.query, job),
                     _ => Answer::Refused(404, self.no_such(path)),
                 }
             }
@@ -232,12 +270,19 @@ impl Pages {
 impl Pages {
     /// Returns the text about a path that is not answered.
     fn no_such(&self, path: &str) -> String {
-        match path.split_once('/') {
-            Some(("cells" | "calls", _)) => match self.timelines.len() {
-                1 => "no such timeline; the only one has the number 0".into(),
-                all => format!("no such timeline; their numbers are 0 to {}", all - 1),
-            },
-            _ => "no such address; the page asks for cells/NUMBER and calls/NUMBER".into(),
+        let (what, count) = match path.split_once('/') {
+            Some(("cells" | "calls", _)) => ("timeline", self.timelines.len()),
+            Some(("views", _)) => ("profile that the page asks for", self.profiles.len()),
+            _ => {
+                return "no such address; the page asks for cells/NUMBER, calls/NUMBER, views/NUMBER/list and \
+                        views/NUMBER/fields"
+                    .into();
+            }
+        };
+        match count {
+            0 => format!("no such {what}; there is none"),
+            1 => format!("no such {what}; the only one has the number 0"),
+            all => format!("no such {what}; their numbers are 0 to {}", all - 1),
         }
     }
 }
@@ -268,8 +313,8 @@ fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
     };
     let part = || {
         let window = window(query, (timelines.range(), timelines.clock()))?;
-        let row = number("row", value(query, "row")?)?;
-        let columns = number("columns", value(query, "columns")?)?;
+        let row = number("row", value(query, "row", EXPECTED)?)?;
+        let columns = number("columns", value(query, "columns", EXPECTED)?)?;
         Ok::<_, String>((row, window, columns))
     };
     match part() {
@@ -279,7 +324,7 @@ fn calls(of: &Timeline, query: &str, job: &Job) -> Answer {
 }
 
 /// Returns the answer with the data of a page, or a refusal with the error.
-fn json(data: Result<String, perfkit::view::Error>) -> Answer {
+pub(super) fn json(data: Result<String, perfkit::view::Error>) -> Answer {
     match data {
         Ok(text) => Answer::Json(text),
         Err(error) => Answer::Refused(400, error.to_string()),
@@ -298,23 +343,22 @@ fn text(failure: Failure) -> String {
     }
 }
 
-/// Returns the value of a name in a query.
-fn value<'a>(query: &'a str, name: &str) -> Result<&'a str, String> {
+/// Returns the value of a name in a query. `expected` is the description of a right query.
+pub(super) fn value<'a>(query: &'a str, name: &str, expected: &str) -> Result<&'a str, String> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     let found = pairs.find(|(key, _)| *key == name);
-    found.map(|(_, value)| value).ok_or_else(|| {
-        format!("the query has no {name}; expected from=, to=, columns=, and op= and rows= or row=")
-    })
+    let found = found.map(|(_, value)| value);
+    found.ok_or_else(|| format!("the query has no {name}; expected {expected}"))
 }
 
-fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+pub(super) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| format!("{name} is not a whole number, or is too large"))
 }
 
 /// Returns the window of a query: `from` and `to` in nanoseconds.
 fn window(query: &str, (all, clock): (TimeRange, Clock)) -> Result<TimeRange, String> {
-    let time = |name| Ok::<_, String>(Nanos(number(name, value(query, name)?)?));
+    let time = |name| Ok::<_, String>(Nanos(number(name, value(query, name, EXPECTED)?)?));
     let (from, to) = (time("from")?, time("to")?);
     if from >= to {
         return Err(format!(
@@ -326,15 +370,15 @@ fn window(query: &str, (all, clock): (TimeRange, Clock)) -> Result<TimeRange, St
 
 /// Returns the part of a query: its window, `columns`, `op`, and `rows` with `-` between their numbers.
 fn part(query: &str, of: (TimeRange, Clock)) -> Result<Part, String> {
-    let rows = value(query, "rows")?
+    let rows = value(query, "rows", EXPECTED)?
         .split('-')
         .filter(|row| !row.is_empty());
     // One more than is allowed is enough to be refused.
     let rows = rows.take(Part::MOST_ROWS + 1);
     Ok(Part {
         window: window(query, of)?,
-        columns: number("columns", value(query, "columns")?)?,
-        op: number("op", value(query, "op")?)?,
+        columns: number("columns", value(query, "columns", EXPECTED)?)?,
+        op: number("op", value(query, "op", EXPECTED)?)?,
         rows: rows
             .map(|row| number("rows", row))
             .collect::<Result<_, _>>()?,

@@ -101,7 +101,7 @@ const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = t
 const PIXEL: &str = "((selector, x, y) => { const c = document.querySelector(selector);
     return [...c.getContext('2d').getImageData(Math.round(x * c.width), Math.round(y * c.height), 1, 1).data].slice(0, 3).join(); })";
 
-const CUBES: &str = "document.querySelector('section[data-view=topology]')";
+pub(super) const CUBES: &str = "document.querySelector('section[data-view=topology]')";
 
 /// Script that returns the fraction of the pixels of a canvas that differ from its first pixel.
 const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');

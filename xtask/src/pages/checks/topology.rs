@@ -110,6 +110,8 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         s.dispatchEvent(new Event('change')); return true; })()")?;
     tab.click("section[data-view=topology] .filter label:last-of-type input")?;
     tab.expect(&format!("{CUBES}.dataset.mask === '1'"))?;
+    // Until workers have decoded all views the list says how many are missing.
+    tab.wait("!document.querySelector('.listed').textContent.includes('decoded')")?;
     tab.expect(&format!("(() => {{ const want = [...document.querySelectorAll('#expected p')].map((p) => p.textContent.split(': '));
         const found = JSON.parse({CUBES}.dataset.computed);
         return found.length > 2 && found.every(([name, r], at) => want.some(([other, value]) => other === name && Math.abs(value - r) < 1e-6)); }})()"))?;

@@ -2,6 +2,8 @@
 //! probabilities, kin, names and notes for output.
 
 mod json;
+#[cfg(feature = "serve")]
+mod other_references;
 mod text;
 
 use super::pictures::cell_names;
@@ -159,14 +161,7 @@ impl List {
     /// sentences.
     pub(super) fn notes(&self, top: usize) -> Vec<String> {
         let mut notes = self.grid_notes.clone();
-        let skipped = self.spectra.skipped();
-        if let Some(first) = skipped.first() {
-            notes.push(format!(
-                "{} of {} views are skipped because a value is not finite: the first is {first}",
-                skipped.len(),
-                self.rows.len()
-            ));
-        }
+        notes.extend(self.skipped_views());
         let shown = self.shown(top);
         let changed = shown.iter().filter(|(_, found)| {
             let strict = found.correlation.strict();
@@ -225,6 +220,17 @@ impl List {
         notes
     }
 
+    /// Describes the views that are skipped; `None` if there are none.
+    fn skipped_views(&self) -> Option<String> {
+        let skipped = self.spectra.skipped();
+        let first = skipped.first()?;
+        Some(format!(
+            "{} of {} views are skipped because a value is not finite: the first is {first}",
+            skipped.len(),
+            self.rows.len()
+        ))
+    }
+
     /// Names the cell that holds most of the variance of the reference; `None` if no cell does.
     fn lone_cell(&self) -> Option<String> {
         let filter = AxisFilter::new(&self.axes).ok()?;
@@ -278,15 +284,27 @@ impl List {
 
     /// Returns `true` if a view is kin of the reference: one contains the other, or they are equal.
     fn is_kin(&self, found: &Match) -> bool {
+        self.is_kin_of(&[self.own], found)
+    }
+
+    /// Returns `true` if a view is kin of a reference that consists of these views.
+    fn is_kin_of(&self, parts: &[usize], found: &Match) -> bool {
         let views = self.spectra.views();
         let first = |view: usize| views[view].same_as.unwrap_or(view);
-        self.kin.are_kin(self.own, found.view) || first(found.view) == first(self.own)
+        let of =
+            |part: &usize| self.kin.are_kin(*part, found.view) || first(found.view) == first(*part);
+        parts.iter().any(of)
     }
 
     /// Returns the positions of the views that are listed: without kin of the reference, without views
     /// that do not vary, and only the first of identical views. If no view varies all of them are
     /// listed.
     fn listed_positions(&self, matches: &[Match]) -> Vec<usize> {
+        self.positions_beside(&[self.own], matches)
+    }
+
+    /// Returns the positions of the listed views for a reference that consists of these views.
+    fn positions_beside(&self, parts: &[usize], matches: &[Match]) -> Vec<usize> {
         let mut known = BTreeSet::new();
         let views = self.spectra.views();
         let has_patterns = !matches.iter().all(is_flat);
@@ -294,9 +312,9 @@ impl List {
             let view = views.get(found.view);
             let first = view.and_then(|it| it.same_as).unwrap_or(found.view);
             if is_flat(found) {
-                return !has_patterns && !self.is_kin(found);
+                return !has_patterns && !self.is_kin_of(parts, found);
             }
-            !self.is_kin(found) && known.insert(first)
+            !self.is_kin_of(parts, found) && known.insert(first)
         };
         let all = matches.iter().enumerate();
         let listed = all.filter(|(_, found)| self.shows_kin || is_listed(found));

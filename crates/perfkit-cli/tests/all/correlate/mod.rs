@@ -5,6 +5,8 @@ mod agreement;
 mod detected;
 mod grids;
 mod relations;
+#[cfg(feature = "serve")]
+mod served;
 mod written;
 
 use perf_testdata::bundled::recording as bundled;

@@ -1,5 +1,7 @@
 //! Tests of `serve`: cells, access, and the end of the server.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use perf_testdata::bundled::{devices, recording as bundled};
 use perf_testdata::corpus::corpus;
 use perf_testdata::ring;
@@ -56,24 +58,7 @@ fn embedded(html: &str) -> Value {
 
 /// Decodes the cells of a row, which are a state code and an agreement: base64 of runs of pairs.
 fn cells(text: &str) -> Vec<[u8; 2]> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => u32::from(byte - b'A'),
-        b'a'..=b'z' => u32::from(byte - b'a') + 26,
-        b'0'..=b'9' => u32::from(byte - b'0') + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let text = text.trim_end_matches('=').as_bytes();
-    let bytes: Vec<u8> = text
-        .chunks(4)
-        .flat_map(|four| {
-            let bits = (0..4).fold(0, |sum, at| {
-                sum << 6 | four.get(at).map_or(0, |it| digit(*it))
-            });
-            let count = four.len() * 6 / 8;
-            bits.to_be_bytes()[1..=count].to_vec()
-        })
-        .collect();
+    let bytes = STANDARD.decode(text).expect("it is base64");
     let (mut out, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
         let (mut length, mut shift) = (0usize, 0);
