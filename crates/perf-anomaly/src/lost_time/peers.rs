@@ -66,7 +66,7 @@ pub struct SlowRank {
     pub lost: Nanos,
     /// Distance from the peers in standard errors.
     pub score: f64,
-    /// Function with the most time lost on this rank.
+    /// Function with the most time lost on this rank in these steps.
     pub function: FunctionId,
 }
 
@@ -142,22 +142,15 @@ pub struct Peers {
     /// Step before which all steps are closed.
     pub(super) closed: u64,
     /// Times compared with the median rank, by program and rank.
-    pub(super) ranks: BTreeMap<(u32, u32), RankTimes>,
+    pub(super) ranks: BTreeMap<(u32, u32), Series>,
     /// Median times by function.
     pub(super) functions: BTreeMap<FunctionId, FunctionTimes>,
     /// Number of steps that are compared as one; 0 is 1.
     pub(super) group: u64,
     /// Number of calls that arrived after their step was closed.
     pub(super) late: u64,
-}
-
-/// Times of a rank.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RankTimes {
-    /// Times by step.
-    pub(super) series: Series,
-    /// Time lost by function, in nanoseconds.
-    pub(super) functions: BTreeMap<FunctionId, f64>,
+    /// Functions that do different work in other steps.
+    pub(super) without_phases: BTreeSet<FunctionId>,
 }
 
 /// Times of a function.
@@ -275,6 +268,7 @@ impl Peers {
                 expected: calls as f64,
                 lost: typical * calls as f64,
                 variance,
+                worst: None,
             });
             if own.len() < RANKS {
                 continue;
@@ -287,12 +281,11 @@ impl Peers {
                 entry.expected += expected;
                 entry.lost += lost;
                 entry.variance += cell.variance();
-                let times = self.ranks.entry(*rank).or_default();
-                *times.functions.entry(*function).or_default() += lost;
+                entry.add_worst(*function, lost);
             }
         }
         for (rank, entry) in ranks {
-            self.ranks.entry(rank).or_default().series.push(entry);
+            self.ranks.entry(rank).or_default().push(entry);
         }
     }
 
@@ -343,12 +336,7 @@ impl Peers {
         for program in keys.chunk_by(|one, other| one.0 == other.0) {
             let ranks: Vec<_> = program
                 .iter()
-                .map(|key| {
-                    (
-                        *key,
-                        entries(&self.ranks, &open.ranks, key, |one| &one.series),
-                    )
-                })
+                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
                 .collect();
             let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
             let typical: Vec<f64> = ranks
@@ -366,12 +354,8 @@ impl Peers {
                 spread: deviation(typical.iter().copied()),
             };
             for (key, entries) in &ranks {
-                let spells = spells(entries, &bounds);
-                if spells.is_empty() {
-                    continue;
-                }
-                let function = self.worst_function(&open, key);
-                found.extend(spells.into_iter().map(|spell| {
+                found.extend(spells(entries, &bounds).into_iter().map(|spell| {
+                    let own = &entries[spell.from..spell.until];
                     let slow = SlowRank {
                         program: key.0,
                         rank: key.1,
@@ -381,9 +365,9 @@ impl Peers {
                         factor: spell.sum.log().exp(),
                         lost: Nanos(spell.sum.lost as i64),
                         score: spell.score,
-                        function,
+                        function: worst_function(own),
                     };
-                    (slow, entries[spell.from..spell.until].to_vec())
+                    (slow, own.to_vec())
                 }));
             }
         }
@@ -391,19 +375,9 @@ impl Peers {
         found
     }
 
-    /// Returns the function with the most time lost on a rank.
-    fn worst_function(&self, open: &Self, rank: &(u32, u32)) -> FunctionId {
-        let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
-        for times in [self.ranks.get(rank), open.ranks.get(rank)]
-            .into_iter()
-            .flatten()
-        {
-            for (function, time) in &times.functions {
-                *lost.entry(*function).or_default() += time;
-            }
-        }
-        let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        worst.map_or(FunctionId(0), |(function, _)| *function)
+    /// Excludes a function from the slow phases because it does different work in other steps.
+    pub(crate) fn ignore_phases(&mut self, function: FunctionId) {
+        self.without_phases.insert(function);
     }
 
     /// Returns the slow phases, the one with the most time lost first.
@@ -412,7 +386,7 @@ impl Peers {
         let keys = self.functions.keys().chain(open.functions.keys());
         let keys: BTreeSet<FunctionId> = keys.copied().collect();
         let mut found = Vec::new();
-        for function in keys {
+        for function in keys.difference(&self.without_phases).copied() {
             let entries = entries(&self.functions, &open.functions, &function, |one| {
                 &one.series
             });
@@ -444,6 +418,17 @@ fn entries<K: Ord, T>(
     both.flat_map(|one| series(one).entries())
         .copied()
         .collect()
+}
+
+/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
+/// function is known.
+fn worst_function(entries: &[Entry]) -> FunctionId {
+    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
+    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
+        *lost.entry(function).or_default() += time;
+    }
+    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
+    worst.map_or(FunctionId(0), |(function, _)| *function)
 }
 
 /// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one

@@ -1,13 +1,13 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
 //! compares and ranks send to a server; [`Compared`]: functions in which no rank waits.
 
-use super::waits;
-use crate::calls::Calls;
+use crate::calls::{Calls, Nature};
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Calls of a function on a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,20 +76,56 @@ pub(super) fn cells(
 
 /// Functions that are compared between ranks: those in which no rank waits for others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Compared(Vec<bool>);
+pub(crate) struct Compared(Vec<Function>);
+
+/// Facts about a function that decide if it is compared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    /// Nature by its properties.
+    nature: Nature,
+    /// Number of calls.
+    calls: u64,
+    /// Number of calls that sent or received messages themselves.
+    communicating: u64,
+}
 
 impl Compared {
-    /// Adds the functions that are new in `calls`.
-    pub(crate) fn update(&mut self, calls: &Calls) {
-        for at in self.0.len()..calls.function_count() {
-            let region = calls.function_region(FunctionId(at as u32));
-            let name = region.and_then(|region| calls.region_name(region));
-            self.0.push(name.is_some_and(|(_, name)| !waits(name)));
+    /// Adds rows of the last batch. Returns the functions that are new.
+    pub(crate) fn update(&mut self, calls: &Calls, rows: Range<usize>) -> Range<usize> {
+        let known = self.0.len();
+        for at in known..calls.function_count() {
+            let nature = calls.nature(FunctionId(at as u32)).unwrap_or_default();
+            self.0.push(Function {
+                nature,
+                ..Function::default()
+            });
         }
+        let batch = calls.batch();
+        let samples = &batch.samples()[rows.clone()];
+        for (sample, call) in samples.iter().zip(&batch.calls()[rows]) {
+            if let Some(function) = self.0.get_mut(sample.function.0 as usize) {
+                function.calls += 1;
+                function.communicating += u64::from(call.messages > 0);
+            }
+        }
+        known..self.0.len()
     }
 
+    /// Returns `true` if the function does work of its own. A function that communicates itself in half of
+    /// its calls waits for partners, whatever its name is.
     pub(crate) fn contains(&self, function: FunctionId) -> bool {
-        self.0.get(function.0 as usize).copied() == Some(true)
+        let known = self.0.get(function.0 as usize);
+        known.is_some_and(|function| match function.nature {
+            Nature::Computes => 2 * function.communicating < function.calls.max(1),
+            Nature::Waits => false,
+            Nature::UnknownFunctions => true,
+        })
+    }
+
+    /// Returns `true` for time in unknown functions, which cannot be compared with other steps.
+    pub(crate) fn is_unknown(&self, function: FunctionId) -> bool {
+        let known = self.0.get(function.0 as usize);
+        known.is_some_and(|function| function.nature == Nature::UnknownFunctions)
     }
 }
 
@@ -134,11 +170,14 @@ impl StepTimes {
         compared: &Compared,
     ) {
         let cells = cells(judged, &[]);
-        let mut cells = cells.unordered();
-        if let Some(first) = cells.find(|(function, _)| compared.contains(*function)) {
+        let takes_part = |function| compared.contains(function) && !compared.is_unknown(function);
+        let mut cells = cells
+            .unordered()
+            .filter(|(function, _)| takes_part(*function))
+            .peekable();
+        if cells.peek().is_some() {
             let open = self.0.entry(step).or_default();
-            let rest = cells.filter(|(function, _)| compared.contains(*function));
-            for (function, cell) in std::iter::once(first).chain(rest) {
+            for (function, cell) in cells {
                 open.entry((function, rank)).or_default().merge(cell);
             }
         }
