@@ -106,7 +106,7 @@ impl Peers {
                     from.f64("a time lost")?;
                 }
             }
-            peers.ranks.insert(rank, series);
+            peers.ranks.insert(rank, series.into());
         }
         for _ in 0..from.count(10, "a number of functions that fits the remaining bytes")? {
             let function = FunctionId(from.varint32("a function")?);
@@ -118,7 +118,7 @@ impl Peers {
                 let rank = (from.varint32("a program")?, from.varint32("a rank")?);
                 times.ranks.insert(rank);
             }
-            peers.functions.insert(function, times);
+            peers.functions.insert(function, times.into());
         }
         Ok(peers)
     }
@@ -126,7 +126,7 @@ impl Peers {
     /// Returns the memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         let cell = size_of::<((FunctionId, (u32, u32)), Cell)>();
-        let ranks = self.ranks.values().map(Series::memory);
+        let ranks = self.ranks.values().map(|series| series.memory());
         let functions = self
             .functions
             .values()

@@ -23,7 +23,7 @@ mod step_times;
 mod table;
 
 pub use modes::{Accepted, Beginning, NewMode, NewModes};
-pub use peers::{Peers, SlowPhase, SlowRank, SlowStep};
+pub use peers::{Peers, PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
 pub(crate) use step_times::Compared;
 pub use step_times::StepTimes;
 

@@ -429,7 +429,7 @@ impl NewModes {
         }
         times.modes.push(self.events.len());
         let (mut first, last) = all.steps.unwrap_or((step, step));
-        if times.is_early((from, until), all.calls) {
+        if first == times.first || times.is_early((from, until), all.calls) {
             (first, all.before) = (times.first, 0);
         }
         self.events.push(Event {

@@ -6,6 +6,7 @@ use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Number of steps before the last one whose calls may still arrive.
 const OPEN: u64 = 8;
@@ -43,6 +44,36 @@ pub struct SlowStep {
     pub last: u64,
     /// Time lost, above zero.
     pub lost: Nanos,
+}
+
+/// Time that a slow phase lost in a step, or in a group of steps of a long run, on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PhaseStep {
+    /// Function.
+    pub function: FunctionId,
+    /// First step.
+    pub first: u64,
+    /// Last step.
+    pub last: u64,
+    /// Time lost, above zero. The times of the steps of a phase add up to that of the phase.
+    pub lost: Nanos,
+}
+
+/// Slow ranks and slow phases with their steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Slowness {
+    /// Slow ranks, the one with the most time lost first.
+    pub ranks: Vec<SlowRank>,
+    /// Time that they lost by step.
+    pub rank_steps: Vec<SlowStep>,
+    /// Slow phases, the one with the most time lost first.
+    pub phases: Vec<SlowPhase>,
+    /// Time that they lost by step.
+    pub phase_steps: Vec<PhaseStep>,
 }
 
 /// Rank that is slower than its peers in consecutive steps.
@@ -142,9 +173,9 @@ pub struct Peers {
     /// Step before which all steps are closed.
     pub(super) closed: u64,
     /// Times compared with the median rank, by program and rank.
-    pub(super) ranks: BTreeMap<(u32, u32), Series>,
+    pub(super) ranks: BTreeMap<(u32, u32), Arc<Series>>,
     /// Median times by function.
-    pub(super) functions: BTreeMap<FunctionId, FunctionTimes>,
+    pub(super) functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
     /// Number of steps that are compared as one; 0 is 1.
     pub(super) group: u64,
     /// Number of calls that arrived after their step was closed.
@@ -190,7 +221,7 @@ impl Peers {
             self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
             return;
         }
-        let open = self.open.0.entry(step).or_default();
+        let open = self.open.step(step);
         for (function, cell) in cells {
             open.entry((function, rank)).or_default().merge(cell);
         }
@@ -233,8 +264,8 @@ impl Peers {
                 self.late = late.fold(self.late, u64::saturating_add);
                 continue;
             }
-            let open = self.open.0.entry(*step).or_default();
-            for (key, cell) in cells {
+            let open = self.open.step(*step);
+            for (key, cell) in &**cells {
                 open.entry(*key).or_default().merge(cell);
             }
         }
@@ -255,7 +286,7 @@ impl Peers {
             let typical = median(&mut means).max(1.0);
             let calls: u64 = own.iter().map(|(_, cell)| cell.calls).sum();
             let variance: f64 = own.iter().map(|(_, cell)| cell.variance()).sum();
-            let times = self.functions.entry(*function).or_default();
+            let times = Arc::make_mut(self.functions.entry(*function).or_default());
             times.ranks.extend(own.iter().map(|((_, rank), _)| *rank));
             // The median of few ranks depends on which they are.
             if 2 * own.len() <= times.ranks.len() {
@@ -285,16 +316,16 @@ impl Peers {
             }
         }
         for (rank, entry) in ranks {
-            self.ranks.entry(rank).or_default().push(entry);
+            Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry);
         }
     }
 
     /// Returns the series of the open steps, for results before the end of a run.
     fn of_open_steps(&self) -> Self {
-        let known = |(function, times): (&FunctionId, &FunctionTimes)| {
+        let known = |(function, times): (&FunctionId, &Arc<FunctionTimes>)| {
             let ranks = times.ranks.clone();
             let series = Series::default();
-            (*function, FunctionTimes { series, ranks })
+            (*function, Arc::new(FunctionTimes { series, ranks }))
         };
         let mut open = Peers {
             functions: self.functions.iter().map(known).collect(),
@@ -307,15 +338,14 @@ impl Peers {
         open
     }
 
-    /// Returns the slow ranks, the one with the most time lost first.
-    pub fn slow_ranks(&self) -> Vec<SlowRank> {
-        self.slow().into_iter().map(|(slow, _)| slow).collect()
-    }
-
-    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<SlowStep> {
-        let all = self.slow().into_iter().flat_map(|(slow, entries)| {
-            entries.into_iter().map(move |one| SlowStep {
+    /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
+    /// are added up in groups.
+    pub fn slowness(&self) -> Slowness {
+        let open = self.of_open_steps();
+        let mut ranks = self.ranks_with_entries(&open);
+        ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
+            entries.iter().map(|one| SlowStep {
                 program: slow.program,
                 rank: slow.rank,
                 first: one.first,
@@ -323,12 +353,34 @@ impl Peers {
                 lost: Nanos(one.lost as i64),
             })
         });
-        all.filter(|step| step.lost.0 > 0).collect()
+        let (mut phases, mut phase_steps) = self.phases_with_steps(&open);
+        phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        phase_steps.retain(|step| step.lost.0 > 0);
+        Slowness {
+            rank_steps: rank_steps.filter(|step| step.lost.0 > 0).collect(),
+            ranks: ranks.into_iter().map(|(slow, _)| slow).collect(),
+            phases,
+            phase_steps,
+        }
+    }
+
+    /// Returns the slow ranks, the one with the most time lost first.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.slowness().ranks
+    }
+
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
+        self.slowness().rank_steps
+    }
+
+    /// Returns the slow phases, the one with the most time lost first.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        self.slowness().phases
     }
 
     /// Returns the slow ranks with their entries.
-    fn slow(&self) -> Vec<(SlowRank, Vec<Entry>)> {
-        let open = self.of_open_steps();
+    fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
         let mut found = Vec::new();
         let keys = self.ranks.keys().chain(open.ranks.keys());
         let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
@@ -371,7 +423,6 @@ impl Peers {
                 }));
             }
         }
-        found.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
         found
     }
 
@@ -380,12 +431,11 @@ impl Peers {
         self.without_phases.insert(function);
     }
 
-    /// Returns the slow phases, the one with the most time lost first.
-    pub fn slow_phases(&self) -> Vec<SlowPhase> {
-        let open = self.of_open_steps();
+    /// Returns the slow phases and the time that they lost by step.
+    fn phases_with_steps(&self, open: &Self) -> (Vec<SlowPhase>, Vec<PhaseStep>) {
         let keys = self.functions.keys().chain(open.functions.keys());
         let keys: BTreeSet<FunctionId> = keys.copied().collect();
-        let mut found = Vec::new();
+        let mut found = (Vec::new(), Vec::new());
         for function in keys.difference(&self.without_phases).copied() {
             let entries = entries(&self.functions, &open.functions, &function, |one| {
                 &one.series
@@ -397,7 +447,6 @@ impl Peers {
             let ranks = calling.max().unwrap_or_default();
             phases(function, ranks, &entries, &mut found);
         }
-        found.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         found
     }
 
@@ -441,7 +490,12 @@ fn is_of_few_calls(part: &[Entry], lost: f64, ranks: usize) -> bool {
 
 /// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
 /// expected time, and the time of the median rank as the lost one.
-fn phases(function: FunctionId, ranks: usize, entries: &[Entry], found: &mut Vec<SlowPhase>) {
+fn phases(
+    function: FunctionId,
+    ranks: usize,
+    entries: &[Entry],
+    (found, found_steps): &mut (Vec<SlowPhase>, Vec<PhaseStep>),
+) {
     if entries.len() < STEPS + 1 {
         return;
     }
@@ -498,6 +552,15 @@ fn phases(function: FunctionId, ranks: usize, entries: &[Entry], found: &mut Vec
             && log / error >= bounds.score
             && !is_of_few_calls(calls, lost, ranks)
         {
+            // Steps of a phase may be faster than other steps.
+            let positive: f64 = part.iter().map(|one| one.lost.max(0.0)).sum();
+            let share = lost / positive.max(1.0);
+            found_steps.extend(part.iter().map(|one| PhaseStep {
+                function,
+                first: one.first,
+                last: one.last,
+                lost: Nanos((one.lost * share) as i64),
+            }));
             found.push(SlowPhase {
                 function,
                 first: spell.sum.first,

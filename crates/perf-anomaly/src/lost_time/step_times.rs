@@ -8,6 +8,7 @@ use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Calls of a function on a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -130,13 +131,18 @@ impl Compared {
 }
 
 /// Sums of the run times of normal calls by step, function and rank. Sums of several ranks are merged
-/// in any order.
+/// in any order. Clones share each step until it changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepTimes(pub(super) BTreeMap<u64, Step>);
+pub struct StepTimes(pub(super) BTreeMap<u64, Arc<Step>>);
 
 impl StepTimes {
     /// Smallest encoded size of a cell in bytes.
     const LEAST: usize = 8;
+
+    /// Returns the sums of a step for modification.
+    pub(super) fn step(&mut self, step: u64) -> &mut Step {
+        Arc::make_mut(self.0.entry(step).or_default())
+    }
 
     /// Returns `true` if there are no calls.
     pub fn is_empty(&self) -> bool {
@@ -145,7 +151,7 @@ impl StepTimes {
 
     /// Returns the number of sums.
     pub fn len(&self) -> usize {
-        self.0.values().map(BTreeMap::len).sum()
+        self.0.values().map(|step| step.len()).sum()
     }
 
     /// Returns all sums as those of one rank, given by program and number, and of later steps. A
@@ -153,8 +159,8 @@ impl StepTimes {
     pub fn moved(&self, rank: (u32, u32), later: u64) -> Self {
         let mut all = StepTimes::default();
         for (step, cells) in &self.0 {
-            let step = all.0.entry(step.saturating_add(later)).or_default();
-            for ((function, _), cell) in cells {
+            let step = all.step(step.saturating_add(later));
+            for ((function, _), cell) in &**cells {
                 step.entry((*function, rank)).or_default().merge(cell);
             }
         }
@@ -176,7 +182,7 @@ impl StepTimes {
             .filter(|(function, _)| takes_part(*function))
             .peekable();
         if cells.peek().is_some() {
-            let open = self.0.entry(step).or_default();
+            let open = self.step(step);
             for (function, cell) in cells {
                 open.entry((function, rank)).or_default().merge(cell);
             }
@@ -195,7 +201,7 @@ impl StepTimes {
 
     /// Returns the numbers of the functions with calls, each at least once.
     pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
-        let all = self.0.values().flat_map(BTreeMap::keys);
+        let all = self.0.values().flat_map(|step| step.keys());
         all.map(|(function, _)| *function)
     }
 
@@ -209,9 +215,9 @@ impl StepTimes {
     pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
         let mut all = StepTimes::default();
         for (step, cells) in &self.0 {
-            for ((function, rank), cell) in cells {
+            for ((function, rank), cell) in &**cells {
                 if let Some(function) = number(*function) {
-                    let step = all.0.entry(*step).or_default();
+                    let step = all.step(*step);
                     step.entry((function, *rank)).or_default().merge(cell);
                 }
             }
@@ -226,10 +232,10 @@ impl StepTimes {
     ) -> BTreeMap<u32, StepTimes> {
         let mut programs: BTreeMap<u32, StepTimes> = BTreeMap::new();
         for (step, cells) in &self.0 {
-            for ((function, rank), cell) in cells {
+            for ((function, rank), cell) in &**cells {
                 if let Some(function) = number(*function) {
                     let program = programs.entry(rank.0).or_default();
-                    let step = program.0.entry(*step).or_default();
+                    let step = program.step(*step);
                     step.entry((function, *rank)).or_default().merge(cell);
                 }
             }
@@ -240,7 +246,7 @@ impl StepTimes {
     pub(crate) fn write(&self, to: &mut Writer) {
         to.u32(self.len() as u32);
         for (step, cells) in &self.0 {
-            for ((function, (program, rank)), cell) in cells {
+            for ((function, (program, rank)), cell) in &**cells {
                 to.varint(*step);
                 to.varint(function.0.into());
                 to.varint((*program).into());
@@ -278,7 +284,7 @@ impl StepTimes {
                 time: time?,
                 squares: u128::from(low?) | u128::from(high?) << 64,
             };
-            let step = all.0.entry(step).or_default();
+            let step = all.step(step);
             step.entry((function, rank)).or_default().merge(&cell);
         }
         Ok(all)
@@ -288,8 +294,8 @@ impl StepTimes {
 impl Merge for StepTimes {
     fn merge(&mut self, other: &Self) {
         for (step, cells) in &other.0 {
-            let open = self.0.entry(*step).or_default();
-            for (key, cell) in cells {
+            let open = self.step(*step);
+            for (key, cell) in &**cells {
                 open.entry(*key).or_default().merge(cell);
             }
         }

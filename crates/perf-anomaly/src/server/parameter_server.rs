@@ -4,13 +4,13 @@
 use super::message::Shared;
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
-use super::programs::Programs;
+use super::programs::{Comparison, Programs};
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::{SlowPhase, SlowRank, SlowStep, StepTimes};
+use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
@@ -433,22 +433,22 @@ impl Server {
         self.ranks.ranked(by)
     }
 
-    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
+    /// Returns a snapshot of the comparison of ranks and steps.
     ///
     /// The calls of a step are compared until all ranks have reported it and the next two steps have
     /// begun, at most for eight steps.
-    pub fn slow_ranks(&self) -> Vec<SlowRank> {
-        self.programs.slow_ranks()
+    pub fn comparison(&self) -> Comparison {
+        Comparison(self.programs.clone())
     }
 
-    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<SlowStep> {
-        self.programs.slow_steps()
+    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.comparison().slowness().ranks
     }
 
     /// Returns the slow phases, the one with the most time lost first, with the server's function numbers.
     pub fn slow_phases(&self) -> Vec<SlowPhase> {
-        self.programs.slow_phases()
+        self.comparison().slowness().phases
     }
 
     /// Returns the last steps of a rank, at most [`ServerParams::history`], oldest first.

@@ -115,6 +115,12 @@ fn a_step_in_speed_is_one_phase_after_two_steps() {
             );
             let phases: Vec<SlowPhase> = report.lasting.peers().slow_phases();
             assert_eq!((phases.len(), phases[0].first), (1, 10), "{phases:?}");
+            // Each of the ten steps lost its part.
+            let steps = report.lasting.peers().slowness().phase_steps;
+            let firsts: Vec<u64> = steps.iter().map(|step| step.first).collect();
+            assert_eq!(firsts, (10..20).collect::<Vec<_>>());
+            let sum: i64 = steps.iter().map(|step| step.lost.0).sum();
+            assert!((sum - phases[0].lost.0).abs() < 100, "{sum} of {phases:?}");
             let planted = 8.0 * 10.0 * 5e8 * (factor - 1.0);
             let lost = report.lost_time();
             assert!(
@@ -182,12 +188,16 @@ fn beginning(from: u64, of: u64) -> (Beginning, u64) {
             first: false,
         };
         let judge = |call| {
-            let mut judgement = Judgement::default();
-            judgement.expected = (step >= 3).then_some(Nanos(1_000_000));
-            if is_slow(call) || step < 3 {
-                judgement.label = Label::NotEnoughData;
+            let is_judged = step >= 3 && !is_slow(call);
+            Judgement {
+                label: if is_judged {
+                    Label::Normal
+                } else {
+                    Label::NotEnoughData
+                },
+                expected: (step >= 3).then_some(Nanos(1_000_000)),
+                score: 0.0,
             }
-            judgement
         };
         let samples: Vec<Sample> = (0..calls).map(sample).collect();
         let judgements: Vec<Judgement> = (0..calls).map(judge).collect();
