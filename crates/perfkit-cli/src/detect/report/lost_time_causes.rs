@@ -155,9 +155,17 @@ fn causes(lost: &LostTime) -> String {
 /// Returns the sum of the lost time and its share. `all` counts the calls that were not judged, so that a
 /// result without lost time is not taken for a healthy program.
 fn headline(lost: &LostTime, all: &Loss) -> String {
+    let unjudged = match all.not_enough_data {
+        few if few <= all.calls / 2 => String::new(),
+        many => format!(
+            ", but {} of {} calls could not be judged",
+            grouped(many),
+            grouped(all.calls)
+        ),
+    };
     match lost.share() {
         Some(share) if lost.total().0 > 0 => format!(
-            "{} lost, {} of {} in the calls of all ranks: {}",
+            "{} lost, {} of {} in the calls of all ranks: {}{unjudged}",
             lost.total(),
             match 100.0 * share {
                 share if share < 0.05 => "less than 0.1 %".into(),
@@ -174,20 +182,10 @@ fn headline(lost: &LostTime, all: &Loss) -> String {
              function in {}",
             lost.of
         ),
-        _ => {
-            let unjudged = match all.not_enough_data {
-                few if few <= all.calls / 2 => String::new(),
-                many => format!(
-                    ", but {} of {} calls could not be judged",
-                    grouped(many),
-                    grouped(all.calls)
-                ),
-            };
-            format!(
-                "no time lost of {} in the calls of all ranks: no slow calls, slow modes, slow ranks or slow phases{unjudged}",
-                lost.of
-            )
-        }
+        _ => format!(
+            "no time lost of {} in the calls of all ranks: no slow calls, slow modes, slow ranks or slow phases{unjudged}",
+            lost.of
+        ),
     }
 }
 
