@@ -13,6 +13,9 @@ pub(crate) struct Format {
     pub(crate) has_beyond_experience: bool,
     /// `true` if messages contain run times by step, function and rank, which earlier versions lack.
     pub(crate) has_times: bool,
+    /// `true` if series of run times contain the function that lost the most time, which earlier
+    /// versions lack.
+    pub(crate) has_worst_functions: bool,
 }
 
 impl Default for Format {
@@ -20,6 +23,7 @@ impl Default for Format {
         Format {
             has_beyond_experience: true,
             has_times: true,
+            has_worst_functions: true,
         }
     }
 }

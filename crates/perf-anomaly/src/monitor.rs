@@ -10,13 +10,15 @@ use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats};
 use crate::{
-    Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Tail,
+    Change, Detector, Drift, Error, FunctionId, Judgement, Label, Report, Result, Sample, Tail,
     Unfinished, Unjudged,
 };
 use any_client::Shared;
 use perf_core::{
-    Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
+    Cancelled, EventSink, Job, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId, StreamKey,
+    fits,
 };
+use std::borrow::Cow;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -433,6 +435,7 @@ impl Monitor {
             self.error = self.error.take().or(received.err());
         }
         self.detect()?;
+        self.withdraw();
         let batch = self.calls.batch();
         for (stream, rows) in batch.streams() {
             let key = self.calls.stream_key(*stream).unwrap_or_default();
@@ -518,12 +521,37 @@ impl Monitor {
         Ok(())
     }
 
+    /// Withdraws the judgements of time in unknown functions, whose calls do different work.
+    fn withdraw(&mut self) {
+        if !self.calls.has_unknown_functions() {
+            return;
+        }
+        let samples = self.calls.batch().samples();
+        for (sample, judgement) in samples.iter().zip(&mut self.judgements) {
+            let is_ignored = judgement.label == Label::Ignored;
+            if !is_ignored && self.calls.is_unknown(sample.function) {
+                *judgement = Judgement {
+                    label: Label::NotEnoughData,
+                    ..Judgement::default()
+                };
+            }
+        }
+    }
+
     fn look_for_changes(&mut self) {
         let Some(drift) = &mut self.drift else {
             return;
         };
         let batch = self.calls.batch();
-        self.changes = drift.add(batch.step(), batch.samples(), &self.judgements);
+        let mut judgements = Cow::Borrowed(&self.judgements);
+        if self.calls.has_unknown_functions() {
+            for (sample, judgement) in batch.samples().iter().zip(judgements.to_mut()) {
+                if self.calls.is_unknown(sample.function) {
+                    judgement.label = Label::Ignored;
+                }
+            }
+        }
+        self.changes = drift.add(batch.step(), batch.samples(), &judgements);
         if self.starts_over {
             for change in &self.changes {
                 self.detector.forget(change.function);
@@ -535,6 +563,10 @@ impl Monitor {
 impl EventSink for Monitor {
     fn region(&mut self, program: u32, name: &str) -> RegionId {
         self.calls.region(program, name)
+    }
+
+    fn describe_region(&mut self, region: RegionId, properties: &Region) {
+        self.calls.describe_region(region, properties);
     }
 
     fn counter(&mut self, name: &str) -> MetricId {

@@ -1,6 +1,6 @@
 //! [`Replay`]: event source that pushes a recorded trace as a stream, step by step.
 
-use crate::calls::{CORRELATION, NESTED};
+use crate::calls::{CORRELATION, NESTED, is_running, within};
 use perf_core::{
     Cancelled, Definitions, Event, EventId, EventSink, EventSource, Job, Link, LocationId,
     LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey,
@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 ///
 /// Within a step, locations are pushed one after the other. A replay serves one sink, because the
 /// ids of the sink are cached.
+///
+/// The state `Running` of Paraver's traces is any work. Within a function it is passed on as `Running in
+/// FUNCTION`.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -72,6 +75,8 @@ struct Source {
     /// Indices of the enters that launch work, or are such work, each with the correlation id, in
     /// reverse order.
     correlations: Vec<(u32, u64)>,
+    /// Open frames with their ids in the sink; only of recordings with the state `Running`.
+    open: Vec<(RegionId, RegionId)>,
 }
 
 impl<'a> Replay<'a> {
@@ -217,14 +222,13 @@ impl EventSource for Replay<'_> {
                 checks.next(1)?;
                 let all = location.all();
                 if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
-                    let (from, stream) = (source.location, source.stream);
-                    self.ids.push(definitions, from, stream, (at, event), sink);
+                    self.ids.push(definitions, source, (at, event), sink);
                     let known = source.correlations.last();
                     if let Some((_, id)) = known.filter(|known| known.0 as usize == index).copied()
                     {
                         source.correlations.pop();
                         if matches!(event, Event::Enter { .. }) {
-                            sink.push(stream, Nanos(0), StreamEvent::Correlation(id));
+                            sink.push(source.stream, Nanos(0), StreamEvent::Correlation(id));
                         }
                     }
                 }
@@ -294,6 +298,7 @@ fn sources(
             stream: StreamId(u32::MAX),
             done: 0,
             correlations: ids.remove(&location).unwrap_or_default(),
+            open: Vec::new(),
         })
         .collect();
     for source in &mut sources {
@@ -386,6 +391,10 @@ struct Ids {
     unify: Unify,
     /// Id of each region.
     regions: Vec<RegionId>,
+    /// `true` for each region that is the state `Running`; empty without such regions.
+    states: Vec<bool>,
+    /// Ids of this state within each function.
+    within: HashMap<RegionId, RegionId>,
     /// Id of each metric in the sink; `None` for a metric that is dropped.
     metrics: Vec<Option<MetricId>>,
     /// Rank and thread of each location.
@@ -399,6 +408,13 @@ impl Ids {
         let labels = self.unify.labels(&definitions.regions);
         let labels = labels.iter();
         self.regions = labels.map(|label| sink.region(0, label)).collect();
+        for (id, region) in self.regions.iter().zip(&definitions.regions) {
+            sink.describe_region(*id, region);
+        }
+        self.states = definitions.regions.iter().map(is_running).collect();
+        if !self.states.contains(&true) {
+            self.states.clear();
+        }
         let metrics = definitions.metrics.iter();
         self.metrics = metrics
             .map(|metric| {
@@ -421,6 +437,46 @@ impl Ids {
         match self.regions.get(id.index()) {
             Some(known) => *known,
             None => sink.region(0, &definitions.region_name(id)),
+        }
+    }
+
+    /// Returns the id of a region that a location enters.
+    fn enter(
+        &mut self,
+        source: &mut Source,
+        id: RegionId,
+        definitions: &Definitions,
+        sink: &mut dyn EventSink,
+    ) -> RegionId {
+        let own = self.region(id, definitions, sink);
+        if self.states.is_empty() {
+            return own;
+        }
+        let is_running = self.states.get(id.index()) == Some(&true);
+        let outer = source.open.last().filter(|_| is_running);
+        let own = outer.map_or(own, |(outer, _)| {
+            *self.within.entry(*outer).or_insert_with(|| {
+                let region = within(&definitions.region_name(*outer));
+                let own = sink.region(0, &region.name);
+                sink.describe_region(own, &region);
+                own
+            })
+        });
+        source.open.push((id, own));
+        own
+    }
+
+    /// Returns the id of a region that a location leaves.
+    fn leave(
+        &self,
+        source: &mut Source,
+        id: RegionId,
+        definitions: &Definitions,
+        sink: &mut dyn EventSink,
+    ) -> RegionId {
+        match source.open.iter().rposition(|(open, _)| *open == id) {
+            Some(at) => source.open.drain(at..).next().map_or(id, |(_, own)| own),
+            None => self.region(id, definitions, sink),
         }
     }
 
@@ -451,18 +507,22 @@ impl Ids {
     }
 
     fn push(
-        &self,
+        &mut self,
         definitions: &Definitions,
-        from: LocationId,
-        stream: StreamId,
+        source: &mut Source,
         (at, event): (Ticks, Event<'_>),
         sink: &mut dyn EventSink,
     ) {
+        let (from, stream) = (source.location, source.stream);
         // A time beyond 292 years is wrong, but the event is kept.
         let at = definitions.clock.nanos(at).unwrap_or(Nanos(i64::MAX));
         let event = match event {
-            Event::Enter { region } => StreamEvent::Enter(self.region(region, definitions, sink)),
-            Event::Leave { region } => StreamEvent::Exit(self.region(region, definitions, sink)),
+            Event::Enter { region } => {
+                StreamEvent::Enter(self.enter(source, region, definitions, sink))
+            }
+            Event::Leave { region } => {
+                StreamEvent::Exit(self.leave(source, region, definitions, sink))
+            }
             Event::Send(transfer) => StreamEvent::Send(self.peer(from, transfer, definitions)),
             Event::Recv(transfer) => StreamEvent::Receive(self.peer(from, transfer, definitions)),
             Event::Metric { set, values } => {

@@ -5,7 +5,7 @@
 //! an end. Readers of streams and self-instrumented programs push events into a sink and do not
 //! depend on the analysis that uses them.
 
-use crate::{Job, MetricId, Nanos, RegionId, StreamId, Value};
+use crate::{Job, MetricId, Nanos, Region, RegionId, StreamId, Value};
 
 /// Identity of a stream: a thread of a rank of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,12 @@ pub enum StreamEvent {
 pub trait EventSink {
     /// Returns the id of a region of a program. Equal names of one program have the same id.
     fn region(&mut self, program: u32, name: &str) -> RegionId;
+
+    /// Receives the programming model and role of a region, which some sources know. By default they
+    /// are ignored.
+    fn describe_region(&mut self, region: RegionId, properties: &Region) {
+        let _ = (region, properties);
+    }
 
     /// Returns the id of a counter. Equal names have the same id.
     fn counter(&mut self, name: &str) -> MetricId;

@@ -1,8 +1,9 @@
 //! [`Names`]: ids of regions and counters by name, limited in number, and the purpose of each
 //! counter ([`CounterKind`]).
 
+use super::nature::Nature;
 use super::params::CallsParams;
-use perf_core::{MetricId, RegionId};
+use perf_core::{MetricId, Region, RegionId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ pub(super) enum CounterKind {
 pub(super) struct Names {
     /// Program and name of each region.
     regions: Vec<(u32, Arc<str>)>,
+    /// Nature of each region.
+    natures: Vec<Nature>,
+    /// `true` if a region stands for unknown functions.
+    pub(super) has_unknown: bool,
     /// Ids of the regions by program and name.
     region_ids: HashMap<u32, HashMap<Arc<str>, u32>>,
     /// Name, purpose and node field of each counter.
@@ -51,9 +56,22 @@ impl Names {
         }
         let id = self.regions.len() as u32;
         let name: Arc<str> = name.into();
+        self.natures.push(Nature::of_name(&name));
         self.regions.push((program, Arc::clone(&name)));
         self.region_ids.entry(program).or_default().insert(name, id);
         (RegionId(id), is_other)
+    }
+
+    /// Sets the properties of a region.
+    pub(super) fn describe(&mut self, id: RegionId, properties: &Region) {
+        if let Some(nature) = self.natures.get_mut(id.index()) {
+            *nature = Nature::of(properties);
+            self.has_unknown |= *nature == Nature::UnknownFunctions;
+        }
+    }
+
+    pub(super) fn nature(&self, id: RegionId) -> Option<Nature> {
+        self.natures.get(id.index()).copied()
     }
 
     fn region_id(&self, program: u32, name: &str) -> Option<RegionId> {

@@ -3,13 +3,15 @@
 
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};
+use super::nature::Nature;
 use super::params::{CallsParams, CheckedCallsParams, ModelBy};
 use super::stream::paths::Paths;
 use super::stream::{Shared, Stream};
 use super::{Batch, NodeState, StreamHealth};
 use crate::FunctionId;
 use perf_core::{
-    CallPathId, EventSink, Job, Merge, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+    CallPathId, EventSink, Job, Merge, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId,
+    StreamKey,
 };
 use std::collections::HashMap;
 
@@ -304,6 +306,22 @@ impl Calls {
         }
     }
 
+    /// Returns the nature of a model; for a call path, that of its innermost call. `None` if there is no
+    /// such model.
+    pub(crate) fn nature(&self, function: FunctionId) -> Option<Nature> {
+        self.names.nature(self.function_region(function)?)
+    }
+
+    /// Returns `true` for a model of time in unknown functions.
+    pub(crate) fn is_unknown(&self, function: FunctionId) -> bool {
+        self.nature(function) == Some(Nature::UnknownFunctions)
+    }
+
+    /// Returns `true` if there are models of time in unknown functions.
+    pub(crate) fn has_unknown_functions(&self) -> bool {
+        self.names.has_unknown
+    }
+
     pub(super) fn at(&self, stream: StreamId) -> Option<&Stream> {
         self.streams.get(stream.index())
     }
@@ -369,6 +387,10 @@ impl EventSink for Calls {
         let (id, shared) = self.names.region(program, name, self.params.names);
         self.lost.name_limit += u64::from(shared);
         id
+    }
+
+    fn describe_region(&mut self, region: RegionId, properties: &Region) {
+        self.names.describe(region, properties);
     }
 
     fn counter(&mut self, name: &str) -> MetricId {

@@ -2,12 +2,15 @@
 //! that they take.
 
 use super::Peers;
-use super::peers::{FunctionTimes, RankTimes};
+use super::peers::FunctionTimes;
 use super::spells::{Entry, Series};
 use super::step_times::{Cell, StepTimes};
 use crate::format_version::{Reader, Writer};
 use crate::server::tree;
 use crate::{FunctionId, Result};
+
+/// Number that stands for no function.
+const NO_FUNCTION: FunctionId = FunctionId(u32::MAX);
 
 impl Series {
     fn write(&self, to: &mut Writer) {
@@ -19,6 +22,9 @@ impl Series {
             for value in [entry.expected, entry.lost, entry.variance] {
                 to.f64(value);
             }
+            let (function, lost) = entry.worst.unwrap_or((NO_FUNCTION, 0.0));
+            to.varint(function.0.into());
+            to.f64(lost);
         }
     }
 
@@ -35,12 +41,19 @@ impl Series {
         for _ in 0..count {
             let (first, last) = (from.varint("a step")?, from.varint("a step")?);
             let [expected, lost, variance] = [0; 3].map(|_| from.f64("a sum of run times"));
+            let mut worst = None;
+            if from.context.has_worst_functions {
+                let function = FunctionId(from.varint32("a function")?);
+                let lost = from.f64("a time lost")?;
+                worst = (function != NO_FUNCTION).then_some((function, lost));
+            }
             series.push(Entry {
                 first,
                 last,
                 expected: expected?,
                 lost: lost?,
                 variance: variance?,
+                worst,
             });
         }
         Ok(series)
@@ -58,15 +71,10 @@ impl Peers {
         to.varint(self.group);
         to.varint(self.late);
         to.u32(self.ranks.len() as u32);
-        for ((program, rank), times) in &self.ranks {
+        for ((program, rank), series) in &self.ranks {
             to.varint((*program).into());
             to.varint((*rank).into());
-            times.series.write(to);
-            to.u32(times.functions.len() as u32);
-            for (function, lost) in &times.functions {
-                to.varint(function.0.into());
-                to.f64(*lost);
-            }
+            series.write(to);
         }
         to.u32(self.functions.len() as u32);
         for (function, times) in &self.functions {
@@ -88,18 +96,17 @@ impl Peers {
             late: from.varint("a number of calls")?,
             ..Peers::default()
         };
-        for _ in 0..from.count(11, "a number of ranks that fits the remaining bytes")? {
+        for _ in 0..from.count(7, "a number of ranks that fits the remaining bytes")? {
             let rank = (from.varint32("a program")?, from.varint32("a rank")?);
-            let mut times = RankTimes {
-                series: Series::read(from)?,
-                ..RankTimes::default()
-            };
-            for _ in 0..from.count(9, "a number of functions that fits the remaining bytes")? {
-                let function = FunctionId(from.varint32("a function")?);
-                let lost = from.f64("a time lost")?;
-                times.functions.insert(function, lost);
+            let series = Series::read(from)?;
+            if !from.context.has_worst_functions {
+                // An earlier version had the time lost by function in the whole run.
+                for _ in 0..from.count(9, "a number of functions that fits the remaining bytes")? {
+                    from.varint32("a function")?;
+                    from.f64("a time lost")?;
+                }
             }
-            peers.ranks.insert(rank, times);
+            peers.ranks.insert(rank, series.into());
         }
         for _ in 0..from.count(10, "a number of functions that fits the remaining bytes")? {
             let function = FunctionId(from.varint32("a function")?);
@@ -111,7 +118,7 @@ impl Peers {
                 let rank = (from.varint32("a program")?, from.varint32("a rank")?);
                 times.ranks.insert(rank);
             }
-            peers.functions.insert(function, times);
+            peers.functions.insert(function, times.into());
         }
         Ok(peers)
     }
@@ -119,15 +126,13 @@ impl Peers {
     /// Returns the memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         let cell = size_of::<((FunctionId, (u32, u32)), Cell)>();
-        let ranks = self.ranks.values().map(|one| {
-            one.series.memory() + tree(one.functions.len(), size_of::<(FunctionId, f64)>())
-        });
+        let ranks = self.ranks.values().map(|series| series.memory());
         let functions = self
             .functions
             .values()
             .map(|one| one.series.memory() + tree(one.ranks.len(), size_of::<(u32, u32)>()));
         tree(self.open.len(), cell)
-            + tree(self.ranks.len(), size_of::<((u32, u32), RankTimes)>())
+            + tree(self.ranks.len(), size_of::<((u32, u32), Series)>())
             + ranks.sum::<usize>()
             + tree(
                 self.functions.len(),

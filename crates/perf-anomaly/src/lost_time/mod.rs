@@ -22,13 +22,13 @@ mod spells;
 mod step_times;
 mod table;
 
-pub use modes::{Accepted, NewMode, NewModes};
-pub use peers::{Peers, SlowPhase, SlowRank, SlowStep};
+pub use modes::{Accepted, Beginning, NewMode, NewModes};
+pub use peers::{Peers, PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
 pub(crate) use step_times::Compared;
 pub use step_times::StepTimes;
 
 use crate::calls::Calls;
-use crate::{Judgement, Losses};
+use crate::{FunctionId, Judgement, Losses};
 use perf_core::{Nanos, fits};
 use std::ops::Range;
 
@@ -71,6 +71,8 @@ pub struct Lasting {
     peers: Peers,
     /// Exclusive time of all calls, in nanoseconds.
     time: i64,
+    /// Part of it in unknown functions, in nanoseconds.
+    unknown: i64,
     /// Functions that are compared.
     compared: Compared,
     /// Patterns of functions whose new modes are normal, with reasons.
@@ -88,6 +90,12 @@ impl Lasting {
     /// Returns the comparison of ranks and steps.
     pub fn peers(&self) -> &Peers {
         &self.peers
+    }
+
+    /// Returns the exclusive time of calls that stand for unknown functions, such as the state `Running` of
+    /// Paraver's traces outside of functions. Such calls are not judged, and only compared between ranks.
+    pub fn in_unknown_functions(&self) -> Nanos {
+        Nanos(self.unknown)
     }
 
     /// Returns the time lost by cause; `losses` are those of the same calls.
@@ -126,10 +134,20 @@ impl Lasting {
         let batch = calls.batch();
         let step = batch.step();
         let samples = &batch.samples()[rows.clone()];
-        for call in &batch.calls()[rows] {
-            self.time = self.time.saturating_add(call.exclusive.0.max(0));
+        for function in self.compared.update(calls, rows.clone()) {
+            let function = FunctionId(function as u32);
+            if self.compared.is_unknown(function) {
+                self.modes.ignore(function);
+                self.peers.ignore_phases(function);
+            }
         }
-        self.compared.update(calls);
+        for (sample, call) in samples.iter().zip(&batch.calls()[rows]) {
+            let time = call.exclusive.0.max(0);
+            self.time = self.time.saturating_add(time);
+            if self.compared.is_unknown(sample.function) {
+                self.unknown = self.unknown.saturating_add(time);
+            }
+        }
         let in_modes = self.modes.add(rank, step, samples, judgements);
         let compared = &self.compared;
         let takes_part = |function| compared.contains(function);
@@ -155,53 +173,5 @@ impl Lasting {
         if is_step {
             self.peers.end_step(calls.batch().step());
         }
-    }
-}
-
-/// Names of functions in which a rank waits for others, in lower case: calls of MPI and SHMEM, barriers
-/// of OpenMP, kernels of NCCL and RCCL, and states of Paraver.
-const WAITING: [&str; 15] = [
-    "mpi_*",
-    "pmpi_*",
-    "shmem_*",
-    "*omp*barrier*",
-    "*openmp*barrier*",
-    "!$omp taskwait*",
-    "nccl*",
-    "rccl*",
-    "c10d::*",
-    "flush",
-    "idle",
-    "waiting a message",
-    "synchronization",
-    "wait/waitall",
-    "group communication",
-];
-
-/// Returns `true` for functions in which a rank waits for others, so that they take longer on fast
-/// ranks.
-fn waits(name: &str) -> bool {
-    let name = name.to_lowercase();
-    WAITING.iter().any(|pattern| fits(pattern, &name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::waits;
-
-    #[test]
-    fn functions_that_wait_are_known_by_their_names() {
-        let waiting = [
-            "MPI_Recv()",
-            "PMPI_Wait",
-            "mpi_barrier_",
-            "OpenMP implicit barrier",
-            "!$omp implicit barrier @a.c:9",
-            "ncclDevKernel_AllReduce_Sum_f32",
-            "Synchronization",
-        ];
-        assert!(waiting.into_iter().all(waits));
-        let working = ["solve", "Running", "!$omp for @a.c:9", "mpirun", "ompute"];
-        assert!(!working.into_iter().any(waits));
     }
 }

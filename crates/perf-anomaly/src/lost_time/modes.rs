@@ -1,10 +1,10 @@
-//! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats and that its function did
-//! not have at first, with the time lost by rank; [`Accepted`]: reasons why one is normal.
+//! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats, with its beginning and the
+//! time lost by rank; [`Accepted`]: reasons why one is normal.
 
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
@@ -19,6 +19,12 @@ const MOST_BINS: usize = 16;
 const ALL: f64 = 0.8;
 /// Fewest calls of a function on a rank in a step for that.
 const SEVERAL: u64 = 4;
+/// Number of calls that a mode would have had before its first one, at its later share of all calls, up
+/// to which it may have been there since the start, and from which it was not.
+const MISSING: (f64, f64) = (1.0, 3.0);
+/// Ratio of the share of a mode in the calls that were not judged to its later share from which it was
+/// there since the start.
+const EARLY_SHARE: f64 = 0.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
 /// Largest number of new modes that are kept.
@@ -39,7 +45,20 @@ pub enum Accepted {
     Rule(String),
 }
 
-/// Slow run time that repeats, and that the function did not have at first.
+/// Beginning of a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum Beginning {
+    /// The mode was there since the first calls of the function.
+    Start,
+    /// The mode was not there before its first call.
+    Appeared,
+    /// There are too few calls before its first one to know whether it was there.
+    Unknown,
+}
+
+/// Slow run time that repeats, beside the usual one.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -50,10 +69,15 @@ pub struct NewMode {
     pub from: Nanos,
     /// Longest run time of the mode, within 6 %.
     pub to: Nanos,
-    /// Expected run time when the mode appeared.
+    /// Expected run time when the mode was first noticed.
     pub usual: Nanos,
-    /// Step of its first call.
+    /// Step of its first call. A mode that was there since the [start](Self::beginning) has that of the
+    /// first call of its function.
     pub first: u64,
+    /// Number of calls of the function before that.
+    pub before: u64,
+    /// Number of calls of the function until the last call of the mode.
+    pub of: u64,
     /// Step of its last call.
     pub last: u64,
     /// Number of calls.
@@ -73,6 +97,17 @@ pub struct NewMode {
 }
 
 impl NewMode {
+    /// Returns the beginning, from the number of calls that the mode would have had before its first one.
+    pub fn beginning(&self) -> Beginning {
+        let after = self.of.saturating_sub(self.before).max(1);
+        let missing = self.before as f64 * self.calls as f64 / after as f64;
+        match missing {
+            few if few <= MISSING.0 => Beginning::Start,
+            many if many >= MISSING.1 => Beginning::Appeared,
+            _ => Beginning::Unknown,
+        }
+    }
+
     /// Returns the factor between the mean run time and the usual one.
     pub fn factor(&self) -> f64 {
         let mean = self.time.0 as f64 / self.calls.max(1) as f64;
@@ -100,6 +135,8 @@ struct Slow {
     alarmed: i64,
     usual: i64,
     steps: Option<(u64, u64)>,
+    /// Number of calls of the function before the first of them.
+    before: u64,
     /// Time lost on each rank.
     ranks: BTreeMap<(u32, u32), i64>,
 }
@@ -109,6 +146,10 @@ struct Slow {
 struct Times {
     /// Number of all calls by bin, from the bin `start` on.
     bins: Vec<u64>,
+    /// Numbers of calls that were not judged, by bin: the first ones, of which no usual run time is known.
+    early: BTreeMap<usize, u64>,
+    /// Step of the first call.
+    first: u64,
     /// First bin.
     start: usize,
     /// Number of all calls.
@@ -134,7 +175,7 @@ struct Times {
 /// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
 ///
 /// ```
-/// use perf_anomaly::lost_time::NewModes;
+/// use perf_anomaly::lost_time::{Beginning, NewModes};
 /// use perf_anomaly::{FunctionId, Judgement, Label, Sample};
 /// use perf_core::Nanos;
 /// let mut modes = NewModes::default();
@@ -160,6 +201,7 @@ struct Times {
 /// let mode = modes.found().next().expect("a mode");
 /// assert_eq!((mode.calls, mode.ranks, mode.first), (2 * 8 * 17, 8, 3));
 /// assert_eq!((mode.factor(), mode.lost), (2.0, Nanos(2_720_000_000)));
+/// assert_eq!(mode.beginning(), Beginning::Appeared);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct NewModes {
@@ -171,6 +213,8 @@ pub struct NewModes {
     dropped: u64,
     /// Number of batches so far.
     batch: u64,
+    /// Functions without modes.
+    ignored: BTreeSet<FunctionId>,
 }
 
 /// Returns the bin of a run time.
@@ -233,6 +277,15 @@ impl Times {
         self.bins[at] += 1;
     }
 
+    /// Returns `true` if calls in a range of bins had a similar share in the first calls, which were not
+    /// judged, as `calls` have in the later ones.
+    fn is_early(&self, (from, until): (usize, usize), calls: u64) -> bool {
+        let early: u64 = self.early.values().sum();
+        let own: u64 = self.early.range(from..until).map(|(_, count)| count).sum();
+        let later = self.calls.saturating_sub(early).max(1);
+        own > 0 && own as f64 / early as f64 >= EARLY_SHARE * calls as f64 / later as f64
+    }
+
     /// Returns the number of calls in a range of bins.
     fn between(&self, from: usize, until: usize) -> u64 {
         let range = from.saturating_sub(self.start)..until.saturating_sub(self.start);
@@ -280,9 +333,18 @@ impl NewModes {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
             }
+            if !self.ignored.is_empty() && self.ignored.contains(&sample.function) {
+                continue;
+            }
             let times = self.functions.entry(sample.function, Times::default);
             let bin = bin(sample.runtime.0);
+            if times.calls == 0 {
+                times.first = step;
+            }
             times.count(bin);
+            if judgement.expected.is_none() {
+                *times.early.entry(bin).or_default() += 1;
+            }
             if times.batch != self.batch {
                 (times.batch, times.batch_calls) = (self.batch, (0, 0));
             }
@@ -326,6 +388,9 @@ impl NewModes {
         let slow = times.slow.entry(bin).or_default();
         let usual = judgement.expected.map_or(0, |time| time.0);
         let lost = sample.runtime.0.saturating_sub(usual).max(0);
+        if slow.calls == 0 {
+            slow.before = times.calls.saturating_sub(1);
+        }
         slow.calls += 1;
         slow.time = slow.time.saturating_add(sample.runtime.0);
         slow.lost = slow.lost.saturating_add(lost);
@@ -339,7 +404,10 @@ impl NewModes {
             return;
         };
         let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();
-        let mut all = Slow::default();
+        let mut all = Slow {
+            before: u64::MAX,
+            ..Slow::default()
+        };
         for slow in bins.iter().filter_map(|bin| times.slow.remove(bin)) {
             all.calls += slow.calls;
             all.time = all.time.saturating_add(slow.time);
@@ -347,6 +415,7 @@ impl NewModes {
             all.alarms += slow.alarms;
             all.alarmed = all.alarmed.saturating_add(slow.alarmed);
             all.usual = all.usual.max(slow.usual);
+            all.before = all.before.min(slow.before);
             let (first, last) = slow.steps.unwrap_or((step, step));
             let (known, until) = all.steps.unwrap_or((first, last));
             all.steps = Some((known.min(first), until.max(last)));
@@ -359,7 +428,10 @@ impl NewModes {
             return;
         }
         times.modes.push(self.events.len());
-        let (first, last) = all.steps.unwrap_or((step, step));
+        let (mut first, last) = all.steps.unwrap_or((step, step));
+        if first == times.first || times.is_early((from, until), all.calls) {
+            (first, all.before) = (times.first, 0);
+        }
         self.events.push(Event {
             mode: NewMode {
                 function: sample.function,
@@ -368,6 +440,8 @@ impl NewModes {
                 usual: Nanos(all.usual),
                 first,
                 last,
+                before: all.before,
+                of: times.calls,
                 calls: all.calls,
                 time: Nanos(all.time),
                 alarms: all.alarms,
@@ -379,6 +453,11 @@ impl NewModes {
             bins: (from, until),
             ranks: all.ranks,
         });
+    }
+
+    /// Excludes a function whose calls do different work.
+    pub(crate) fn ignore(&mut self, function: FunctionId) {
+        self.ignored.insert(function);
     }
 
     /// Returns the modes that lose time, in the order in which they were found.
@@ -449,6 +528,7 @@ impl Event {
     ) -> bool {
         let mode = &mut self.mode;
         mode.calls += 1;
+        mode.of = calls;
         mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
         let mut own = 0;
         (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));

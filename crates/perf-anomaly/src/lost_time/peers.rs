@@ -6,6 +6,7 @@ use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Number of steps before the last one whose calls may still arrive.
 const OPEN: u64 = 8;
@@ -45,6 +46,36 @@ pub struct SlowStep {
     pub lost: Nanos,
 }
 
+/// Time that a slow phase lost in a step, or in a group of steps of a long run, on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PhaseStep {
+    /// Function.
+    pub function: FunctionId,
+    /// First step.
+    pub first: u64,
+    /// Last step.
+    pub last: u64,
+    /// Time lost, above zero. The times of the steps of a phase add up to that of the phase.
+    pub lost: Nanos,
+}
+
+/// Slow ranks and slow phases with their steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Slowness {
+    /// Slow ranks, the one with the most time lost first.
+    pub ranks: Vec<SlowRank>,
+    /// Time that they lost by step.
+    pub rank_steps: Vec<SlowStep>,
+    /// Slow phases, the one with the most time lost first.
+    pub phases: Vec<SlowPhase>,
+    /// Time that they lost by step.
+    pub phase_steps: Vec<PhaseStep>,
+}
+
 /// Rank that is slower than its peers in consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -66,7 +97,7 @@ pub struct SlowRank {
     pub lost: Nanos,
     /// Distance from the peers in standard errors.
     pub score: f64,
-    /// Function with the most time lost on this rank.
+    /// Function with the most time lost on this rank in these steps.
     pub function: FunctionId,
 }
 
@@ -142,22 +173,15 @@ pub struct Peers {
     /// Step before which all steps are closed.
     pub(super) closed: u64,
     /// Times compared with the median rank, by program and rank.
-    pub(super) ranks: BTreeMap<(u32, u32), RankTimes>,
+    pub(super) ranks: BTreeMap<(u32, u32), Arc<Series>>,
     /// Median times by function.
-    pub(super) functions: BTreeMap<FunctionId, FunctionTimes>,
+    pub(super) functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
     /// Number of steps that are compared as one; 0 is 1.
     pub(super) group: u64,
     /// Number of calls that arrived after their step was closed.
     pub(super) late: u64,
-}
-
-/// Times of a rank.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RankTimes {
-    /// Times by step.
-    pub(super) series: Series,
-    /// Time lost by function, in nanoseconds.
-    pub(super) functions: BTreeMap<FunctionId, f64>,
+    /// Functions that do different work in other steps.
+    pub(super) without_phases: BTreeSet<FunctionId>,
 }
 
 /// Times of a function.
@@ -197,7 +221,7 @@ impl Peers {
             self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
             return;
         }
-        let open = self.open.0.entry(step).or_default();
+        let open = self.open.step(step);
         for (function, cell) in cells {
             open.entry((function, rank)).or_default().merge(cell);
         }
@@ -240,8 +264,8 @@ impl Peers {
                 self.late = late.fold(self.late, u64::saturating_add);
                 continue;
             }
-            let open = self.open.0.entry(*step).or_default();
-            for (key, cell) in cells {
+            let open = self.open.step(*step);
+            for (key, cell) in &**cells {
                 open.entry(*key).or_default().merge(cell);
             }
         }
@@ -262,7 +286,7 @@ impl Peers {
             let typical = median(&mut means).max(1.0);
             let calls: u64 = own.iter().map(|(_, cell)| cell.calls).sum();
             let variance: f64 = own.iter().map(|(_, cell)| cell.variance()).sum();
-            let times = self.functions.entry(*function).or_default();
+            let times = Arc::make_mut(self.functions.entry(*function).or_default());
             times.ranks.extend(own.iter().map(|((_, rank), _)| *rank));
             // The median of few ranks depends on which they are.
             if 2 * own.len() <= times.ranks.len() {
@@ -275,6 +299,7 @@ impl Peers {
                 expected: calls as f64,
                 lost: typical * calls as f64,
                 variance,
+                worst: None,
             });
             if own.len() < RANKS {
                 continue;
@@ -287,21 +312,20 @@ impl Peers {
                 entry.expected += expected;
                 entry.lost += lost;
                 entry.variance += cell.variance();
-                let times = self.ranks.entry(*rank).or_default();
-                *times.functions.entry(*function).or_default() += lost;
+                entry.add_worst(*function, lost);
             }
         }
         for (rank, entry) in ranks {
-            self.ranks.entry(rank).or_default().series.push(entry);
+            Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry);
         }
     }
 
     /// Returns the series of the open steps, for results before the end of a run.
     fn of_open_steps(&self) -> Self {
-        let known = |(function, times): (&FunctionId, &FunctionTimes)| {
+        let known = |(function, times): (&FunctionId, &Arc<FunctionTimes>)| {
             let ranks = times.ranks.clone();
             let series = Series::default();
-            (*function, FunctionTimes { series, ranks })
+            (*function, Arc::new(FunctionTimes { series, ranks }))
         };
         let mut open = Peers {
             functions: self.functions.iter().map(known).collect(),
@@ -314,15 +338,14 @@ impl Peers {
         open
     }
 
-    /// Returns the slow ranks, the one with the most time lost first.
-    pub fn slow_ranks(&self) -> Vec<SlowRank> {
-        self.slow().into_iter().map(|(slow, _)| slow).collect()
-    }
-
-    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<SlowStep> {
-        let all = self.slow().into_iter().flat_map(|(slow, entries)| {
-            entries.into_iter().map(move |one| SlowStep {
+    /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
+    /// are added up in groups.
+    pub fn slowness(&self) -> Slowness {
+        let open = self.of_open_steps();
+        let mut ranks = self.ranks_with_entries(&open);
+        ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
+            entries.iter().map(|one| SlowStep {
                 program: slow.program,
                 rank: slow.rank,
                 first: one.first,
@@ -330,12 +353,34 @@ impl Peers {
                 lost: Nanos(one.lost as i64),
             })
         });
-        all.filter(|step| step.lost.0 > 0).collect()
+        let (mut phases, mut phase_steps) = self.phases_with_steps(&open);
+        phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        phase_steps.retain(|step| step.lost.0 > 0);
+        Slowness {
+            rank_steps: rank_steps.filter(|step| step.lost.0 > 0).collect(),
+            ranks: ranks.into_iter().map(|(slow, _)| slow).collect(),
+            phases,
+            phase_steps,
+        }
+    }
+
+    /// Returns the slow ranks, the one with the most time lost first.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.slowness().ranks
+    }
+
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
+        self.slowness().rank_steps
+    }
+
+    /// Returns the slow phases, the one with the most time lost first.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        self.slowness().phases
     }
 
     /// Returns the slow ranks with their entries.
-    fn slow(&self) -> Vec<(SlowRank, Vec<Entry>)> {
-        let open = self.of_open_steps();
+    fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
         let mut found = Vec::new();
         let keys = self.ranks.keys().chain(open.ranks.keys());
         let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
@@ -343,12 +388,7 @@ impl Peers {
         for program in keys.chunk_by(|one, other| one.0 == other.0) {
             let ranks: Vec<_> = program
                 .iter()
-                .map(|key| {
-                    (
-                        *key,
-                        entries(&self.ranks, &open.ranks, key, |one| &one.series),
-                    )
-                })
+                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
                 .collect();
             let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
             let typical: Vec<f64> = ranks
@@ -366,12 +406,8 @@ impl Peers {
                 spread: deviation(typical.iter().copied()),
             };
             for (key, entries) in &ranks {
-                let spells = spells(entries, &bounds);
-                if spells.is_empty() {
-                    continue;
-                }
-                let function = self.worst_function(&open, key);
-                found.extend(spells.into_iter().map(|spell| {
+                found.extend(spells(entries, &bounds).into_iter().map(|spell| {
+                    let own = &entries[spell.from..spell.until];
                     let slow = SlowRank {
                         program: key.0,
                         rank: key.1,
@@ -381,38 +417,26 @@ impl Peers {
                         factor: spell.sum.log().exp(),
                         lost: Nanos(spell.sum.lost as i64),
                         score: spell.score,
-                        function,
+                        function: worst_function(own),
                     };
-                    (slow, entries[spell.from..spell.until].to_vec())
+                    (slow, own.to_vec())
                 }));
             }
         }
-        found.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
         found
     }
 
-    /// Returns the function with the most time lost on a rank.
-    fn worst_function(&self, open: &Self, rank: &(u32, u32)) -> FunctionId {
-        let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
-        for times in [self.ranks.get(rank), open.ranks.get(rank)]
-            .into_iter()
-            .flatten()
-        {
-            for (function, time) in &times.functions {
-                *lost.entry(*function).or_default() += time;
-            }
-        }
-        let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        worst.map_or(FunctionId(0), |(function, _)| *function)
+    /// Excludes a function from the slow phases because it does different work in other steps.
+    pub(crate) fn ignore_phases(&mut self, function: FunctionId) {
+        self.without_phases.insert(function);
     }
 
-    /// Returns the slow phases, the one with the most time lost first.
-    pub fn slow_phases(&self) -> Vec<SlowPhase> {
-        let open = self.of_open_steps();
+    /// Returns the slow phases and the time that they lost by step.
+    fn phases_with_steps(&self, open: &Self) -> (Vec<SlowPhase>, Vec<PhaseStep>) {
         let keys = self.functions.keys().chain(open.functions.keys());
         let keys: BTreeSet<FunctionId> = keys.copied().collect();
-        let mut found = Vec::new();
-        for function in keys {
+        let mut found = (Vec::new(), Vec::new());
+        for function in keys.difference(&self.without_phases).copied() {
             let entries = entries(&self.functions, &open.functions, &function, |one| {
                 &one.series
             });
@@ -423,7 +447,6 @@ impl Peers {
             let ranks = calling.max().unwrap_or_default();
             phases(function, ranks, &entries, &mut found);
         }
-        found.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         found
     }
 
@@ -446,6 +469,17 @@ fn entries<K: Ord, T>(
         .collect()
 }
 
+/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
+/// function is known.
+fn worst_function(entries: &[Entry]) -> FunctionId {
+    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
+    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
+        *lost.entry(function).or_default() += time;
+    }
+    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
+    worst.map_or(FunctionId(0), |(function, _)| *function)
+}
+
 /// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one
 /// long call in the same step. Ranks make such calls together. Their deviations therefore add up, and
 /// not their variances.
@@ -456,7 +490,12 @@ fn is_of_few_calls(part: &[Entry], lost: f64, ranks: usize) -> bool {
 
 /// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
 /// expected time, and the time of the median rank as the lost one.
-fn phases(function: FunctionId, ranks: usize, entries: &[Entry], found: &mut Vec<SlowPhase>) {
+fn phases(
+    function: FunctionId,
+    ranks: usize,
+    entries: &[Entry],
+    (found, found_steps): &mut (Vec<SlowPhase>, Vec<PhaseStep>),
+) {
     if entries.len() < STEPS + 1 {
         return;
     }
@@ -513,6 +552,15 @@ fn phases(function: FunctionId, ranks: usize, entries: &[Entry], found: &mut Vec
             && log / error >= bounds.score
             && !is_of_few_calls(calls, lost, ranks)
         {
+            // Steps of a phase may be faster than other steps.
+            let positive: f64 = part.iter().map(|one| one.lost.max(0.0)).sum();
+            let share = lost / positive.max(1.0);
+            found_steps.extend(part.iter().map(|one| PhaseStep {
+                function,
+                first: one.first,
+                last: one.last,
+                lost: Nanos((one.lost * share) as i64),
+            }));
             found.push(SlowPhase {
                 function,
                 first: spell.sum.first,

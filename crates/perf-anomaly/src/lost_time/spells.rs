@@ -1,5 +1,7 @@
 //! [`Series`]: values by step in bounded memory, and the [`Spell`]s in which they are too high.
 
+use crate::FunctionId;
+
 /// Largest number of entries of a series.
 const ENTRIES: usize = 512;
 /// Largest number of spells of a series.
@@ -18,6 +20,8 @@ pub(super) struct Entry {
     pub(super) lost: f64,
     /// Variance of the time.
     pub(super) variance: f64,
+    /// Function that lost the most time, and that time; only of ranks.
+    pub(super) worst: Option<(FunctionId, f64)>,
 }
 
 impl Entry {
@@ -40,6 +44,18 @@ impl Entry {
         self.expected += other.expected;
         self.lost += other.lost;
         self.variance += other.variance;
+        if let Some((function, lost)) = other.worst {
+            self.add_worst(function, lost);
+        }
+    }
+
+    /// Adds time that a function lost. Of different functions the one with the most time is kept.
+    pub(super) fn add_worst(&mut self, function: FunctionId, lost: f64) {
+        match &mut self.worst {
+            Some((known, sum)) if *known == function => *sum += lost,
+            Some((_, sum)) if *sum >= lost => {}
+            worst => *worst = Some((function, lost)),
+        }
     }
 }
 
@@ -215,6 +231,7 @@ mod tests {
             expected: 1e9,
             lost: 1e9 * (f64::exp(log) - 1.0),
             variance: 0.0,
+            worst: None,
         }
     }
 

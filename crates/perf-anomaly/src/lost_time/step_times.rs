@@ -1,13 +1,14 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
 //! compares and ranks send to a server; [`Compared`]: functions in which no rank waits.
 
-use super::waits;
-use crate::calls::Calls;
+use crate::calls::{Calls, Nature};
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Calls of a function on a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,31 +77,72 @@ pub(super) fn cells(
 
 /// Functions that are compared between ranks: those in which no rank waits for others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Compared(Vec<bool>);
+pub(crate) struct Compared(Vec<Function>);
+
+/// Facts about a function that decide if it is compared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Function {
+    /// Nature by its properties.
+    nature: Nature,
+    /// Number of calls.
+    calls: u64,
+    /// Number of calls that sent or received messages themselves.
+    communicating: u64,
+}
 
 impl Compared {
-    /// Adds the functions that are new in `calls`.
-    pub(crate) fn update(&mut self, calls: &Calls) {
-        for at in self.0.len()..calls.function_count() {
-            let region = calls.function_region(FunctionId(at as u32));
-            let name = region.and_then(|region| calls.region_name(region));
-            self.0.push(name.is_some_and(|(_, name)| !waits(name)));
+    /// Adds rows of the last batch. Returns the functions that are new.
+    pub(crate) fn update(&mut self, calls: &Calls, rows: Range<usize>) -> Range<usize> {
+        let known = self.0.len();
+        for at in known..calls.function_count() {
+            let nature = calls.nature(FunctionId(at as u32)).unwrap_or_default();
+            self.0.push(Function {
+                nature,
+                ..Function::default()
+            });
         }
+        let batch = calls.batch();
+        let samples = &batch.samples()[rows.clone()];
+        for (sample, call) in samples.iter().zip(&batch.calls()[rows]) {
+            if let Some(function) = self.0.get_mut(sample.function.0 as usize) {
+                function.calls += 1;
+                function.communicating += u64::from(call.messages > 0);
+            }
+        }
+        known..self.0.len()
     }
 
+    /// Returns `true` if the function does work of its own. A function that communicates itself in half of
+    /// its calls waits for partners, whatever its name is.
     pub(crate) fn contains(&self, function: FunctionId) -> bool {
-        self.0.get(function.0 as usize).copied() == Some(true)
+        let known = self.0.get(function.0 as usize);
+        known.is_some_and(|function| match function.nature {
+            Nature::Computes => 2 * function.communicating < function.calls.max(1),
+            Nature::Waits => false,
+            Nature::UnknownFunctions => true,
+        })
+    }
+
+    /// Returns `true` for time in unknown functions, which cannot be compared with other steps.
+    pub(crate) fn is_unknown(&self, function: FunctionId) -> bool {
+        let known = self.0.get(function.0 as usize);
+        known.is_some_and(|function| function.nature == Nature::UnknownFunctions)
     }
 }
 
 /// Sums of the run times of normal calls by step, function and rank. Sums of several ranks are merged
-/// in any order.
+/// in any order. Clones share each step until it changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepTimes(pub(super) BTreeMap<u64, Step>);
+pub struct StepTimes(pub(super) BTreeMap<u64, Arc<Step>>);
 
 impl StepTimes {
     /// Smallest encoded size of a cell in bytes.
     const LEAST: usize = 8;
+
+    /// Returns the sums of a step for modification.
+    pub(super) fn step(&mut self, step: u64) -> &mut Step {
+        Arc::make_mut(self.0.entry(step).or_default())
+    }
 
     /// Returns `true` if there are no calls.
     pub fn is_empty(&self) -> bool {
@@ -109,7 +151,7 @@ impl StepTimes {
 
     /// Returns the number of sums.
     pub fn len(&self) -> usize {
-        self.0.values().map(BTreeMap::len).sum()
+        self.0.values().map(|step| step.len()).sum()
     }
 
     /// Returns all sums as those of one rank, given by program and number, and of later steps. A
@@ -117,8 +159,8 @@ impl StepTimes {
     pub fn moved(&self, rank: (u32, u32), later: u64) -> Self {
         let mut all = StepTimes::default();
         for (step, cells) in &self.0 {
-            let step = all.0.entry(step.saturating_add(later)).or_default();
-            for ((function, _), cell) in cells {
+            let step = all.step(step.saturating_add(later));
+            for ((function, _), cell) in &**cells {
                 step.entry((*function, rank)).or_default().merge(cell);
             }
         }
@@ -134,11 +176,14 @@ impl StepTimes {
         compared: &Compared,
     ) {
         let cells = cells(judged, &[]);
-        let mut cells = cells.unordered();
-        if let Some(first) = cells.find(|(function, _)| compared.contains(*function)) {
-            let open = self.0.entry(step).or_default();
-            let rest = cells.filter(|(function, _)| compared.contains(*function));
-            for (function, cell) in std::iter::once(first).chain(rest) {
+        let takes_part = |function| compared.contains(function) && !compared.is_unknown(function);
+        let mut cells = cells
+            .unordered()
+            .filter(|(function, _)| takes_part(*function))
+            .peekable();
+        if cells.peek().is_some() {
+            let open = self.step(step);
+            for (function, cell) in cells {
                 open.entry((function, rank)).or_default().merge(cell);
             }
         }
@@ -156,7 +201,7 @@ impl StepTimes {
 
     /// Returns the numbers of the functions with calls, each at least once.
     pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
-        let all = self.0.values().flat_map(BTreeMap::keys);
+        let all = self.0.values().flat_map(|step| step.keys());
         all.map(|(function, _)| *function)
     }
 
@@ -170,9 +215,9 @@ impl StepTimes {
     pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
         let mut all = StepTimes::default();
         for (step, cells) in &self.0 {
-            for ((function, rank), cell) in cells {
+            for ((function, rank), cell) in &**cells {
                 if let Some(function) = number(*function) {
-                    let step = all.0.entry(*step).or_default();
+                    let step = all.step(*step);
                     step.entry((function, *rank)).or_default().merge(cell);
                 }
             }
@@ -187,10 +232,10 @@ impl StepTimes {
     ) -> BTreeMap<u32, StepTimes> {
         let mut programs: BTreeMap<u32, StepTimes> = BTreeMap::new();
         for (step, cells) in &self.0 {
-            for ((function, rank), cell) in cells {
+            for ((function, rank), cell) in &**cells {
                 if let Some(function) = number(*function) {
                     let program = programs.entry(rank.0).or_default();
-                    let step = program.0.entry(*step).or_default();
+                    let step = program.step(*step);
                     step.entry((function, *rank)).or_default().merge(cell);
                 }
             }
@@ -201,7 +246,7 @@ impl StepTimes {
     pub(crate) fn write(&self, to: &mut Writer) {
         to.u32(self.len() as u32);
         for (step, cells) in &self.0 {
-            for ((function, (program, rank)), cell) in cells {
+            for ((function, (program, rank)), cell) in &**cells {
                 to.varint(*step);
                 to.varint(function.0.into());
                 to.varint((*program).into());
@@ -239,7 +284,7 @@ impl StepTimes {
                 time: time?,
                 squares: u128::from(low?) | u128::from(high?) << 64,
             };
-            let step = all.0.entry(step).or_default();
+            let step = all.step(step);
             step.entry((function, rank)).or_default().merge(&cell);
         }
         Ok(all)
@@ -249,8 +294,8 @@ impl StepTimes {
 impl Merge for StepTimes {
     fn merge(&mut self, other: &Self) {
         for (step, cells) in &other.0 {
-            let open = self.0.entry(*step).or_default();
-            for (key, cell) in cells {
+            let open = self.step(*step);
+            for (key, cell) in &**cells {
                 open.entry(*key).or_default().merge(cell);
             }
         }

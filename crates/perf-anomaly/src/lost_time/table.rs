@@ -1,6 +1,6 @@
 //! Slow ranks, slow phases and new modes as tables.
 
-use super::{Accepted, NewMode, SlowPhase, SlowRank};
+use super::{Accepted, Beginning, NewMode, SlowPhase, SlowRank};
 use crate::calls::Calls;
 use perf_core::Table;
 
@@ -42,7 +42,7 @@ impl SlowPhase {
 
 impl NewMode {
     /// Returns new modes as a table with the columns `program`, `function`, `first step`, `last step`,
-    /// `usual run time`, `factor`, `calls`, `ranks`, `time lost`, `in alarms` (the part lost by calls
+    /// `beginning` (`start`, `appeared` or `unknown`), `usual run time`, `factor`, `calls`, `ranks`, `time lost`, `in alarms` (the part lost by calls
     /// that are alarms) and `accepted` (the reason for which the mode is normal). `calls` provides the
     /// names.
     pub fn table(modes: &[&NewMode], calls: &Calls) -> Table {
@@ -55,11 +55,17 @@ impl NewMode {
                 Accepted::Rule(reason) => reason.clone(),
             })
         };
+        let beginning = |it: &NewMode| match it.beginning() {
+            Beginning::Start => "start",
+            Beginning::Appeared => "appeared",
+            Beginning::Unknown => "unknown",
+        };
         Table::new("new modes", "Slow run times that repeat.")
             .unsigned("program", "", programs)
             .text("function", all().map(name))
             .unsigned("first step", "", all().map(|it| it.first))
             .unsigned("last step", "", all().map(|it| it.last))
+            .text("beginning", all().map(beginning))
             .times("usual run time", all().map(|it| it.usual))
             .floats("factor", "", all().map(NewMode::factor))
             .unsigned("calls", "", all().map(|it| it.calls))

@@ -485,7 +485,7 @@ impl<E: Exchange> Client<E> {
         let old = self.steps.len().saturating_sub(STEPS);
         self.steps.drain(..old);
         let batch = calls.batch();
-        self.compared.update(calls);
+        self.compared.update(calls, 0..batch.len());
         for (stream, rows) in batch.streams() {
             let key = calls.stream_key(*stream).unwrap_or_default();
             let rank = (key.program, key.rank);

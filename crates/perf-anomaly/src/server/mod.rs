@@ -43,6 +43,7 @@ pub use message::{Delta, Exchange, Local, Position, View};
 pub use names::FunctionName;
 pub use parameter_server::Server;
 pub use params::{CheckedServerParams, ServerParams};
+pub use programs::Comparison;
 pub(crate) use ranking::tree;
 pub use ranking::{RankSummary, Ranking, Ranks};
 pub use schedule::Schedule;

@@ -4,13 +4,13 @@
 use super::message::Shared;
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
-use super::programs::Programs;
+use super::programs::{Comparison, Programs};
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::{SlowPhase, SlowRank, SlowStep, StepTimes};
+use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
+/// Earlier version, in which slow ranks had the function with the most time lost in the whole run.
+const WITHOUT_WORST: u16 = 5;
 /// Earlier version without run times by step.
 const WITHOUT_TIMES: u16 = 4;
 /// Earlier version, in which losses had no count of calls beyond experience, and clients no
@@ -358,7 +360,6 @@ impl Server {
     /// assert_eq!(server.latest(), 1000);
     /// server.go_on_from(7);
     /// assert_eq!(server.latest(), 1000);
-    /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn go_on_from(&mut self, number: u64) {
         self.number = self.number.max(number.min(MOST_VIEWS));
@@ -418,11 +419,8 @@ impl Server {
 
     /// Returns all called functions in descending order of time lost.
     pub fn functions(&self) -> Vec<(FunctionId, FunctionStats)> {
-        let mut all: Vec<_> = self
-            .functions
-            .iter()
-            .map(|(id, stats)| (id, *stats))
-            .collect();
+        let all = self.functions.iter();
+        let mut all: Vec<_> = all.map(|(id, stats)| (id, *stats)).collect();
         all.sort_by_key(|(id, stats)| {
             let loss = stats.loss;
             (std::cmp::Reverse((loss.time, loss.anomalies())), *id)
@@ -435,22 +433,22 @@ impl Server {
         self.ranks.ranked(by)
     }
 
-    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
+    /// Returns a snapshot of the comparison of ranks and steps.
     ///
     /// The calls of a step are compared until all ranks have reported it and the next two steps have
     /// begun, at most for eight steps.
-    pub fn slow_ranks(&self) -> Vec<SlowRank> {
-        self.programs.slow_ranks()
+    pub fn comparison(&self) -> Comparison {
+        Comparison(self.programs.clone())
     }
 
-    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<SlowStep> {
-        self.programs.slow_steps()
+    /// Returns the slow ranks, the one with the most time lost first, with the server's function numbers.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.comparison().slowness().ranks
     }
 
     /// Returns the slow phases, the one with the most time lost first, with the server's function numbers.
     pub fn slow_phases(&self) -> Vec<SlowPhase> {
-        self.programs.slow_phases()
+        self.comparison().slowness().phases
     }
 
     /// Returns the last steps of a rank, at most [`ServerParams::history`], oldest first.
@@ -490,7 +488,6 @@ impl Server {
     /// use perf_anomaly::server::Server;
     /// let server = Server::default();
     /// assert_eq!(server.memory(), 0);
-    /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn memory(&self) -> usize {
         let views = self.published.iter().chain(self.news.values());
@@ -555,11 +552,12 @@ impl Server {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 5 of a server").into());
+            return Err(from.error(2, "version 3 to 6 of a server").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
-            has_times: version >= VERSION,
+            has_times: version >= WITHOUT_WORST,
+            has_worst_functions: version >= VERSION,
         };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;

@@ -4,12 +4,24 @@
 use super::StepStats;
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
-use crate::lost_time::{Peers, SlowPhase, SlowRank, SlowStep, StepTimes};
+use crate::lost_time::{Peers, Slowness, StepTimes};
 use crate::{FunctionId, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of sums of run times of steps that some ranks of a program have not reported.
 const OPEN_SUMS: usize = 1 << 20;
+
+/// Snapshot of the run times that a [`Server`](super::Server) compares. It shares their memory until they
+/// change, so that it is taken while the server is locked and evaluated afterwards.
+#[derive(Clone, Debug)]
+pub struct Comparison(pub(super) Programs);
+
+impl Comparison {
+    /// Returns the slow ranks and phases with their steps, with the server's function numbers.
+    pub fn slowness(&self) -> Slowness {
+        self.0.slowness()
+    }
+}
 
 /// Comparison of the ranks and steps of each program. The steps of programs are independent.
 #[derive(Clone, Debug, Default)]
@@ -70,22 +82,16 @@ impl Programs {
         }
     }
 
-    pub(super) fn slow_ranks(&self) -> Vec<SlowRank> {
-        let all = self.0.values().flat_map(|one| one.peers.slow_ranks());
-        let mut all: Vec<_> = all.collect();
-        all.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
-        all
-    }
-
-    pub(super) fn slow_steps(&self) -> Vec<SlowStep> {
-        let all = self.0.values().flat_map(|one| one.peers.slow_steps());
-        all.collect()
-    }
-
-    pub(super) fn slow_phases(&self) -> Vec<SlowPhase> {
-        let all = self.0.values().flat_map(|one| one.peers.slow_phases());
-        let mut all: Vec<_> = all.collect();
-        all.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+    fn slowness(&self) -> Slowness {
+        let mut all = Slowness::default();
+        for one in self.0.values().map(|one| one.peers.slowness()) {
+            all.ranks.extend(one.ranks);
+            all.rank_steps.extend(one.rank_steps);
+            all.phases.extend(one.phases);
+            all.phase_steps.extend(one.phase_steps);
+        }
+        all.ranks.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        all.phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         all
     }
 

@@ -243,6 +243,7 @@ impl Sum {
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= VERSION,
+            ..Format::default()
         };
         let mut sum = Sum {
             deltas: from.varint("the number of deltas")?,

@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::Random;
-use perf_anomaly::lost_time::{LostTime, NewMode, Peers, SlowPhase, SlowRank};
-use perf_anomaly::{FunctionId, Judgement, Monitor, Report, Sample};
-use perf_core::{EventSink, Merge, Nanos, StreamEvent, StreamId, StreamKey};
+use perf_anomaly::lost_time::{Beginning, LostTime, NewMode, NewModes, Peers, SlowPhase, SlowRank};
+use perf_anomaly::{FunctionId, Judgement, Label, Monitor, Report, Sample};
+use perf_core::{EventSink, Merge, Nanos, Peer, StreamEvent, StreamId, StreamKey};
 
 const SEEDS: u64 = 10;
 const RANKS: u32 = 8;
@@ -115,6 +115,12 @@ fn a_step_in_speed_is_one_phase_after_two_steps() {
             );
             let phases: Vec<SlowPhase> = report.lasting.peers().slow_phases();
             assert_eq!((phases.len(), phases[0].first), (1, 10), "{phases:?}");
+            // Each of the ten steps lost its part.
+            let steps = report.lasting.peers().slowness().phase_steps;
+            let firsts: Vec<u64> = steps.iter().map(|step| step.first).collect();
+            assert_eq!(firsts, (10..20).collect::<Vec<_>>());
+            let sum: i64 = steps.iter().map(|step| step.lost.0).sum();
+            assert!((sum - phases[0].lost.0).abs() < 100, "{sum} of {phases:?}");
             let planted = 8.0 * 10.0 * 5e8 * (factor - 1.0);
             let lost = report.lost_time();
             assert!(
@@ -156,6 +162,7 @@ fn a_new_mode_keeps_counting_when_its_calls_are_normal() {
             panic!("{seed}: {modes:?}")
         };
         assert_eq!((mode.first, mode.ranks), (3, 8));
+        assert_eq!(mode.beginning(), Beginning::Appeared);
         let planted = 17.0 * 8.0 * 2.0;
         assert!(
             (mode.calls as f64 / planted - 1.0).abs() < 0.05,
@@ -166,6 +173,51 @@ fn a_new_mode_keeps_counting_when_its_calls_are_normal() {
         assert!(close(lost.total(), planted * 5e6, 0.05), "{seed}: {lost:?}");
         assert!(report.losses.total().too_slow < 50);
     }
+}
+
+/// Runs a function that takes 1 ms, and 2 ms in one of `of` calls from step `from` on. The 30 calls of the
+/// first three steps are not judged.
+fn beginning(from: u64, of: u64) -> (Beginning, u64) {
+    let mut modes = NewModes::default();
+    for step in 0..40 {
+        let calls = if step < 3 { 10 } else { 20 };
+        let is_slow = |call| step >= from && call % of == 7;
+        let sample = |call| Sample {
+            function: FunctionId(0),
+            runtime: Nanos(if is_slow(call) { 2_000_000 } else { 1_000_000 }),
+            first: false,
+        };
+        let judge = |call| {
+            let is_judged = step >= 3 && !is_slow(call);
+            Judgement {
+                label: if is_judged {
+                    Label::Normal
+                } else {
+                    Label::NotEnoughData
+                },
+                expected: (step >= 3).then_some(Nanos(1_000_000)),
+                score: 0.0,
+            }
+        };
+        let samples: Vec<Sample> = (0..calls).map(sample).collect();
+        let judgements: Vec<Judgement> = (0..calls).map(judge).collect();
+        modes.add((0, 0), step, &samples, &judgements);
+    }
+    let [mode] = modes.all().collect::<Vec<_>>()[..] else {
+        panic!("one mode")
+    };
+    (mode.beginning(), mode.first)
+}
+
+/// A mode that was there while the detector learned began then, and not when its calls were first judged.
+#[test]
+fn modes_begin_with_their_first_calls() {
+    assert_eq!(beginning(0, 10), (Beginning::Start, 0));
+    // Three of the thirty calls would have been in the mode.
+    assert_eq!(beginning(3, 10), (Beginning::Appeared, 3));
+    assert_eq!(beginning(20, 10), (Beginning::Appeared, 20));
+    // One or two would have been.
+    assert_eq!(beginning(3, 20), (Beginning::Unknown, 3));
 }
 
 #[test]
@@ -287,4 +339,65 @@ fn a_long_call_of_each_rank_is_no_slow_phase_and_no_slow_rank_if_one_ends_later(
     let late = with_long_calls(|rank, step| step == if rank == 1 { 11 } else { 10 });
     assert_eq!(late.slow_ranks(), []);
     assert_eq!(late.slow_phases(), []);
+}
+
+/// A rank loses most time in `pack` in steps 10 to 14, and more in `solve` in steps 25 to 39.
+#[test]
+fn the_function_of_a_slow_rank_is_that_of_its_slow_steps() {
+    let mut peers = Peers::default();
+    for step in 0..40 {
+        for rank in 0..RANKS {
+            let is_slow = rank == 3;
+            let pack = is_slow && (10..15).contains(&step);
+            let solve = is_slow && step >= 25;
+            let mut calls = Vec::new();
+            for (function, time, slow) in [(0, 5_000_000, solve), (1, 1_000_000, pack)] {
+                let factor = if slow { 3 } else { 1 };
+                calls.extend((0..50).map(|at| Sample {
+                    function: FunctionId(function),
+                    runtime: Nanos(factor * (time + at * 37 % 1000)),
+                    first: false,
+                }));
+            }
+            let judged = vec![Judgement::default(); calls.len()];
+            peers.add((0, rank), step, (&calls, &judged), &[], |_| true);
+        }
+        peers.end_step(step);
+    }
+    let mut slow = peers.slow_ranks();
+    slow.sort_by_key(|slow| slow.first);
+    let found = slow
+        .iter()
+        .map(|slow| (slow.first, slow.last, slow.function.0));
+    assert_eq!(found.collect::<Vec<_>>(), [(10, 14, 1), (25, 39, 0)]);
+}
+
+/// Ranks that call a function which receives messages wait in it, whatever its name is.
+#[test]
+fn functions_that_communicate_are_not_compared() {
+    for is_communicating in [false, true] {
+        let mut monitor = Monitor::default();
+        for step in 0..10 {
+            for rank in 0..RANKS {
+                let stream = monitor.stream(StreamKey {
+                    program: 0,
+                    rank,
+                    thread: 0,
+                });
+                let exchange = monitor.region(0, "exchange");
+                let mut at = 1_000_000_000 * step as i64;
+                for call in 0..50 {
+                    monitor.push(stream, Nanos(at), StreamEvent::Enter(exchange));
+                    if is_communicating {
+                        monitor.push(stream, Nanos(at), StreamEvent::Receive(Peer::default()));
+                    }
+                    at += (if rank == 2 { 1_300 } else { 1_000 }) * (1000 + call * 37 % 11);
+                    monitor.push(stream, Nanos(at), StreamEvent::Exit(exchange));
+                }
+            }
+            monitor.end_step(step);
+        }
+        let slow = monitor.lasting().peers().slow_ranks();
+        assert_eq!(slow.len(), usize::from(!is_communicating), "{slow:?}");
+    }
 }

@@ -57,21 +57,21 @@ impl Finished {
         let reader = DatabaseReader::open(path.as_ref())?;
         let (overview, functions, slow, lost_time) = if reader.is_plain() {
             let (overview, functions, lost) = of_records(&reader, &params.0)?;
-            (overview, functions, Slow::default(), lost)
+            (overview, functions, Arc::default(), Arc::new(lost))
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
-            reader.each_step(|key, anomalies, lost| state.lost.add_calls(key, anomalies, lost))?;
-            let slow = Slow::of(&state.server);
-            let lost = state.lost_time();
+            let lost = Arc::make_mut(&mut state.lost);
+            reader.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
+            let (slow, lost) = state.snapshot().compare();
             (Overview::of(&state), state.functions(), slow, lost)
         };
         Ok(Finished {
             path: path.as_ref().into(),
             overview: Arc::new(overview),
             functions: Arc::new(functions),
-            slow: Arc::new(slow),
-            lost_time: Arc::new(lost_time),
+            slow,
+            lost_time,
         })
     }
 

@@ -78,10 +78,8 @@ struct Shared {
     overview: Cached<Overview>,
     /// Cached statistics of functions.
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
-    /// Cached slow ranks and phases.
-    slow: Cached<Slow>,
-    /// Cached time lost by rank and step.
-    lost_time: Cached<LostTime>,
+    /// Cached slow ranks and phases, and time lost by rank and step.
+    compared: Cached<(Arc<Slow>, Arc<LostTime>)>,
     /// Path of the database.
     path: PathBuf,
     /// Callbacks after each batch.
@@ -149,8 +147,7 @@ impl Hub {
             state,
             overview: Cached::default(),
             functions: Cached::default(),
-            slow: Cached::default(),
-            lost_time: Cached::default(),
+            compared: Cached::default(),
             path,
             stored,
             state_thread: Mutex::new(Some(thread)),
@@ -202,14 +199,21 @@ impl Hub {
         self.0.functions.get(make)
     }
 
-    /// Returns the ranks and phases that are slower than their peers, at most 200 ms old.
+    /// Returns the ranks and phases that are slower than their peers, at most 200 ms old, or ten times as old as
+    /// they take to compute.
     pub fn slow(&self) -> Arc<Slow> {
-        self.0.slow.get(|| Slow::of(&lock(&self.0.state).server))
+        Arc::clone(&self.compared().0)
     }
 
-    /// Returns the time lost by rank and step, at most 200 ms old.
+    /// Returns the time lost by rank and step, as old as [`slow`](Self::slow).
     pub(crate) fn lost_time(&self) -> Arc<LostTime> {
-        self.0.lost_time.get(|| lock(&self.0.state).lost_time())
+        Arc::clone(&self.compared().1)
+    }
+
+    fn compared(&self) -> Arc<(Arc<Slow>, Arc<LostTime>)> {
+        // The lock is released before the comparison, during which messages are handled.
+        let snapshot = || lock(&self.0.state).snapshot();
+        self.0.compared.get(|| snapshot().compare())
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

@@ -122,7 +122,18 @@ impl Overview {
 
 /// Cache for a value that is expensive to compute.
 #[derive(Debug)]
-pub(super) struct Cached<T>(Mutex<Option<(Instant, Arc<T>)>>);
+pub(super) struct Cached<T>(Mutex<Option<Computed<T>>>);
+
+/// Computed value.
+#[derive(Debug)]
+struct Computed<T> {
+    /// Time at which it was complete.
+    at: Instant,
+    /// Time that it took.
+    took: Duration,
+    /// Value.
+    value: Arc<T>,
+}
 
 impl<T> Default for Cached<T> {
     fn default() -> Self {
@@ -133,18 +144,27 @@ impl<T> Default for Cached<T> {
 /// Largest age of a cached value.
 const FRESH: Duration = Duration::from_millis(200);
 
+/// Largest age in multiples of the time that the value takes, so that open pages leave the processor to
+/// messages.
+const FRESH_TIMES: u32 = 10;
+
 impl<T> Cached<T> {
     /// Returns the cached value, or computes a new value if the cached value is too old.
     pub(super) fn get(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut inner = lock(&self.0);
-        if let Some((at, known)) = &*inner
-            && at.elapsed() < FRESH
+        if let Some(known) = &*inner
+            && known.at.elapsed() < FRESH.max(known.took * FRESH_TIMES)
         {
-            return Arc::clone(known);
+            return Arc::clone(&known.value);
         }
-        let made = Arc::new(make());
-        *inner = Some((Instant::now(), Arc::clone(&made)));
-        made
+        let began = Instant::now();
+        let value = Arc::new(make());
+        *inner = Some(Computed {
+            at: Instant::now(),
+            took: began.elapsed(),
+            value: Arc::clone(&value),
+        });
+        value
     }
 }
 

@@ -2,8 +2,8 @@
 //! parameter server with the names of their functions.
 
 use perf_anomaly::FunctionId;
-use perf_anomaly::lost_time::{SlowPhase, SlowRank};
-use perf_anomaly::server::{FunctionName, Server};
+use perf_anomaly::lost_time::{PhaseStep, SlowPhase, SlowRank, Slowness};
+use perf_anomaly::server::FunctionName;
 
 /// Ranks and phases that are slower than their peers, each with its function. Both lists begin with
 /// the most time lost.
@@ -14,13 +14,15 @@ pub struct Slow {
     pub ranks: Vec<(SlowRank, FunctionName)>,
     /// Slow phases of functions.
     pub phases: Vec<(SlowPhase, FunctionName)>,
+    /// Time that they lost by step.
+    pub phase_steps: Vec<PhaseStep>,
 }
 
 impl Slow {
-    pub(super) fn of(server: &Server) -> Self {
-        let name = |function: FunctionId| server.names().get(function.0 as usize).cloned();
-        let ranks = server.slow_ranks().into_iter();
-        let phases = server.slow_phases().into_iter();
+    /// Adds the names of functions, of which `names` are those with the lowest numbers.
+    pub(super) fn of(found: Slowness, names: &[FunctionName]) -> Self {
+        let name = |function: FunctionId| names.get(function.0 as usize).cloned();
+        let (ranks, phases) = (found.ranks.into_iter(), found.phases.into_iter());
         Slow {
             ranks: ranks
                 .filter_map(|slow| Some((slow, name(slow.function)?)))
@@ -28,6 +30,7 @@ impl Slow {
             phases: phases
                 .filter_map(|slow| Some((slow, name(slow.function)?)))
                 .collect(),
+            phase_steps: found.phase_steps,
         }
     }
 }

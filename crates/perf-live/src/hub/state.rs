@@ -3,13 +3,16 @@
 
 use super::lost_time::LostTime;
 use super::params::HubParams;
-use super::{Counts, HubAnswer, Message};
+use super::{Counts, HubAnswer, Message, Slow};
 use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
 use perf_anomaly::provenance::Entry;
-use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Ranking, Server, View};
+use perf_anomaly::server::{
+    Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, View,
+};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// State of the server.
@@ -24,7 +27,7 @@ pub(super) struct State {
     /// Last step of each program.
     pub(super) steps: BTreeMap<u32, u64>,
     /// Time lost in abnormal calls by rank and step.
-    pub(super) lost: LostTime,
+    pub(super) lost: Arc<LostTime>,
     /// Number that changes with every change.
     pub(super) revision: u64,
     /// Counters.
@@ -40,6 +43,32 @@ pub(super) struct State {
     /// Start of the server. It is the time of last contact of clients that have not sent a message
     /// since.
     began: Instant,
+}
+
+/// Data from which slow ranks and lost time are computed. It shares the memory of the state, so that the state
+/// is locked only while the snapshot is taken.
+pub(super) struct Snapshot {
+    lost: Arc<LostTime>,
+    ranks: Vec<RankSummary>,
+    comparison: Comparison,
+    names: Vec<FunctionName>,
+}
+
+impl Snapshot {
+    /// Computes slow ranks and phases, and the time lost by rank and step in abnormal calls and on slow ranks,
+    /// with a row for each known rank.
+    pub(super) fn compare(self) -> (Arc<Slow>, Arc<LostTime>) {
+        let mut lost = Arc::unwrap_or_clone(self.lost);
+        for rank in self.ranks {
+            lost.add_rank(rank.program, rank.rank);
+            lost.add_total(rank.loss.time.0);
+        }
+        let found = self.comparison.slowness();
+        for slow in &found.rank_steps {
+            lost.add_slow(slow);
+        }
+        (Arc::new(Slow::of(found, &self.names)), Arc::new(lost))
+    }
 }
 
 /// Client with its time of last contact.
@@ -88,7 +117,8 @@ impl State {
         let logged = stored.log;
         let mut state = Self::new(params, stored)?;
         writer.each_logged(|bytes| state.again(bytes))?;
-        writer.each_step(|key, anomalies, lost| state.lost.add_calls(key, anomalies, lost))?;
+        let lost = Arc::make_mut(&mut state.lost);
+        writer.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
         let clients = &state.clients;
         state
             .server
@@ -117,7 +147,7 @@ impl State {
             clients: clients.map(|(number, one)| (number, known(one))).collect(),
             programs: stored.programs,
             steps: stored.steps,
-            lost: LostTime::default(),
+            lost: Arc::default(),
             session: stored.session,
             revision: fresh(),
             counts: Counts::default(),
@@ -136,18 +166,14 @@ impl State {
         named.collect()
     }
 
-    /// Returns the time lost by rank and step in abnormal calls and on slow ranks, with a row for
-    /// each known rank.
-    pub(super) fn lost_time(&self) -> LostTime {
-        let mut lost = self.lost.clone();
-        for rank in self.server.ranking(Ranking::Total) {
-            lost.add_rank(rank.program, rank.rank);
-            lost.add_total(rank.loss.time.0);
+    /// Returns the data from which slow ranks and lost time are computed.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            lost: Arc::clone(&self.lost),
+            ranks: self.server.ranking(Ranking::Total),
+            comparison: self.server.comparison(),
+            names: self.server.names().to_vec(),
         }
-        for slow in self.server.slow_steps() {
-            lost.add_slow(&slow);
-        }
-        lost
     }
 
     /// Applies a delta of the log, which was accepted before.
@@ -276,7 +302,8 @@ impl State {
             if loss.anomalies() > 0 {
                 writer.step(step)?;
                 let key = (step.program, step.rank, step.step);
-                self.lost.add_calls(key, loss.anomalies(), loss.time.0);
+                let lost = Arc::make_mut(&mut self.lost);
+                lost.add_calls(key, loss.anomalies(), loss.time.0);
             }
         }
         Ok(view)

@@ -158,12 +158,12 @@ const hear = (news) => {
   document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
 };
 
-// Refreshes the time lost and slow ranks at most every 3 s, and less often if the answers take long.
-// Functions are refreshed until a step or function is selected.
+// Refreshes the time lost, slow ranks and functions at most every 3 s, and less often if the answers take long.
+// The chart of a function is refreshed until a step or function is selected.
 const look = async () => {
   const began = Date.now();
   live.looked = Infinity;
-  if (!state.step && !state.function) await showFunctions();
+  await showFunctions(Boolean(state.step || state.function));
   await showSlow();
   await showLost();
   live.looked = Date.now();

@@ -94,7 +94,8 @@ const scope = () => {
   return state.within === "rank" ? { program, rank } : { program, rank, from: step, to: step };
 };
 
-const showFunctions = async () => {
+// Shows the functions of the selection and their calls. A refresh changes neither the selected function nor the chart.
+const showFunctions = async (isRefresh) => {
   const given = await ask("functions", "/api/functions", { ...scope(), limit: 200 });
   if (!given) return;
   const [program, rank, step] = state.step ? state.step.split(".") : [];
@@ -102,12 +103,14 @@ const showFunctions = async () => {
   find("#scope").textContent = "Stored calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
   const known = given.rows.map((row) => ({ program: row[0], name: row[1], anomalies: row[2], time: row[4] }));
   const isChosen = (one) => one.name === state.function && (state.owner === "" || Number(state.owner) === one.program);
-  if (!known.some(isChosen)) Object.assign(state, { function: known.length ? known[0].name : "", owner: known.length ? String(known[0].program) : "" });
+  if (!isRefresh && !known.some(isChosen)) Object.assign(state, { function: known.length ? known[0].name : "", owner: known.length ? String(known[0].program) : "" });
   const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(isChosen(one)), title: one.name, on: { click: () => go({ function: one.name, owner: String(one.program), record: "" }) } },
     ofProgram(one.program), make("bdi", {}, shortened(one.name, 40)), `: ${count(one.anomalies)}, ${time(one.time)}`)));
-  find("#functions .choices").replaceChildren(...buttons);
+  const list = find("#functions .choices"), focused = list.contains(document.activeElement) ? document.activeElement.textContent.split(":")[0] : null;
+  list.replaceChildren(...buttons);
+  if (focused !== null) [...list.querySelectorAll("button")].find((one) => one.textContent.split(":")[0] === focused)?.focus();
   find("#functions").dataset.functions = known.length;
-  await showSamples();
+  if (!isRefresh) await showSamples();
 };
 
 const TIMES = ["entry", "runtime", "severity", "exclusive", "inclusive", "expected"];
@@ -132,7 +135,7 @@ const showSamples = async () => {
 const showSlow = async () => {
   const given = await ask("slow", "/api/slow", { limit: 1000 });
   if (!given) return;
-  live.phases = given.phases.map((one) => [one.first, one.last, one.lost]);
+  live.phases = given.phases.flatMap((one) => one.steps);
   const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
   const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
   const name = (one) => make("bdi", { title: one.function }, shortened(one.function, 60));

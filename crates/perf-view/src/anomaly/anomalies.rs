@@ -150,7 +150,8 @@ impl Anomalies {
             let key = |one: &RankSummary| (one.program, one.rank);
             self.ranks.binary_search_by_key(&rank, key).ok()
         };
-        let found = lasting.peers().slow_steps().into_iter();
+        let slowness = lasting.peers().slowness();
+        let found = slowness.rank_steps.iter();
         let found = found.filter_map(|step| {
             let at = at((step.program, step.rank))?;
             Some((at, step.first, step.last, step.lost.0))
@@ -165,9 +166,10 @@ impl Anomalies {
         });
         let modes = modes.collect();
         (self.slow, self.modes) = (slow, modes);
-        let phases = lasting.peers().slow_phases().into_iter();
-        let phases = phases.map(|one| (one.first, one.last, one.lost.0));
-        self.phases = phases.filter(|(_, _, lost)| *lost > 0).collect();
+        let phases = slowness.phase_steps.iter();
+        self.phases = phases
+            .map(|one| (one.first, one.last, one.lost.0))
+            .collect();
         self
     }
 

@@ -263,17 +263,18 @@ impl<'a> Replayed<'a> {
             let own = ranks.get(&rank).map_or(&[][..], Vec::as_slice);
             spread(&replay, (mode.first, mode.last), own, lost, &mut modes);
         }
-        for step in report.lasting.peers().slow_steps() {
+        let slowness = report.lasting.peers().slowness();
+        for step in slowness.rank_steps {
             let own = ranks.get(&(step.program, step.rank));
             let own = own.map_or(&[][..], Vec::as_slice);
             spread(&replay, (step.first, step.last), own, step.lost, &mut slow);
         }
-        for phase in report.lasting.peers().slow_phases() {
-            let program = report.calls.function_program(phase.function);
+        for step in slowness.phase_steps {
+            let program = report.calls.function_program(step.function);
             let all = ranks.iter().filter(|(rank, _)| Some(rank.0) == program);
             let all: Vec<LocationId> = all.flat_map(|(_, own)| own).copied().collect();
-            let steps = (phase.first, phase.last);
-            spread(&replay, steps, &all, phase.lost, &mut phases);
+            let steps = (step.first, step.last);
+            spread(&replay, steps, &all, step.lost, &mut phases);
         }
         Ok([calls, modes, slow, phases])
     }

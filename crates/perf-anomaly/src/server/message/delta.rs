@@ -80,6 +80,7 @@ impl Delta {
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= VERSION,
+            ..Format::default()
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
         let known = from.u32("the number of known names")?;

@@ -4,8 +4,9 @@ use perf_anomaly::calls::{Calls, StreamHealth};
 use perf_anomaly::provenance::{Kind, Query, Recorder};
 use perf_anomaly::{Monitor, Replay, Tail};
 use perf_core::{
-    Event, EventId, EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId,
-    StreamKey, Ticks, TimeRange, Trace, intervals,
+    Definitions, Event, EventId, EventSink, EventSource, Events, Job, Location, MetricId, Nanos,
+    Paradigm, Region, RegionId, RegionRole, StreamEvent, StreamId, StreamKey, SystemTree, Ticks,
+    TimeRange, Trace, intervals,
 };
 
 /// Sink that keeps all events.
@@ -421,4 +422,69 @@ fn anomalies_of_accelerators_carry_their_launch_at_once() {
         assert_eq!(launch, launched.then_some(expected));
         assert_eq!(records[0].accelerator.len(), 1);
     }
+}
+
+/// Returns a trace of one thread that computes in 100 bursts, every second one in the function `solve`.
+/// One burst of each kind takes ten thousand times as long as the others.
+fn with_states() -> Trace {
+    let regions = [
+        ("Running", RegionRole::Unknown),
+        ("solve", RegionRole::Function),
+    ];
+    let regions = regions.map(|(name, role)| Region {
+        paradigm: Paradigm::User,
+        role,
+        ..Region::named(name)
+    });
+    let mut events = Events::default();
+    let mut at = 0;
+    for burst in 0..100 {
+        let within = burst % 2 == 1;
+        for (region, is_leave) in [(1, false), (0, false), (0, true), (1, true)] {
+            if within || region == 0 {
+                events.push_call(Ticks(at), is_leave, RegionId(region));
+            }
+            if (region, is_leave) == (0, false) {
+                let is_long = burst >= 98;
+                at += if is_long {
+                    10_000_000
+                } else {
+                    1000 + burst % 7
+                };
+            }
+        }
+    }
+    let thread = Location::default();
+    let system = SystemTree::new(vec![], vec![], vec![thread], &Default::default());
+    let mut definitions = Definitions::default();
+    definitions.system = system.expect("it fits");
+    definitions.regions = regions.to_vec();
+    Trace::new(definitions, vec![events]).expect("a column a location")
+}
+
+/// The state in which a thread computes is judged within functions, and not judged where the functions are
+/// unknown.
+#[test]
+fn states_are_judged_by_the_function_around_them() {
+    let trace = with_states();
+    let mut monitor = Monitor::default();
+    let mut replay = Replay::in_steps(trace.view(), 10);
+    while replay
+        .next_step(&mut monitor, &Job::default())
+        .expect("not cancelled")
+    {}
+    let report = monitor.finish().expect("no store");
+    let worst = report.losses.worst_functions();
+    let loss = |name: &str| {
+        let mut all = worst.iter();
+        let of = all.find(|(function, _)| report.calls.function_name(*function) == name);
+        of.map(|(_, loss)| (loss.calls, loss.too_slow, loss.not_enough_data))
+    };
+    assert_eq!(loss("Running"), Some((50, 0, 50)));
+    let within = loss("Running in solve").expect("it is called");
+    assert_eq!((within.0, within.1), (50, 1));
+    let unknown = report.lasting.in_unknown_functions();
+    assert!((10_049_000..10_050_000).contains(&unknown.0), "{unknown}");
+    assert_eq!(report.lasting.peers().slow_phases(), []);
+    assert_eq!(report.lasting.modes().all().count(), 0);
 }

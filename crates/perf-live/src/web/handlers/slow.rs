@@ -5,6 +5,7 @@ use super::query_string::Fields;
 use crate::web::app::App;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use perf_anomaly::lost_time::{PhaseStep, SlowPhase};
 use perf_core::Nanos;
 use serde::Serialize;
 use std::sync::Arc;
@@ -29,7 +30,13 @@ struct SlowRow<'a> {
     factor: f64,
     /// Time lost, on all ranks for a phase.
     lost: Nanos,
+    /// First step, last step and time lost of the steps of a phase.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    steps: Vec<(u64, u64, Nanos)>,
 }
+
+/// Largest number of phases whose steps are listed. Of the others, only the sum is.
+const PHASES_WITH_STEPS: usize = 50;
 
 #[derive(Serialize)]
 struct SlowData<'a> {
@@ -45,7 +52,14 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     answer(app, query, ask, |app, limit| {
         let slow = app.source.slow();
         let ranks = slow.ranks.iter().take(limit);
-        let phases = slow.phases.iter().take(limit);
+        let phases = slow.phases.iter().take(limit).enumerate();
+        let steps = |phase: &SlowPhase| {
+            let of_phase = |one: &&PhaseStep| {
+                one.function == phase.function && (phase.first..=phase.last).contains(&one.first)
+            };
+            let steps = slow.phase_steps.iter().filter(of_phase);
+            steps.map(|one| (one.first, one.last, one.lost)).collect()
+        };
         json(&SlowData {
             ranks: ranks
                 .map(|(slow, name)| SlowRow {
@@ -57,10 +71,11 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     lasts: slow.lasts,
                     factor: slow.factor,
                     lost: slow.lost,
+                    steps: Vec::new(),
                 })
                 .collect(),
             phases: phases
-                .map(|(slow, name)| SlowRow {
+                .map(|(at, (slow, name))| SlowRow {
                     program: name.program,
                     rank: None,
                     function: &name.name,
@@ -69,6 +84,11 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     lasts: slow.lasts,
                     factor: slow.factor,
                     lost: slow.lost,
+                    steps: if at < PHASES_WITH_STEPS {
+                        steps(slow)
+                    } else {
+                        vec![(slow.first, slow.last, slow.lost)]
+                    },
                 })
                 .collect(),
         })

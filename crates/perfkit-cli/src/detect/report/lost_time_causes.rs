@@ -1,4 +1,4 @@
-//! Causes of lost time in sentences (single calls, new modes, slow ranks, slow phases) for text and
+//! Causes of lost time in sentences (single calls, slow modes, slow ranks, slow phases) for text and
 //! pages; [`Printed`]: those that are new while a stream is followed.
 
 use super::Detected;
@@ -6,7 +6,9 @@ use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::{counted, grouped, shortened};
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::lost_time::{Accepted, Lasting, LostTime, NewMode, SlowPhase, SlowRank};
+use perfkit::anomaly::lost_time::{
+    Accepted, Beginning, Lasting, LostTime, NewMode, SlowPhase, SlowRank,
+};
 use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::Ranks;
 use perfkit::anomaly::{Loss, Monitor, Report};
@@ -85,13 +87,17 @@ fn slow_phase(slow: &SlowPhase, calls: &Calls) -> String {
     )
 }
 
-/// Describes a new mode.
-fn new_mode(mode: &NewMode, calls: &Calls) -> String {
+/// Describes a mode.
+fn slow_mode(mode: &NewMode, calls: &Calls) -> String {
+    let beginning = match mode.beginning() {
+        Beginning::Start => "since the start".into(),
+        Beginning::Appeared => format!("appeared in step {}", mode.first),
+        _ => format!("first seen in step {}", mode.first),
+    };
     format!(
-        "a mode at {}x of {} appeared in step {}: {} on {}, {} lost so far",
+        "a mode at {}x of {} {beginning}: {} on {}, {} lost so far",
         times(mode.factor()),
         shortened(&calls.function_name(mode.function), NAME),
-        mode.first,
         counted(mode.calls as usize, "call"),
         counted(mode.ranks, "rank"),
         mode.lost
@@ -124,7 +130,7 @@ fn found(lasting: &Lasting, calls: &Calls, many: bool, ranks: &Ranks) -> Vec<Cau
     let modes = lasting.modes().found().map(|mode| Cause {
         key: (2, mode.function.0.into(), mode.from.0),
         lost: mode.lost,
-        sentence: new_mode(mode, calls),
+        sentence: slow_mode(mode, calls),
     });
     slow_ranks.chain(phases).chain(modes).collect()
 }
@@ -133,7 +139,7 @@ fn found(lasting: &Lasting, calls: &Calls, many: bool, ranks: &Ranks) -> Vec<Cau
 fn causes(lost: &LostTime) -> String {
     let all = [
         (lost.calls, "in single calls"),
-        (lost.modes, "in new modes"),
+        (lost.modes, "in slow modes"),
         (lost.ranks, "on slow ranks"),
         (lost.phases, "in slow phases"),
     ];
@@ -149,9 +155,17 @@ fn causes(lost: &LostTime) -> String {
 /// Returns the sum of the lost time and its share. `all` counts the calls that were not judged, so that a
 /// result without lost time is not taken for a healthy program.
 fn headline(lost: &LostTime, all: &Loss) -> String {
+    let unjudged = match all.not_enough_data {
+        few if few <= all.calls / 2 => String::new(),
+        many => format!(
+            ", but {} of {} calls could not be judged",
+            grouped(many),
+            grouped(all.calls)
+        ),
+    };
     match lost.share() {
         Some(share) if lost.total().0 > 0 => format!(
-            "{} lost, {} of {} in the calls of all ranks: {}",
+            "{} lost, {} of {} in the calls of all ranks: {}{unjudged}",
             lost.total(),
             match 100.0 * share {
                 share if share < 0.05 => "less than 0.1 %".into(),
@@ -168,20 +182,10 @@ fn headline(lost: &LostTime, all: &Loss) -> String {
              function in {}",
             lost.of
         ),
-        _ => {
-            let unjudged = match all.not_enough_data {
-                few if few <= all.calls / 2 => String::new(),
-                many => format!(
-                    ", but {} of {} calls could not be judged",
-                    grouped(many),
-                    grouped(all.calls)
-                ),
-            };
-            format!(
-                "no time lost of {} in the calls of all ranks: no slow calls, new modes, slow ranks or slow phases{unjudged}",
-                lost.of
-            )
-        }
+        _ => format!(
+            "no time lost of {} in the calls of all ranks: no slow calls, slow modes, slow ranks or slow phases{unjudged}",
+            lost.of
+        ),
     }
 }
 
@@ -245,10 +249,22 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     all
 }
 
-/// Describes the comparison with a replay, or why there is none, and without it the time lost in MPI.
+/// Describes the comparison with a replay, or why there is none, and without it the time lost in MPI; also the
+/// time in unknown functions.
 fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<String> {
+    let unknown = report.lasting.in_unknown_functions();
+    let unknown = (unknown.0 > 0).then(|| {
+        format!(
+            "{unknown} in the state Running outside of functions: not judged, as the recording does not name \
+             the functions that compute; only ranks are compared"
+        )
+    });
     let reason = match run_time {
-        Some(Ok(run_time)) => return vec![run_time.sentence()],
+        Some(Ok(run_time)) => {
+            return std::iter::once(run_time.sentence())
+                .chain(unknown)
+                .collect();
+        }
         Some(Err(reason)) => Some(format!("not compared with the run time: {reason}")),
         None => None,
     };
@@ -267,7 +283,7 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
         let lost = Nanos(lost);
         format!("{lost} of it in MPI calls, which mostly wait for partners: look for the cause on other ranks")
     });
-    reason.into_iter().chain(in_mpi).collect()
+    reason.into_iter().chain(in_mpi).chain(unknown).collect()
 }
 
 /// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
@@ -311,7 +327,7 @@ impl Detected {
                 }
                 Some(_) => "it was accepted".into(),
             };
-            writeln!(out, "  normal: {} ({why})", new_mode(mode, calls))?;
+            writeln!(out, "  normal: {} ({why})", slow_mode(mode, calls))?;
         }
         let late = lasting.peers().late();
         if late > 0 {
