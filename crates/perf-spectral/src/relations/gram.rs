@@ -45,12 +45,8 @@ impl Rows {
 
     /// Returns the variance of R of two rows under random phases.
     pub(super) fn variance(&self, one: usize, other: usize) -> f64 {
-        let own = self
-            .row(one)
-            .iter()
-            .zip(self.row(other))
-            .skip(2 * self.pairs);
-        let signs: f64 = own.map(|(a, b)| (a * b).powi(2)).sum();
+        let own = self.row(one).iter().zip(self.row(other));
+        let signs: f64 = own.skip(2 * self.pairs).map(|(a, b)| (a * b).powi(2)).sum();
         0.5 * self.squares(one, other).sum::<f64>() + signs
     }
 

@@ -5,7 +5,7 @@
 //! blocks, and only strong pairs are kept. Their p-values come from the phase null
 //! (`significance::phase_null`), and at least the probability that the same few cells hold the
 //! outliers of both views (`outliers`), which the phase null does not know, and that of the order of
-//! the values of smooth views (`ranks`). Benjamini-Yekutieli
+//! the values of views with long tails (`ranks`). Benjamini-Yekutieli
 //! controls the false discovery rate over all tested pairs under any dependence between them.
 
 mod discoveries;

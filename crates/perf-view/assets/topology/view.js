@@ -285,6 +285,7 @@ perfkit.view("topology", (section, data) => {
     const share = best < 0 ? 0 : values[best] ** 2 / sum;
     return share > LONE ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
   };
+  const sortAgain = perfkit.sortable(find(".found table"));
   const rows = () => {
     const list = current();
     section.dataset.mask = state.mask;
@@ -309,6 +310,7 @@ perfkit.view("topology", (section, data) => {
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
         ...(correlator ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
+    sortAgain();
     section.dataset.found = varying.length;
     if (!correlator) return;
     const count = list?.[3] ?? OWN - 1;
@@ -374,7 +376,9 @@ perfkit.view("topology", (section, data) => {
       const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
       return a + b ? (f(down) * a + f(across) * b) / (a + b) : 0;
     };
-    const [w, h] = [side / width, side / height];
+    const room = perfkit.LABEL_ROOM, [w, h] = [(side - room) / width, (side - room) / height];
+    perfkit.frequencyLabels(context, side, [height, width], [axes[down].name, axes[across].name]);
+    context.translate(room, 0);
     const tint = (row, column) => {
       const step = bytes[row * width + column], keep = 0.25 + 0.75 * weight(row, column);
       return [0, 1, 2].map((at) => Math.round(keep * table[3 * step + at] + (1 - keep) * 128));
@@ -500,7 +504,10 @@ perfkit.view("topology", (section, data) => {
   find(".pair").addEventListener("change", waves);
   for (const name of [".low", ".high", ".shared", ".by"]) find(name).addEventListener("input", fill);
   find(".gap").addEventListener("input", draw);
+  // Width of the square that holds a map: the zoom follows it, so that a turned map stays within its pane.
+  const extent = (yaw, [a, b] = long.map(({ len }) => len), c = Math.abs(Math.cos(yaw)), s = Math.abs(Math.sin(yaw))) => Math.max(a * c + b * s, a * s + b * c);
   const turn = (yaw, pitch) => {
+    if (long.length === 2) state.zoom *= extent(state.yaw) / extent(state.yaw + yaw);
     state.yaw += yaw;
     state.pitch = Math.min(1.57, Math.max(-1.57, state.pitch + pitch));
     draw();
@@ -509,7 +516,7 @@ perfkit.view("topology", (section, data) => {
     state.zoom = Math.min(40, Math.max(0.2, state.zoom * factor));
     draw();
   };
-  // A map stays within its pane after a quarter of a turn.
+  // A map is shown upright.
   find(".turn").addEventListener("click", () => turn(long.length === 2 ? Math.PI / 2 : Math.PI / 4, 0));
   find(".home").addEventListener("click", () => {
     Object.assign(state, home);

@@ -110,6 +110,8 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/correlator.js"),
     include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
+    include_str!("../../assets/topology/sorting.js"),
+    include_str!("../../assets/topology/frequency-labels.js"),
     include_str!("../../assets/topology/cubes.js"),
     include_str!("../../assets/topology/view.js")
 );
