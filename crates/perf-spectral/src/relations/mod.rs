@@ -106,7 +106,7 @@ pub struct Relations {
     /// and two times of opposite variation before others.
     pub found: Vec<Relation>,
     /// Pairs of views that a [`Tie`] connects and that correlate, in the same order. They are selected
-    /// among themselves, with the same rate of false discoveries.
+    /// among themselves, so that they make no other pair easier to find.
     pub tied: Vec<Relation>,
     /// Number of tested pairs without a tie.
     pub tested: u64,
@@ -280,11 +280,11 @@ impl<T: Real> Spectra<T> {
                 Group::Free => free.push(pair),
             }
         }
-        relations.needed = step(relations.tested, params.rate);
+        // Both groups count in each of them, which bounds the share of false pairs over both.
+        relations.needed = step(relations.tested + relations.tested_tied, params.rate);
         let carried = &mut relations.carried;
         let free = self.discovered((&layout, &rows), &free, relations.needed, carried, job)?;
-        let of_tied = step(relations.tested_tied, params.rate);
-        let tied = self.discovered((&layout, &rows), &tied, of_tied, carried, job)?;
+        let tied = self.discovered((&layout, &rows), &tied, relations.needed, carried, job)?;
         let closest = free.closest;
         relations.closest = closest.map(|(p, pair)| (view(pair.one), view(pair.other), pair.r, p));
         relations.threshold = free.found.last().map_or(0.0, |(p, _)| *p);

@@ -113,16 +113,17 @@ impl<'a> ProfileSummary<'a> {
         let mut text = Vec::new();
         self.contents(&mut text)?;
         let text = String::from_utf8_lossy(&text);
-        // A line begins with its label, or continues the last one.
-        let lines = text
-            .lines()
-            .map(|line| line.split_at_checked(LABEL).unwrap_or((line, "")));
-        let lines = lines.map(|(label, value)| (label.trim().to_string(), value.to_string()));
-        let (labels, values): (Vec<_>, Vec<_>) = lines.unzip();
-        let table = Table::new("facts", "")
-            .text("fact", labels)
-            .text("value", values);
-        Ok(Section::table("facts", "Contents", &table))
+        let mut facts: Vec<String> = Vec::new();
+        for line in text.lines() {
+            let (label, value) = line.split_at_checked(LABEL).unwrap_or((line, ""));
+            match (label.trim(), facts.last_mut()) {
+                // The line continues the last one.
+                ("", Some(last)) => last.push_str(&format!("; {value}")),
+                (label, _) => facts.push(format!("{}: {value}", pictures::capitalised(label))),
+            }
+        }
+        let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
+        Ok(Section::text("facts", "Contents", &facts))
     }
 
     /// Returns the contents, the metrics and the top call paths as sections of a page.

@@ -223,7 +223,7 @@ impl Found {
                         self.metric_name(other),
                         names.1,
                         self.relations.needed,
-                        grouped(self.relations.tested)
+                        grouped(self.relations.tested + self.relations.tested_tied)
                     )
                 }
                 None if self.relations.tested == 0 => format!("no {pair} could be tested"),
@@ -322,9 +322,6 @@ impl Found {
         if let Some(outliers) = self.outliers() {
             words.push_str(&format!(" {outliers}."));
         }
-        for (_, text) in self.ties() {
-            words.push_str(&format!(" {text}."));
-        }
         for note in &self.views.notes {
             words.push_str(&format!(" Note: {note}."));
         }
@@ -333,7 +330,12 @@ impl Found {
             let (statement, statistics) = self.statement(it.relation);
             Item::new(statement, format!("{statistics}{}", self.similar(it)))
         });
-        let items: Vec<Item> = items.collect();
+        let ties = self.ties().into_iter();
+        let ties = ties.map(|(_, text)| match text.split_once([':', ';']) {
+            Some((title, text)) => Item::new(title, pictures::capitalised(text.trim())),
+            None => Item::new(text, ""),
+        });
+        let items: Vec<Item> = items.chain(ties).collect();
         Section::items("relations", heading, &words, &items)
     }
 
