@@ -314,9 +314,9 @@ impl<'a> ByRank<'a> {
         });
         let [light, dark] = scenes;
         let (light, dark) = (light?, dark?);
-        let draw = |theme: Theme| match theme.paper == dark.0 {
-            true => dark.1.clone(),
-            false => light.1.clone(),
+        let draw = |theme: Theme| {
+            let (_, scene) = if theme.paper == dark.0 { &dark } else { &light };
+            scene.clone()
         };
         let words = "All cells share one scale. The first call paths are those with the largest load imbalance.";
         let map = Section::picture("ranks", &pictures::capitalised(&self.title()), draw, words);

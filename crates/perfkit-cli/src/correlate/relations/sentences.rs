@@ -226,43 +226,31 @@ impl Found {
 
     /// Lists the pairs of metrics that correlate in most call paths.
     fn metric_pairs(&self) -> String {
-        let mut pairs: BTreeMap<(String, String), (BTreeSet<Option<CallPathId>>, f64, f64)> =
-            BTreeMap::new();
-        for it in self
-            .relations
-            .tied
-            .iter()
-            .filter(|it| it.tie == Some(Tie::CallPath))
-        {
-            // Views that equal those of a related call path are of another one.
-            if self.kin.tie(it.one, it.other) != it.tie {
-                continue;
-            }
-            let (one, other) = (self.metric_name(it.one), self.metric_name(it.other));
-            let found = pairs
-                .entry((one, other))
-                .or_insert((BTreeSet::new(), 1.0, -1.0));
-            found
-                .0
-                .insert(self.views.rows.get(it.one).map(|(_, path)| *path));
-            (found.1, found.2) = (found.1.min(it.r), found.2.max(it.r));
+        let mut pairs: BTreeMap<[String; 2], MetricPair> = BTreeMap::new();
+        // Views that equal those of a related call path are of another one.
+        let is_own = |it: &&Relation| {
+            it.tie == Some(Tie::CallPath) && self.kin.tie(it.one, it.other) == it.tie
+        };
+        for it in self.relations.tied.iter().filter(is_own) {
+            let names = [self.metric_name(it.one), self.metric_name(it.other)];
+            let found = pairs.entry(names).or_default();
+            let path = self.views.rows.get(it.one).map(|(_, path)| *path);
+            found.paths.extend(path);
+            found.r.push(it.r);
         }
         let mut pairs: Vec<_> = pairs.into_iter().collect();
-        pairs.sort_by_key(|(_, (paths, ..))| std::cmp::Reverse(paths.len()));
+        pairs.sort_by_key(|(_, pair)| std::cmp::Reverse(pair.paths.len()));
         let more = pairs.len().saturating_sub(MAX_FURTHER);
-        let texts = pairs
-            .iter()
-            .take(MAX_FURTHER)
-            .map(|((one, other), (paths, low, high))| {
-                let r = match (format!("{low:+.2}"), format!("{high:+.2}")) {
-                    (low, high) if low == high => low,
-                    (low, high) => format!("{low} to {high}"),
-                };
-                format!(
-                    "{one} and {other} in {} (r = {r})",
-                    grouped(paths.len() as u64)
-                )
-            });
+        let texts = pairs.iter().take(MAX_FURTHER).map(|([one, other], pair)| {
+            let low = pair.r.iter().copied().fold(1.0, f64::min);
+            let high = pair.r.iter().copied().fold(-1.0, f64::max);
+            let r = match (format!("{low:+.2}"), format!("{high:+.2}")) {
+                (low, high) if low == high => low,
+                (low, high) => format!("{low} to {high}"),
+            };
+            let paths = grouped(pair.paths.len() as u64);
+            format!("{one} and {other} in {paths} (r = {r})")
+        });
         let texts: Vec<String> = texts.collect();
         let more = match more {
             0 => String::new(),
@@ -271,6 +259,15 @@ impl Found {
         };
         format!("{}{more}", texts.join(", "))
     }
+}
+
+/// Correlations of two metrics of one call path.
+#[derive(Default)]
+struct MetricPair {
+    /// Call paths in which both correlate.
+    paths: BTreeSet<CallPathId>,
+    /// Correlation in each of them.
+    r: Vec<f64>,
 }
 
 /// Returns the smallest power of ten above a probability, from 1e-300 to 1.
