@@ -8,7 +8,7 @@
 #[path = "../tests/spectral/relations/independent_views.rs"]
 mod independent_views;
 #[path = "../tests/spectral/relations/smooth_views.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "only the random numbers are used here")]
 mod smooth_views;
 
 use independent_views::{KINDS, false_relations, false_share};

@@ -80,7 +80,8 @@ pub struct Relation {
     pub r: f64,
     /// Upper bound of the probability of |R| by chance: that a view of the same magnitudes and random
     /// phases reaches it. If the same one to four cells deviate most in both views, at least the
-    /// probability that they coincide, times that of the correlation of all other cells.
+    /// probability that they coincide, times that of the correlation of all other cells. If both views
+    /// have long tails, at least that of their normal scores.
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,
@@ -149,7 +150,8 @@ impl<T: Real> Spectra<T> {
     ///
     /// Random phases make an outlier a wave, so that two views whose outliers lie in the same cell
     /// would be beyond chance. The p-value is therefore at least 1 / cells if the same cell deviates
-    /// most in both views and the other cells do not correlate, and likewise for two to four cells.
+    /// most in both views and the other cells do not correlate, and likewise for two to four cells. Two
+    /// views with long tails are also tested by normal scores, since their outliers may come in groups.
     ///
     /// Time is proportional to the square of the number of views times the number of points; memory
     /// to twice the size of the spectra in `f64`. Progress is reported in views, in the phase `relations`.
