@@ -134,7 +134,7 @@ pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, W
 pub use grids::{Assignment, CheckedGrids, GridCandidate, GridParams, GridVerdict, Grids};
 pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use real::Real;
-pub use relations::{CheckedRelations, Kinship, Relation, RelationParams, Relations};
+pub use relations::{CheckedRelations, Kinship, Relation, RelationParams, Relations, Tie};
 pub use significance::{CheckedNull, Confidence, NullParams};
 pub use spectra::{Spectra, SpectraBuilder, View};
 pub use table::ViewNames;

@@ -111,6 +111,7 @@ pub use drawing::axis::{Axis, Unit};
 pub use drawing::bars::Bars;
 pub use drawing::canvas::{Canvas, MOST_PIXELS};
 pub use drawing::grades::Grades;
+pub use drawing::heat_map::HeatMap;
 pub use drawing::scene::{Anchor, Mark, Scene};
 pub use error::{Error, Result};
 pub use pages::escape::{escaped, shortened, shortened_apart};

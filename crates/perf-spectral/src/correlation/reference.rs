@@ -8,7 +8,6 @@ use crate::real::{Real, vectors, vectors_mut};
 use crate::{Error, Filter, Result};
 use perf_core::{CancellationChecks, Job};
 use pulp::{Simd, WithSimd};
-use std::sync::Arc;
 
 /// Default of [`RankParams::tolerance`](crate::RankParams::tolerance): magnitudes within 1 % count
 /// as equal.
@@ -91,12 +90,12 @@ pub struct Reference<T: Real> {
     dims: Vec<usize>,
     /// `w conj(A)`, packed; `w A` for real places.
     pub(crate) product: Vec<T>,
-    /// `w |A|` of the runs. Surrogates share it and the weights.
-    magnitude: Arc<Vec<T>>,
+    /// `w |A|` of the runs.
+    magnitude: Vec<T>,
     /// `sum w |A|^2`.
     pub(crate) power: f64,
     /// Weights, unless the power of other spectra follows from their energies.
-    pub(crate) weights: Option<Arc<Vec<T>>>,
+    pub(crate) weights: Option<Vec<T>>,
     /// Axis weights of a cosine filter.
     pub(crate) f: Option<Vec<f64>>,
     /// Root of the power of `w A` in blocks.
@@ -104,19 +103,6 @@ pub struct Reference<T: Real> {
 }
 
 impl<T: Real> Reference<T> {
-    /// Returns a reference with another product of the same magnitudes.
-    pub(crate) fn with_product(&self, product: Vec<T>) -> Self {
-        Reference {
-            dims: self.dims.clone(),
-            product,
-            magnitude: self.magnitude.clone(),
-            power: self.power,
-            weights: self.weights.clone(),
-            f: self.f.clone(),
-            roots: self.roots.clone(),
-        }
-    }
-
     /// Returns an error unless the reference has this shape. Another shape with the same number of
     /// points has another order.
     pub(crate) fn check(&self, dims: &[usize]) -> Result<()> {
@@ -194,9 +180,9 @@ impl<T: Real> Transform<T> {
             dims: self.dims().to_vec(),
             roots: roots(&self.layout, &product, job)?,
             product,
-            magnitude: Arc::new(magnitude),
+            magnitude,
             power,
-            weights: f.is_none().then(|| Arc::new(weights)),
+            weights: f.is_none().then_some(weights),
             f,
         })
     }

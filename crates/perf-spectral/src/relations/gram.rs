@@ -36,6 +36,20 @@ impl Rows {
         &self.values[at * self.len..(at + 1) * self.len]
     }
 
+    /// Returns the products of the powers of two rows at pairs of opposite frequencies.
+    fn squares(&self, one: usize, other: usize) -> impl Iterator<Item = f64> {
+        let (a, b) = (self.row(one), self.row(other));
+        let power = |row: &[f64], at: usize| row[at].powi(2) + row[self.pairs + at].powi(2);
+        (0..self.pairs).map(move |at| power(a, at) * power(b, at))
+    }
+
+    /// Returns the variance of R of two rows under random phases.
+    pub(super) fn variance(&self, one: usize, other: usize) -> f64 {
+        let own = self.row(one).iter().zip(self.row(other));
+        let signs: f64 = own.skip(2 * self.pairs).map(|(a, b)| (a * b).powi(2)).sum();
+        0.5 * self.squares(one, other).sum::<f64>() + signs
+    }
+
     /// Returns the probability that two rows correlate as strongly as `r` by chance.
     pub(super) fn probability(
         &self,
@@ -44,8 +58,7 @@ impl Rows {
         null: &mut PhaseNull,
     ) -> f64 {
         let (a, b) = (self.row(one), self.row(other));
-        let power = |row: &[f64], at: usize| row[at].powi(2) + row[self.pairs + at].powi(2);
-        let squares = (0..self.pairs).map(|at| power(a, at) * power(b, at));
+        let squares = self.squares(one, other);
         let own = 2 * self.pairs..self.len;
         let signs = own.map(|at| (a[at] * b[at]).abs());
         null.set(squares, signs);

@@ -1,6 +1,39 @@
-//! [`Kinship`]: views of a profile that contain each other by construction.
+//! [`Kinship`]: views of a profile that contain each other by construction, and [`Tie`]s between
+//! those that do not but belong together.
 
 use perf_core::{CallPathId, Combine, MetricId, Profile, ProfileMetric, Scope};
+
+/// Relation between the call paths of two views that are not kin. Their correlation is expected, so
+/// it is no finding about two parts of a program.
+///
+/// ```
+/// use perf_core::{Job, Profile};
+/// use perf_spectral::{Kinship, Tie, stored_rows};
+/// let trace = perf_core::samples::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+/// let metrics = ["time", "visits"].map(|name| profile.metric(name).expect("it exists"));
+/// let rows = stored_rows(&profile, &metrics);
+/// let kin = Kinship::of(&profile, &rows);
+/// let view = |metric, path| {
+///     let at = rows.iter().position(|row| *row == (metrics[metric], perf_core::CallPathId(path)));
+///     at.expect("it has a row")
+/// };
+/// // Time and visits of call path 0, and visits of it and of its callee 1.
+/// assert_eq!(kin.tie(view(0, 0), view(1, 0)), Some(Tie::CallPath));
+/// assert_eq!(kin.tie(view(1, 0), view(1, 1)), Some(Tie::Caller));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum Tie {
+    /// Two metrics of one call path, such as its time and its instructions.
+    CallPath,
+    /// A caller and a direct or indirect callee.
+    Caller,
+    /// One function with two callers.
+    Function,
+}
 
 /// Views that are related by construction, so that their correlation is no finding.
 ///
@@ -40,6 +73,8 @@ pub struct Kinship {
     views: Vec<Place>,
     /// Parent and counterpart of each metric.
     metrics: Vec<[Option<usize>; 2]>,
+    /// `true` if no call path has a caller, so that inclusive values may contain each other.
+    is_flat: bool,
 }
 
 /// Largest number of steps in the tree of metrics. Files may contain cycles.
@@ -48,14 +83,18 @@ const MAX_DEPTH: usize = 64;
 /// Place of a view in the trees of metrics and call paths.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    /// Index of the root of the tree of metrics that has the metric of the view.
+    /// Index of the root of the tree of metrics that has the quantity of the view.
     root: usize,
     /// Index of the additive metric whose extremes the metric has, or of the metric itself.
     quantity: usize,
     /// Number of the call path in depth-first order, and the end of its subtree.
     subtree: (u32, u32),
+    /// Number of the function; that of the view if it is unknown.
+    function: usize,
     /// `true` if the values include those of callees.
     is_inclusive: bool,
+    /// `true` if the metric is the time of the profile or part of it.
+    is_time: bool,
 }
 
 impl Kinship {
@@ -65,11 +104,14 @@ impl Kinship {
             root: 0,
             quantity: 0,
             subtree: (at as u32, at as u32 + 1),
+            function: at,
             is_inclusive: false,
+            is_time: false,
         };
         Kinship {
             views: (0..views).map(place).collect(),
             metrics: vec![[None; 2]],
+            is_flat: false,
         }
     }
 
@@ -79,13 +121,20 @@ impl Kinship {
         let subtrees = subtrees(profile);
         let metrics = profile.metrics();
         let quantities: Vec<_> = (0..metrics.len()).map(|at| quantity(metrics, at)).collect();
+        let times = times(metrics);
+        let functions = profile.regions().len();
         let place = |(metric, path): &(MetricId, CallPathId)| {
             let about = metrics.get(metric.index());
+            // Ids that the profile does not have get no relatives.
+            let quantity = quantities.get(metric.index()).copied().unwrap_or_default();
+            let call = profile.calls().get(*path);
+            let root = root(metrics, quantity);
             Place {
-                root: root(metrics, metric.index()),
-                // Ids that the profile does not have get no relatives.
-                quantity: quantities.get(metric.index()).copied().unwrap_or_default(),
+                root,
+                quantity,
                 subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
+                function: call.map_or(functions + path.index(), |call| call.region.index()),
+                is_time: times.contains(&Some(root)),
                 is_inclusive: about
                     .is_some_and(|about| about.scope == Scope::Inclusive || is_extreme(about)),
             }
@@ -97,6 +146,11 @@ impl Kinship {
         Kinship {
             views: rows.iter().map(place).collect(),
             metrics: relatives.collect(),
+            is_flat: profile
+                .calls()
+                .paths()
+                .iter()
+                .all(|path| path.parent.is_none()),
         }
     }
 
@@ -129,6 +183,51 @@ impl Kinship {
         })
     }
 
+    /// Returns the relation between the call paths of two views; `None` if they have none in the call
+    /// tree and call different functions. Kin have one too.
+    pub fn tie(&self, one: usize, other: usize) -> Option<Tie> {
+        let (one, other) = (self.views.get(one)?, self.views.get(other)?);
+        let is_below = |whole: &Place, part: &Place| {
+            whole.subtree.0 <= part.subtree.0 && part.subtree.1 <= whole.subtree.1
+        };
+        if one.subtree == other.subtree {
+            Some(Tie::CallPath)
+        } else if is_below(one, other) || is_below(other, one) {
+            Some(Tie::Caller)
+        } else {
+            (one.function == other.function).then_some(Tie::Function)
+        }
+    }
+
+    /// Returns the numbers of the functions of two views, the lower one first.
+    pub(super) fn functions(&self, one: usize, other: usize) -> (usize, usize) {
+        let function = |view: usize| self.views.get(view).map_or(view, |place| place.function);
+        let (one, other) = (function(one), function(other));
+        (one.min(other), one.max(other))
+    }
+
+    /// Returns the factor of a pair in the order of relations: times come before other quantities,
+    /// and work that is long where other work or waiting is short before work that is long together.
+    /// Inclusive times that are long together come later if one may be that of a callee.
+    pub(super) fn interest(&self, one: usize, other: usize, r: f64) -> f64 {
+        let (Some(one), Some(other)) = (self.views.get(one), self.views.get(other)) else {
+            return 1.0;
+        };
+        let factor = match (one.is_time, other.is_time) {
+            (true, true) if r < 0.0 => 2.0,
+            (true, true) if self.is_flat && one.is_inclusive && other.is_inclusive => 0.25,
+            (true, true) => 1.0,
+            (true, false) | (false, true) => 0.25,
+            (false, false) => 0.0625,
+        };
+        // Metrics of one tree can be compared: one of them may be a rating of the other otherwise.
+        if one.root == other.root {
+            factor
+        } else {
+            0.5 * factor
+        }
+    }
+
     /// Returns the index of the root of the tree of metrics that has the metric of a view.
     pub(crate) fn root(&self, view: usize) -> usize {
         self.views.get(view).map_or(0, |place| place.root)
@@ -150,6 +249,18 @@ fn root(metrics: &[ProfileMetric], at: usize) -> usize {
     let parent = |at: &usize| metrics.get(*at)?.metric.parent.map(MetricId::index);
     let above = std::iter::successors(Some(at), parent).take(MAX_DEPTH);
     above.last().unwrap_or(at)
+}
+
+/// Returns the roots of the first additive metric that is a time, and of its counterpart. Other
+/// times, such as the imbalance, are derived from it.
+fn times(metrics: &[ProfileMetric]) -> [Option<usize>; 2] {
+    let is_time = |about: &ProfileMetric| {
+        let unit = about.metric.unit.as_str();
+        !is_extreme(about) && matches!(unit, "ns" | "us" | "usec" | "ms" | "s" | "sec" | "seconds")
+    };
+    let first = metrics.iter().position(is_time);
+    let counterpart = first.and_then(|at| metrics.get(at)?.counterpart);
+    [first, counterpart.map(MetricId::index)].map(|at| Some(root(metrics, at?)))
 }
 
 fn is_extreme(about: &ProfileMetric) -> bool {

@@ -4,7 +4,8 @@
 //! R without shift of all pairs is a Gram matrix of filtered, normalised spectra. It is computed in
 //! blocks, and only strong pairs are kept. Their p-values come from the phase null
 //! (`significance::phase_null`), and at least the probability that the same few cells hold the
-//! outliers of both views (`outliers`), which the phase null does not know. Benjamini-Yekutieli
+//! outliers of both views (`outliers`), which the phase null does not know, and that of the order of
+//! the values of views with long tails (`ranks`). Benjamini-Yekutieli
 //! controls the false discovery rate over all tested pairs under any dependence between them.
 
 mod discoveries;
@@ -12,16 +13,17 @@ mod gram;
 mod kinship;
 mod order;
 mod outliers;
+mod ranks;
 
-pub use kinship::Kinship;
+pub use kinship::{Kinship, Tie};
 
 use crate::real::Real;
 use crate::significance::PhaseNull;
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Error, Filter, Result};
 use discoveries::{discoveries, step};
-use gram::{MAX_STRONG, Strong, StrongPairs, dot, strong_pairs};
-use order::arrange;
+use gram::{MAX_STRONG, RowLayout, Rows, Strong, StrongPairs, dot, strong_pairs};
+use order::{NEAR, arrange};
 use perf_core::{Job, parallel};
 use std::collections::BTreeMap;
 
@@ -78,7 +80,8 @@ pub struct Relation {
     pub r: f64,
     /// Upper bound of the probability of |R| by chance: that a view of the same magnitudes and random
     /// phases reaches it. If the same one to four cells deviate most in both views, at least the
-    /// probability that they coincide, times that of the correlation of all other cells.
+    /// probability that they coincide, times that of the correlation of all other cells. If both views
+    /// have long tails, at least that of their normal scores.
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,
@@ -86,9 +89,12 @@ pub struct Relation {
     /// the same tree of metrics, in `0.0..=1.0`. A small part of the time, such as that of late
     /// broadcasts, therefore has a small share.
     pub share: f64,
-    /// Index of the first of the earlier relations that connect both views, directly, over other
-    /// views, or over kin; `None` if they do not.
+    /// Index of the first of the earlier relations that this one repeats; `None` if it repeats none.
+    /// A relation is repeated between views that correlate with |R| of at least 0.9 with its views,
+    /// and between other views of its two functions.
     pub repeats: Option<usize>,
+    /// Relation between the call paths of both views; `None` for findings.
+    pub tie: Option<Tie>,
 }
 
 /// Result of [`Spectra::relations`].
@@ -96,10 +102,17 @@ pub struct Relation {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Relations {
-    /// Pairs that correlate, by descending `r^2` times [`share`](Relation::share).
+    /// Pairs of views of different functions, of which none calls the other, that correlate. By
+    /// descending `r^2` times [`share`](Relation::share), where times come before other quantities,
+    /// and two times of opposite variation before others.
     pub found: Vec<Relation>,
-    /// Number of tested pairs.
+    /// Pairs of views that a [`Tie`] connects and that correlate, in the same order. They are selected
+    /// among themselves, so that they make no other pair easier to find.
+    pub tied: Vec<Relation>,
+    /// Number of tested pairs without a tie.
     pub tested: u64,
+    /// Number of tested pairs with a tie.
+    pub tested_tied: u64,
     /// Number of pairs that were not tested because they are kin.
     pub kin: u64,
     /// Magnitude of R that a pair had to reach: [`RelationParams::least`], or a higher one if more
@@ -128,7 +141,8 @@ impl<T: Real> Spectra<T> {
     /// Finds the pairs of views whose correlation without shift is not chance.
     ///
     /// Views that differ by a positive factor and the mean are folded into the first of them.
-    /// Constant views, skipped views and kin are not tested. The p-value of a pair is that of
+    /// Constant views, skipped views and kin are not tested. Pairs with a [`Tie`] are tested apart from
+    /// the others, because their correlations are expected, and would fill the list. The p-value of a pair is that of
     /// infinitely many surrogates with random phases, in closed form, because N surrogates show no
     /// p-value below 1 / (N + 1). The Benjamini-Yekutieli procedure selects the pairs, so that at
     /// most the share [`RelationParams::rate`] of them is false in expectation, whatever the
@@ -136,7 +150,8 @@ impl<T: Real> Spectra<T> {
     ///
     /// Random phases make an outlier a wave, so that two views whose outliers lie in the same cell
     /// would be beyond chance. The p-value is therefore at least 1 / cells if the same cell deviates
-    /// most in both views and the other cells do not correlate, and likewise for two to four cells.
+    /// most in both views and the other cells do not correlate, and likewise for two to four cells. Two
+    /// views with long tails are also tested by normal scores, since their outliers may come in groups.
     ///
     /// Time is proportional to the square of the number of views times the number of points; memory
     /// to twice the size of the spectra in `f64`. Progress is reported in views, in the phase `relations`.
@@ -218,26 +233,87 @@ impl<T: Real> Spectra<T> {
             least,
             ..Relations::default()
         };
-        let are_kin = |one: usize, other: usize| {
-            let any = |first: usize, others: &[usize]| {
-                others.iter().any(|other| kin.are_kin(first, *other))
-            };
+        // Groups of identical views are connected if the first view of one is with any of the other.
+        let views_of = |one: usize, other: usize| {
             let (a, b) = (members[one].as_slice(), members[other].as_slice());
-            let first = |all: &[usize]| all.first().copied().unwrap_or_default();
-            any(first(a), b) || any(first(b), a)
+            let first = |of: &[usize]| of.first().copied().unwrap_or_default();
+            let (of_one, of_other) = (first(a), first(b));
+            let one_with = b.iter().map(move |other| (of_one, *other));
+            one_with.chain(a.iter().map(move |one| (*one, of_other)))
+        };
+        let tie = |one: usize, other: usize| {
+            let all = views_of(one, other).filter_map(|(a, b)| kin.tie(a, b));
+            all.min()
+        };
+        let group = |one: usize, other: usize| {
+            if views_of(one, other).any(|(a, b)| kin.are_kin(a, b)) {
+                return Group::Kin;
+            }
+            tie(one, other).map_or(Group::Free, |_| Group::Tied)
         };
         let mut checks = job.checks();
         for (at, one) in leaders.iter().enumerate() {
             checks.next(leaders.len() - at)?;
-            let others = &leaders[at + 1..];
-            let related = others.iter().filter(|other| are_kin(*one, **other)).count();
-            relations.kin += related as u64;
-            relations.tested += (others.len() - related) as u64;
+            for other in &leaders[at + 1..] {
+                *match group(*one, *other) {
+                    Group::Kin => &mut relations.kin,
+                    Group::Tied => &mut relations.tested_tied,
+                    Group::Free => &mut relations.tested,
+                } += 1;
+            }
         }
-        pairs.retain(|pair| {
-            let (one, other) = (pair.one as usize, pair.other as usize);
-            is_leader(one) && is_leader(other) && !are_kin(one, other)
-        });
+        pairs.retain(|pair| is_leader(pair.one as usize) && is_leader(pair.other as usize));
+        let view = |row: u32| rows.views[row as usize];
+        // Views that repeat each other, kin included.
+        let mut near: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for pair in pairs.iter().filter(|pair| pair.r.abs() >= NEAR) {
+            near.entry(view(pair.one))
+                .or_default()
+                .push(view(pair.other));
+            near.entry(view(pair.other))
+                .or_default()
+                .push(view(pair.one));
+        }
+        let (mut free, mut tied) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            match group(pair.one as usize, pair.other as usize) {
+                Group::Kin => {}
+                Group::Tied => tied.push(pair),
+                Group::Free => free.push(pair),
+            }
+        }
+        // Both groups count in each of them, which bounds the share of false pairs over both.
+        relations.needed = step(relations.tested + relations.tested_tied, params.rate);
+        let carried = &mut relations.carried;
+        let free = self.discovered((&layout, &rows), &free, relations.needed, carried, job)?;
+        let tied = self.discovered((&layout, &rows), &tied, relations.needed, carried, job)?;
+        let closest = free.closest;
+        relations.closest = closest.map(|(p, pair)| (view(pair.one), view(pair.other), pair.r, p));
+        relations.threshold = free.found.last().map_or(0.0, |(p, _)| *p);
+        let axes = self.plan.dims().len();
+        let along = axis_weights(self, &layout.order, axes, job)?;
+        let describe = Describe::new(&rows, kin, &along);
+        let of = |pairs: Vec<(f64, Strong)>| pairs.iter().map(|it| describe.relation(it)).collect();
+        (relations.found, relations.tied) = (of(free.found), of(tied.found));
+        rows.values = Vec::new();
+        arrange(&mut relations.found, kin, &near);
+        arrange(&mut relations.tied, kin, &near);
+        let row = |view: usize| rows.views.binary_search(&view).unwrap_or_default();
+        for it in &mut relations.tied {
+            it.tie = tie(row(it.one), row(it.other));
+        }
+        Ok(relations)
+    }
+
+    /// Selects the pairs that are not chance. Counts those that few cells carry in `carried`.
+    fn discovered(
+        &self,
+        (layout, rows): (&RowLayout<T>, &Rows),
+        pairs: &[Strong],
+        step: f64,
+        carried: &mut BTreeMap<usize, usize>,
+        job: &Job,
+    ) -> Result<Discovered> {
         const PIECE: usize = 256;
         let pieces: Vec<&[Strong]> = pairs.chunks(PIECE).collect();
         let tested = parallel::try_map(pieces.len(), |at| -> Result<Vec<(f64, Strong)>> {
@@ -254,57 +330,94 @@ impl<T: Real> Spectra<T> {
         let sort = |pairs: &mut Vec<(f64, Strong)>| {
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
         };
-        let step = step(relations.tested, params.rate);
-        relations.needed = step;
         sort(&mut tested);
         // Bounds raise p-values only, so no pair beyond these can be found.
         let likely = discoveries(tested.iter().map(|(p, _)| *p), step);
-        let outliers = self.raise_to_outliers(&layout, &rows, &mut tested[..likely], job)?;
+        let outliers = self.raise_to_outliers(layout, rows, &mut tested[..likely], job)?;
+        self.raise_to_ranks(layout, rows, &mut tested[..likely], job)?;
         let mut cells: BTreeMap<_, usize> = outliers.into_iter().collect();
         sort(&mut tested);
-        relations.closest = tested.first().map(|(p, pair)| {
-            let view = |row: u32| rows.views[row as usize];
-            (view(pair.one), view(pair.other), pair.r, *p)
-        });
+        let closest = tested.first().copied();
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
-        relations.threshold = tested.last().map_or(0.0, |(p, _)| *p);
         for found in &tested {
             cells.remove(&key(found));
         }
         for cell in cells.into_values() {
-            *relations.carried.entry(cell).or_default() += 1;
+            *carried.entry(cell).or_default() += 1;
         }
-        // The largest variation of each tree of metrics.
+        Ok(Discovered {
+            found: tested,
+            closest,
+        })
+    }
+}
+
+/// Groups of pairs that are tested apart.
+#[derive(Clone, Copy, Debug)]
+enum Group {
+    /// One view contains the other; not tested.
+    Kin,
+    /// A [`Tie`] connects the views.
+    Tied,
+    /// The views have nothing in common.
+    Free,
+}
+
+/// Pairs that are not chance.
+struct Discovered {
+    /// p-values and pairs, by ascending p-value.
+    found: Vec<(f64, Strong)>,
+    /// Smallest p-value of all pairs, with its pair.
+    closest: Option<(f64, Strong)>,
+}
+
+/// Properties that relations are described by.
+struct Describe<'a> {
+    /// Spectra of the views.
+    rows: &'a Rows,
+    /// Kinship of the views.
+    kin: &'a Kinship,
+    /// `W_i^2` of each axis at the places of a row.
+    along: &'a [Vec<f64>],
+    /// Largest variation of each tree of metrics.
+    largest: BTreeMap<usize, f64>,
+}
+
+impl<'a> Describe<'a> {
+    fn new(rows: &'a Rows, kin: &'a Kinship, along: &'a [Vec<f64>]) -> Self {
         let mut largest = BTreeMap::new();
         for (view, deviation) in rows.views.iter().zip(&rows.deviations) {
             let most: &mut f64 = largest.entry(kin.root(*view)).or_default();
             *most = most.max(*deviation);
         }
-        let share = |row: usize| {
-            let most = largest.get(&kin.root(rows.views[row]));
-            most.map_or(0.0, |most| rows.deviations[row] / most)
-        };
-        let axes = self.plan.dims().len();
-        let along = axis_weights(self, &layout.order, axes, job)?;
-        let found = tested.into_iter().map(|(p, pair)| {
-            let (one, other) = (pair.one as usize, pair.other as usize);
-            let products = rows.row(one).iter().zip(rows.row(other));
-            let products: Vec<f64> = products.map(|(a, b)| a * b).collect();
-            let part = |weights: &Vec<f64>| dot(weights, &products);
-            Relation {
-                one: rows.views[one],
-                other: rows.views[other],
-                r: pair.r,
-                p,
-                along: along.iter().map(part).collect(),
-                share: share(one).min(share(other)),
-                repeats: None,
-            }
-        });
-        relations.found = found.collect();
-        rows.values = Vec::new();
-        arrange(&mut relations.found, kin);
-        Ok(relations)
+        Describe {
+            rows,
+            kin,
+            along,
+            largest,
+        }
+    }
+
+    /// Returns the variation of a row relative to the largest of its tree of metrics.
+    fn share(&self, row: usize) -> f64 {
+        let most = self.largest.get(&self.kin.root(self.rows.views[row]));
+        most.map_or(0.0, |most| self.rows.deviations[row] / most)
+    }
+
+    fn relation(&self, (p, pair): &(f64, Strong)) -> Relation {
+        let (one, other) = (pair.one as usize, pair.other as usize);
+        let products = self.rows.row(one).iter().zip(self.rows.row(other));
+        let products: Vec<f64> = products.map(|(a, b)| a * b).collect();
+        Relation {
+            one: self.rows.views[one],
+            other: self.rows.views[other],
+            r: pair.r,
+            p: *p,
+            along: self.along.iter().map(|it| dot(it, &products)).collect(),
+            share: self.share(one).min(self.share(other)),
+            repeats: None,
+            tie: None,
+        }
     }
 }
 

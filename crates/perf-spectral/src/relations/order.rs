@@ -1,38 +1,83 @@
-//! [`arrange`]: sorts relations by strength and marks those that follow from earlier ones.
+//! [`arrange`]: sorts relations by interest and marks those that repeat earlier ones.
 
 use super::{Kinship, Relation};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-/// Sorts relations by `r^2` times the share, and marks those between views that earlier relations
-/// connect, directly, over other views, or over kin.
-pub(super) fn arrange(found: &mut [Relation], kin: &Kinship) {
-    /// Upper bound on the relations that are compared with later ones.
-    const MAX_FIRSTS: usize = 1000;
-    let weight = |it: &Relation| it.r * it.r * it.share;
+/// Magnitude of R from which two views show the same.
+pub(super) const NEAR: f64 = 0.9;
+
+/// Upper bound on the relations that are compared with later ones.
+const MAX_FIRSTS: usize = 1000;
+
+/// Sorts relations by `r^2` times the share and the interest of their metrics, and marks those that
+/// repeat an earlier one: between views that show the same as its views, or between other views of
+/// the same two functions. `near` has the views of each view that show the same.
+pub(super) fn arrange(found: &mut [Relation], kin: &Kinship, near: &BTreeMap<usize, Vec<usize>>) {
+    let weight = |it: &Relation| it.r * it.r * it.share * kin.interest(it.one, it.other, it.r);
     found.sort_by(|a, b| {
         let by_weight = weight(b).total_cmp(&weight(a));
         by_weight.then((a.one, a.other).cmp(&(b.one, b.other)))
     });
-    // Views of earlier relations, with the first relation of the group that connects them.
-    let mut known: Vec<(usize, usize)> = Vec::new();
+    let mut firsts = Firsts::default();
     for (at, relation) in found.iter_mut().enumerate() {
-        let groups = |view: usize, known: &[(usize, usize)]| -> BTreeSet<usize> {
-            let near = known.iter();
-            let near = near.filter(|(other, _)| view == *other || kin.are_kin(view, *other));
-            near.map(|(_, group)| *group).collect()
-        };
-        let (one, other) = (relation.one, relation.other);
-        let (of_one, of_other) = (groups(one, &known), groups(other, &known));
-        relation.repeats = of_one.intersection(&of_other).next().copied();
-        if relation.repeats.is_none() && known.len() < 2 * MAX_FIRSTS {
-            let joined: BTreeSet<usize> = of_one.union(&of_other).copied().collect();
-            let first = joined.first().copied().unwrap_or(at);
-            for (_, group) in &mut known {
-                if joined.contains(group) {
-                    *group = first;
+        let functions = kin.functions(relation.one, relation.other);
+        relation.repeats = firsts.repeated(relation, functions);
+        if relation.repeats.is_none() && firsts.count < MAX_FIRSTS {
+            firsts.add(at, relation, functions, near);
+        }
+    }
+}
+
+/// Relations that repeat no earlier one.
+#[derive(Default)]
+struct Firsts {
+    /// Number of the relations.
+    count: usize,
+    /// For each view, the relations with a view that shows the same, ascending, each with the sides
+    /// of the relation where that is, as bits.
+    sides: BTreeMap<usize, Vec<(usize, u8)>>,
+    /// Relations by their functions.
+    functions: BTreeMap<(usize, usize), usize>,
+}
+
+impl Firsts {
+    /// Returns the first relation that a later one repeats.
+    fn repeated(&self, relation: &Relation, functions: (usize, usize)) -> Option<usize> {
+        let empty = Vec::new();
+        let sides = |view: usize| self.sides.get(&view).unwrap_or(&empty);
+        let (one, other) = (sides(relation.one), sides(relation.other));
+        let common = one.iter().find_map(|(at, own)| {
+            let place = other.binary_search_by_key(at, |(at, _)| *at).ok()?;
+            // One view on each side; a view may be on both.
+            let their = other.get(place)?.1;
+            (own | their == 0b11).then_some(*at)
+        });
+        let same = self.functions.get(&functions).copied();
+        [common, same].into_iter().flatten().min()
+    }
+
+    /// Adds the relation with the index `at`.
+    fn add(
+        &mut self,
+        at: usize,
+        relation: &Relation,
+        functions: (usize, usize),
+        near: &BTreeMap<usize, Vec<usize>>,
+    ) {
+        self.count += 1;
+        self.functions.insert(functions, at);
+        // Views that show the same as each other are one group.
+        let is_one = relation.r.abs() >= NEAR;
+        for (view, side) in [(relation.one, 0b01), (relation.other, 0b10)] {
+            let side = if is_one { 0b11 } else { side };
+            let others = near.get(&view).into_iter().flatten();
+            for view in others.chain([&view]) {
+                let sides = self.sides.entry(*view).or_default();
+                match sides.last_mut() {
+                    Some((last, bits)) if *last == at => *bits |= side,
+                    _ => sides.push((at, side)),
                 }
             }
-            known.extend([(one, first), (other, first)]);
         }
     }
 }

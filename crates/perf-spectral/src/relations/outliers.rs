@@ -88,7 +88,7 @@ impl<T: Real> Spectra<T> {
     }
 
     /// Calls `work` with the values of a view without its mean, and a workspace.
-    fn with_values<R>(
+    pub(super) fn with_values<R>(
         &self,
         view: usize,
         job: &Job,
@@ -155,7 +155,7 @@ impl<T: Real> Spectra<T> {
 }
 
 /// Returns `true` for each row that a pair has.
-fn used<'a>(rows: &Rows, pairs: impl Iterator<Item = &'a Strong>) -> Vec<bool> {
+pub(super) fn used<'a>(rows: &Rows, pairs: impl Iterator<Item = &'a Strong>) -> Vec<bool> {
     let mut used = vec![false; rows.views.len()];
     for pair in pairs {
         used[pair.one as usize] = true;
@@ -165,7 +165,7 @@ fn used<'a>(rows: &Rows, pairs: impl Iterator<Item = &'a Strong>) -> Vec<bool> {
 }
 
 /// Returns the rows that exist, and the number of each of them.
-fn gathered(mut rows: Rows, found: Vec<Option<Vec<f64>>>) -> (Rows, Vec<Option<usize>>) {
+pub(super) fn gathered(mut rows: Rows, found: Vec<Option<Vec<f64>>>) -> (Rows, Vec<Option<usize>>) {
     let mut numbers = Vec::with_capacity(found.len());
     for (at, row) in found.into_iter().enumerate() {
         numbers.push(row.is_some().then_some(rows.views.len()));

@@ -1,12 +1,13 @@
-//! [`Confidence`]: p-values of correlations with a reference, from surrogates with its spectrum and
-//! random phases, whose number and seed [`NullParams`] set.
+//! [`Confidence`]: p-values of correlations with a reference, from surrogates with its values and its
+//! spectrum, whose number and seed [`NullParams`] set.
 //!
 //! Among many views some always correlate by chance. A surrogate has the power spectrum of the
-//! reference, and thus the same smoothness along each axis, but is unrelated to any view. The
+//! reference, and thus the same smoothness along each axis, and its values, and thus its outliers, but
+//! is unrelated to any view. The
 //! p-value of one view is the fraction of surrogates that correlate with it as strongly as the
 //! reference does. The p-value for the whole list uses the best view of each surrogate.
 
-use crate::correlation::{Correlation, Reference, TOLERANCE};
+use crate::correlation::{Correlation, TOLERANCE};
 use crate::correlation::{Score, check_tolerance};
 use crate::fft::Transform;
 use crate::real::Real;
@@ -133,6 +134,7 @@ impl<T: Real> Spectra<T> {
             Score::Magnitude => correlation.best().r.abs(),
             Score::Paper => correlation.max.r,
         };
+        let template = self.template(reference, job)?;
         let own = parallel::try_map(views.len(), |at| -> Result<_> {
             job.check()?;
             Ok(score(T::correlate(
@@ -146,7 +148,8 @@ impl<T: Real> Spectra<T> {
         let total = (views.len() as u64).saturating_mul(params.count as u64);
         let chance = parallel::try_map(params.count, |number| -> Result<_> {
             let random = Random::of(params.seed, number as u64);
-            let surrogate = self.plan.surrogate(&prepared, random, job)?;
+            let surrogate = template.surrogate(&self.plan, random, job)?;
+            let surrogate = self.plan.prepared(&surrogate, filter, job)?;
             let mut scores = Vec::with_capacity(views.len());
             for view in views {
                 job.check()?;
@@ -186,40 +189,96 @@ impl<T: Real> Spectra<T> {
     }
 }
 
-impl<T: Real> Transform<T> {
-    /// Gives the reference random phases: opposite ones at k and -k, and random signs where k is
-    /// its own opposite, so that the surrogate is real.
-    fn surrogate(
-        &self,
-        reference: &Reference<T>,
-        mut random: Random,
-        job: &Job,
-    ) -> Result<Reference<T>> {
-        let mut checks = job.checks();
-        let mut product = Vec::with_capacity(reference.product.len());
-        for piece in checks.pieces(0..reference.product.len()) {
-            product.extend_from_slice(&reference.product[piece?]);
+/// Number of times that a surrogate is given the spectrum and then the values of the reference again.
+const ROUNDS: usize = 20;
+
+/// View that surrogates are made of.
+struct Template<T> {
+    /// Spectrum without the mean.
+    spectrum: Vec<T>,
+    /// Values without the mean, ascending.
+    sorted: Vec<T>,
+}
+
+impl<T: Real> Spectra<T> {
+    fn template(&self, view: usize, job: &Job) -> Result<Template<T>> {
+        let Some(slot) = self.views()[view].slot else {
+            // A view without variation has no surrogates.
+            return Ok(Template {
+                spectrum: Vec::new(),
+                sorted: Vec::new(),
+            });
+        };
+        self.at(slot, job, |scratch, spectrum| {
+            let mut sorted = vec![T::default(); spectrum.len()];
+            self.plan.inverse(spectrum, &mut sorted, scratch)?;
+            sorted.sort_unstable_by(compare);
+            Ok(Template {
+                spectrum: spectrum.to_vec(),
+                sorted,
+            })
+        })?
+    }
+}
+
+impl<T: Real> Template<T> {
+    /// Returns the spectrum of a view with the values of the reference in another order, whose
+    /// spectrum has nearly the magnitudes of the reference.
+    ///
+    /// The order begins at random. It is then alternately that of the view with the phases of the
+    /// surrogate and the magnitudes of the reference, and of the values (Schreiber and Schmitz 1996).
+    /// Random phases alone would turn outliers into waves, and values that are only put into the
+    /// order of such a view once would lose smoothness along long axes.
+    fn surrogate(&self, plan: &Transform<T>, mut random: Random, job: &Job) -> Result<Vec<T>> {
+        let mut scratch = plan.scratch();
+        scratch.set_job(job);
+        let mut order: Vec<u32> = (0..self.sorted.len() as u32).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, (random.unit() * (at + 1) as f64) as usize);
         }
-        for run in self.layout.runs() {
-            for at in 0..run.len {
-                checks.next(1)?;
-                let angle = random.unit() * std::f64::consts::TAU;
-                let (c, d) = (T::of(angle.cos()), T::of(angle.sin()));
-                let (re, im) = (product[run.re + at], product[run.im + at]);
-                product[run.re + at] = re * c - im * d;
-                product[run.im + at] = re * d + im * c;
+        let mut values = vec![T::default(); self.sorted.len()];
+        let mut spectrum = values.clone();
+        for round in 0..=ROUNDS {
+            job.check()?;
+            for (cell, value) in order.iter().zip(&self.sorted) {
+                values[*cell as usize] = *value;
             }
+            plan.forward(&values, &mut spectrum, &mut scratch)?;
+            if round == ROUNDS {
+                break;
+            }
+            self.give_magnitudes(plan, &mut spectrum);
+            plan.inverse(&spectrum, &mut values, &mut scratch)?;
+            order.sort_unstable_by(|a, b| {
+                compare(&values[*a as usize], &values[*b as usize]).then(a.cmp(b))
+            });
         }
-        job.check()?;
-        for own in self.layout.owns() {
-            for at in own {
-                if random.unit() < 0.5 {
-                    product[at] = T::default() - product[at];
+        Ok(spectrum)
+    }
+
+    /// Replaces the magnitudes of a spectrum by those of the reference, and keeps its phases.
+    fn give_magnitudes(&self, plan: &Transform<T>, spectrum: &mut [T]) {
+        let own = self.spectrum.as_slice();
+        for run in plan.layout.runs() {
+            for at in 0..run.len {
+                let (re, im) = (run.re + at, run.im + at);
+                let size = |of: &[T]| of[re].wide().hypot(of[im].wide());
+                let (size, target) = (size(spectrum), size(own));
+                if size > 0.0 {
+                    let factor = target / size;
+                    spectrum[re] = T::of(spectrum[re].wide() * factor);
+                    spectrum[im] = T::of(spectrum[im].wide() * factor);
                 }
             }
         }
-        Ok(reference.with_product(product))
+        for at in plan.layout.owns().into_iter().flatten() {
+            spectrum[at] = T::of(own[at].wide().abs().copysign(spectrum[at].wide()));
+        }
     }
+}
+
+fn compare<T: Real>(a: &T, b: &T) -> std::cmp::Ordering {
+    a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)
 }
 
 /// Pseudo-random numbers from a seed.

@@ -12,15 +12,41 @@ perfkit.spectrumPlane = ({ dims, half, isPair, opposite, along }, { re, im }, [d
   const most = power.reduce((most, own) => Math.max(most, own), 0) || 1;
   return Uint8Array.from(power, (own) => Math.round(255 * Math.max(0, 1 + Math.log10(Math.max(Math.sqrt(own / most), 1e-12)) / 4)));
 };
-// Draws a plane. A line marks where the weights of the two axes pass half, and what they filter is dimmed.
-perfkit.drawPlane = (canvas, [height, width], bytes, [f, g], table) => {
+// Room left of and below a spectrum for its labels, in pixels.
+perfkit.LABEL_ROOM = 36;
+// Writes the lowest and the highest frequency, 0, and the names of the axes beside a plane of a spectrum, which lies at the upper
+// right of a square of `side` pixels.
+perfkit.frequencyLabels = (context, side, [height, width], [down, across]) => {
+  const room = perfkit.LABEL_ROOM, inner = side - room;
+  context.fillStyle = perfkit.variable("ink");
+  context.font = "11px sans-serif";
+  const marks = (count) => [...new Set([0, Math.floor(count / 2), count - 1])].map((at) => [(at + 0.5) / count, String(at - Math.floor(count / 2))]);
+  // Ends stay within the plane.
+  const along = (share, text) => Math.min(inner - context.measureText(text).width / 2, Math.max(context.measureText(text).width / 2, share * inner));
+  context.textAlign = "center";
+  for (const [share, text] of marks(width)) context.fillText(text, room + along(share, text), inner + 13);
+  const name = (axis) => perfkit.shortened(`frequency of ${axis}`, 30);
+  context.fillText(name(across), room + inner / 2, side - 5);
+  context.textAlign = "right";
+  for (const [share, text] of marks(height)) context.fillText(text, room - 4, Math.min(inner, Math.max(11, share * inner + 4)));
+  context.save();
+  context.translate(11, inner / 2);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "center";
+  context.fillText(name(down), 0, 0);
+  context.restore();
+};
+// Draws a plane with the labels of its axes. A line marks where the weights of the two axes pass half, and what they filter is dimmed.
+perfkit.drawPlane = (canvas, [height, width], bytes, [f, g], [table, names]) => {
   const side = Math.min(260, Math.max(120, canvas.parentElement.clientWidth));
-  const [context] = perfkit.fit(canvas, side, side);
+  const [context] = perfkit.fit(canvas, side, side), room = perfkit.LABEL_ROOM, inner = side - room;
+  perfkit.frequencyLabels(context, side, [height, width], names);
+  context.translate(room, 0);
   const weight = (row, column) => {
     const [a, b] = [row - Math.floor(height / 2), column - Math.floor(width / 2)].map((k) => k * k);
     return a + b ? (f * a + g * b) / (a + b) : 0;
   };
-  const [w, h] = [side / width, side / height], image = new ImageData(width, height), small = document.createElement("canvas");
+  const [w, h] = [inner / width, inner / height], image = new ImageData(width, height), small = document.createElement("canvas");
   for (let row = 0, at = 0; row < height; row++) for (let column = 0; column < width; column++, at++) {
     const step = bytes[at], keep = 0.25 + 0.75 * weight(row, column);
     for (let channel = 0; channel < 3; channel++) image.data[4 * at + channel] = Math.round(keep * table[3 * step + channel] + (1 - keep) * 128);
@@ -29,7 +55,7 @@ perfkit.drawPlane = (canvas, [height, width], bytes, [f, g], table) => {
   [small.width, small.height] = [width, height];
   small.getContext("2d").putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, side, side);
+  context.drawImage(small, 0, 0, inner, inner);
   context.strokeStyle = "#ff3ea5";
   context.lineWidth = 2;
   context.beginPath();

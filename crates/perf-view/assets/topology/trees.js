@@ -4,6 +4,8 @@
 perfkit.trees = (host, data, { names, source: { field, grain, held, read }, write, colour, select, pick }) => {
   const { element, percent } = perfkit;
   const MOST_CHILDREN = 300;
+  // Width of what stands before the names, and of a letter, in pixels; time in milliseconds after which letters begin a new name.
+  const SIDES = 150, LETTER = 7.2, PAUSE = 800;
   const regions = names(data.regions), places = names(data.system);
   const cells = held.reduce((count, is) => count + is, 0);
   const below = (parents) => {
@@ -142,7 +144,7 @@ perfkit.trees = (host, data, { names, source: { field, grain, held, read }, writ
         const item = element("div", { role: "treeitem", "aria-level": line.level, "aria-selected": String(line.at === selected && line.more === undefined),
           class: found === 0 ? "zero" : "" },
           element("b", {}, line.more !== undefined || line.isOpen === null ? "" : line.isOpen ? "▾" : "▸"), mark,
-          element("span", { class: "n" }, words), element("span", {}, line.more === undefined ? text(line.at) : `${line.count} more`));
+          element("span", { class: "n" }, words), element("span", line.more === undefined ? { title: text(line.at) } : {}, `${line.count} more`));
         item.style.paddingLeft = 14 * (line.level - 1) + "px";
         if (line.more === undefined) item.id = id(line.at);
         if (line.isOpen !== null && line.isOpen !== undefined) item.setAttribute("aria-expanded", String(line.isOpen));
@@ -158,7 +160,14 @@ perfkit.trees = (host, data, { names, source: { field, grain, held, read }, writ
       mark();
     };
     const mark = () => {
-      lines.forEach((line, at) => box.children[at].classList.toggle("focus", line.at === focus && line.more === undefined));
+      const room = (box.clientWidth || 300) - SIDES;
+      lines.forEach((line, at) => {
+        const isFocus = line.at === focus && line.more === undefined, label = box.children[at].lastChild;
+        box.children[at].classList.toggle("focus", isFocus);
+        // The item with the focus has its whole name, the others what fits into the pane.
+        const most = Math.max(12, Math.floor((room - 14 * (line.level - 1)) / LETTER));
+        if (line.more === undefined) label.textContent = isFocus && document.activeElement === box ? text(line.at) : perfkit.shortened(text(line.at), most);
+      });
       if (focus !== null) box.setAttribute("aria-activedescendant", id(focus));
     };
     const scroll = () => {
@@ -177,6 +186,19 @@ perfkit.trees = (host, data, { names, source: { field, grain, held, read }, writ
       if (at === selected) chosen(at, open.has(at));
       else paint();
     };
+    // Letters that are typed in a row go to the next item whose name, or function without its type, begins with them.
+    let [typed, last] = ["", 0];
+    const seek = (letter, at) => {
+      typed = (performance.now() - last < PAUSE ? typed : "") + letter.toLowerCase();
+      last = performance.now();
+      const begins = (line) => line.more === undefined && [text(line.at), perfkit.bareFunction(text(line.at)) ?? ""].some((name) => name.toLowerCase().startsWith(typed));
+      // One letter leaves the item, more letters may still mean it.
+      const from = at + (typed.length > 1 ? 0 : 1), order = [...lines.slice(from), ...lines.slice(0, from)];
+      focus = order.find(begins)?.at ?? focus;
+    };
+    box.addEventListener("focus", () => mark());
+    box.addEventListener("blur", () => mark());
+    perfkit.onPaint(() => mark());
     box.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const at = lines.findIndex((line) => line.at === focus), line = lines[at];
@@ -189,6 +211,8 @@ perfkit.trees = (host, data, { names, source: { field, grain, held, read }, writ
       const keys = { ArrowDown: () => go(at + 1), ArrowUp: () => go(at - 1), Home: () => go(0), End: () => go(lines.length - 1),
         ArrowRight: () => (line.isOpen === false ? toggle(line.at) : line.isOpen && go(at + 1)),
         ArrowLeft: () => (line.isOpen ? toggle(line.at) : up >= 0 && go(up)), Enter: () => choose(line.at), " ": () => choose(line.at) };
+      const isTyping = event.key === " " && typed && performance.now() - last < PAUSE;
+      if ([...event.key].length === 1 && (event.key !== " " || isTyping)) keys[event.key] = () => seek(event.key, at);
       if (!keys[event.key]) return;
       event.preventDefault();
       keys[event.key]();

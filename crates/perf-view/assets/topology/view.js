@@ -306,6 +306,7 @@ perfkit.view("topology", (section, data) => {
     if (source) source.show(view, draw);
     else draw();
   };
+  const sortAgain = perfkit.sortable(find(".found table"));
   const rows = () => {
     const list = current();
     section.dataset.mask = state.mask;
@@ -331,6 +332,7 @@ perfkit.view("topology", (section, data) => {
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
         ...(correlator && !data.coarser ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
     }));
+    sortAgain();
     section.dataset.found = varying.length;
     if (!correlator) return;
     const count = list?.[3] ?? OWN - 1;
@@ -396,7 +398,7 @@ perfkit.view("topology", (section, data) => {
     if (!plane || !isThere()) return;
     const [pair, lens, text] = plane, list = current(), weights = pair.map((axis) => (list ? list[2][axis] : 1));
     const bytes = source ? perfkit.spectrumPlane(waveSet, spectrumOf(state.left), pair) : perfkit.bytes(text);
-    perfkit.drawPlane(find(".waves"), lens, bytes, weights, waveTable);
+    perfkit.drawPlane(find(".waves"), lens, bytes, weights, [waveTable, pair.map((axis) => axes[axis].name)]);
   };
 
   const choices = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
@@ -490,7 +492,10 @@ perfkit.view("topology", (section, data) => {
   find(".pair").addEventListener("change", waves);
   for (const name of [".low", ".high", ".shared", ".by"]) find(name).addEventListener("input", fill);
   find(".gap").addEventListener("input", draw);
+  // Width of the square that holds a map: the zoom follows it, so that a turned map stays within its pane.
+  const extent = (yaw, [a, b] = long.map(({ len }) => len), c = Math.abs(Math.cos(yaw)), s = Math.abs(Math.sin(yaw))) => Math.max(a * c + b * s, a * s + b * c);
   const turn = (yaw, pitch) => {
+    if (long.length === 2) state.zoom *= extent(state.yaw) / extent(state.yaw + yaw);
     state.yaw += yaw;
     state.pitch = Math.min(1.57, Math.max(-1.57, state.pitch + pitch));
     draw();
@@ -499,7 +504,7 @@ perfkit.view("topology", (section, data) => {
     state.zoom = Math.min(40, Math.max(0.2, state.zoom * factor));
     draw();
   };
-  // A map stays within its pane after a quarter of a turn.
+  // A map is shown upright.
   find(".turn").addEventListener("click", () => turn(long.length === 2 ? Math.PI / 2 : Math.PI / 4, 0));
   find(".home").addEventListener("click", () => {
     Object.assign(state, home);

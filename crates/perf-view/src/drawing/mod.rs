@@ -7,5 +7,6 @@ pub(crate) mod canvas;
 pub(crate) mod chart;
 pub(crate) mod glyphs;
 pub(crate) mod grades;
+pub(crate) mod heat_map;
 pub(crate) mod scene;
 pub(crate) mod svg;

@@ -1,4 +1,5 @@
-//! [`Picture`]: grid of up to three axes as shaded cubes, drawn from back to front without a graphics card.
+//! [`Picture`]: grid of three axes as shaded cubes, drawn from back to front without a graphics card, or of up to two
+//! axes as a map.
 
 use super::merged_cells::{Coarse, MOST_CUBES, range};
 use crate::{
@@ -6,7 +7,8 @@ use crate::{
 };
 use perf_topology::Grid;
 
-/// Grid of up to three axes as shaded cubes, seen from above one of its corners.
+/// Grid of three axes as shaded cubes, seen from above one of its corners. A grid of one or two axes is
+/// a flat map.
 ///
 /// ```
 /// use perf_topology::{Grid, Shape};
@@ -127,11 +129,34 @@ impl<'a> Picture<'a> {
             to = format!("{from} + {}", self.unit.write(high - low));
         }
         scene.title = format!("{}: cubes from {from} to {to}", self.title);
-        self.cubes(&coarse, &axis, low < high, &mut scene);
+        if coarse.lens.iter().filter(|len| **len > 1).count() < 3 {
+            self.flat(&coarse, &axis, low < high, &mut scene);
+        } else {
+            self.cubes(&coarse, &axis, low < high, &mut scene);
+        }
         self.legend(MARGIN + TITLE + self.side + 8.0, [from, to], &mut scene);
         let at = [MARGIN, height - 10.0];
         scene.text(at, Anchor::Start, self.theme.quiet, &shortened(&note, most));
         scene
+    }
+
+    /// Draws a grid of at most two axes as a map, seen from above as on pages: the first axis runs to
+    /// the right, the second one upwards.
+    fn flat(&self, coarse: &Coarse, axis: &Axis, varies: bool, scene: &mut Scene) {
+        let [width, height, _] = three(&coarse.lens);
+        let unit = self.side / width.max(height) as f64;
+        let left = MARGIN + 0.5 * (self.side - unit * width as f64);
+        let bottom = MARGIN + TITLE + 0.5 * (self.side + unit * height as f64);
+        let gap = 0.5 * (1.0 - CUBE) * unit;
+        for (cell, value) in coarse.mean.iter().enumerate() {
+            if value.is_finite() {
+                let share = if varies { axis.share(*value) } else { 0.0 };
+                let x = left + unit * (cell / height) as f64 + gap;
+                let y = bottom - unit * (cell % height + 1) as f64 + gap;
+                let colour = self.map.at(share);
+                scene.push(Mark::Rect([x, y, CUBE * unit, CUBE * unit], colour));
+            }
+        }
     }
 
     /// Draws the cubes from back to front. Three sides of a cube face the reader. A cube is skipped

@@ -118,6 +118,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/served.js"),
     include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
+    include_str!("../../assets/topology/sorting.js"),
     include_str!("../../assets/topology/cubes.js"),
     include_str!("../../assets/topology/view.js")
 );

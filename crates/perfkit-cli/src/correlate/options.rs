@@ -60,8 +60,8 @@ pub struct Options {
     /// Compare with views of the same metric only
     #[arg(long, requires = "path")]
     pub(crate) same_metric: bool,
-    /// Estimate the probability of each correlation by chance from N random references of the same spectrum;
-    /// takes N transforms a view
+    /// Estimate the probability of each correlation by chance from N random references with the values of
+    /// the reference and nearly its spectrum; takes N transforms a view
     #[arg(long, value_name = "N", requires = "path")]
     pub(crate) surrogates: Option<usize>,
     /// Pairs to list, or views with --path, where the default is 20

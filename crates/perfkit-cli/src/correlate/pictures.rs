@@ -1,6 +1,5 @@
 //! Output of the list of correlated views as a picture and as a section of a page.
 
-use super::Options;
 use super::list::{List, weights};
 use crate::failure::Failure;
 use crate::pictures::{self, failed};
@@ -142,20 +141,6 @@ impl List {
         let (label, unit) = self.unit_label((metric, path));
         Ok((label, grid, (unit, factor)))
     }
-}
-
-/// Returns the section of a page whose first reference is a view of a metric and a call path.
-pub(super) fn explored(
-    profile: &Profile,
-    options: &Options,
-    (metric, path): (&str, CallPathId),
-) -> Result<Section, Failure> {
-    let options = Options {
-        path: Some(path.0.to_string()),
-        metric: Some(metric.to_string()),
-        ..options.clone()
-    };
-    List::of(profile, &options)?.section("Views on the grid")
 }
 
 /// Returns the names of the locations in each cell.

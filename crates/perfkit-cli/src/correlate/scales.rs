@@ -13,6 +13,7 @@ use perfkit::core::Table;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Correlation of one view in one profile.
 #[derive(Clone, Debug, Serialize)]
@@ -78,6 +79,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         return Err(Failure::Usage(what.into()));
     };
     let files = std::iter::once(&options.file).chain(&options.more);
+    let names = distinct_names(files.clone())?;
     let (mut scales, mut reference) = (Vec::new(), None);
     let mut pairs: BTreeMap<(String, String), Vec<Option<Found>>> = BTreeMap::new();
     let mut listed = BTreeSet::new();
@@ -95,7 +97,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         };
         let list = List::of(&opened.profile, &own).map_err(located)?;
         for note in list.notes(0) {
-            messages::say(&format!("note: {}: {note}", pictures::name(file)));
+            messages::say(&format!("note: {}: {note}", names[at]));
         }
         let label = list.label(list.reference);
         if at == 0 {
@@ -117,7 +119,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             }
         }
         scales.push(Scale {
-            file: pictures::name(file),
+            file: names[at].clone(),
             dims: list.topology.shape().lens(),
             locations: list.profile.system().locations().len(),
         });
@@ -174,6 +176,36 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         )?;
     }
     Ok(())
+}
+
+/// Returns the names of profiles for their columns: whole paths if files in several folders have one
+/// name.
+///
+/// # Errors
+/// Returns [`Failure::Usage`] for a file that is given twice.
+fn distinct_names<'a>(
+    files: impl Iterator<Item = &'a PathBuf> + Clone,
+) -> Result<Vec<String>, Failure> {
+    let mut known = BTreeSet::new();
+    for file in files.clone() {
+        // A file that cannot be found is reported when it is read.
+        let place = file.canonicalize().unwrap_or_else(|_| file.clone());
+        if !known.insert(place) {
+            return Err(Failure::Usage(format!(
+                "{} is given twice: its correlations would be compared with themselves; give each profile once",
+                file.display()
+            )));
+        }
+    }
+    let short: Vec<String> = files.clone().map(|file| pictures::name(file)).collect();
+    let names = short.iter().zip(files).map(|(name, file)| {
+        let same = short.iter().filter(|other| *other == name);
+        match same.count() {
+            1 => name.clone(),
+            _ => file.display().to_string(),
+        }
+    });
+    Ok(names.collect())
 }
 
 /// Returns the smallest magnitude over all profiles; 0 if one of them does not have the view or the

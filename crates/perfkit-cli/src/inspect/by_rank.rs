@@ -13,7 +13,7 @@ use crate::scope::scope_name;
 use crate::table::{self, counted};
 use perfkit::core::{CallPathId, Column, LocationId, Nanos, Profile, ProfileMetric, Scope, Table};
 use perfkit::topology::Topology;
-use perfkit::view::Unit;
+use perfkit::view::{HeatMap, Scene, Section, Theme, Unit};
 use perfkit::wait::imbalance::{Imbalance, LoadImbalance, PathImbalance};
 use serde::Serialize;
 use std::io::Write;
@@ -278,6 +278,65 @@ impl<'a> ByRank<'a> {
         self.whole(&self.rows(usize::MAX))
     }
 
+    /// Returns the first `top` call paths and the sum of all computation.
+    fn listed(&self, top: usize) -> Vec<Row> {
+        self.all().into_iter().chain(self.rows(top)).collect()
+    }
+
+    /// Draws the values of the first `top` call paths as a heat map with a column for each rank.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if a row cannot be read.
+    pub(super) fn heat_map(&self, top: usize, theme: Theme) -> Result<Scene, Failure> {
+        let (unit, factor) = self.unit();
+        let labels = self.opened.profile.call_path_labels();
+        let title = format!("{} by {}", self.quantity(), self.noun);
+        let mut map = HeatMap::new(unit, self.noun, self.names.iter().cloned());
+        map = map.titled(title).theme(theme);
+        for it in self.rows(top) {
+            let Some(path) = it.path else { continue };
+            let all = self.values(path)?;
+            let values = self.found.locations.iter();
+            let values = values.map(|id| all.get(id.index()).map_or(f64::NAN, |it| it * factor));
+            map.push(labels.label(path), values.collect());
+        }
+        Ok(map.scene())
+    }
+
+    /// Returns the heat map and the load imbalance of the first `top` call paths as sections of a page.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if a row cannot be read.
+    pub(super) fn sections(&self, top: usize) -> Result<Vec<Section>, Failure> {
+        let scenes = [Theme::light(), Theme::dark()].map(|theme| {
+            let scene = self.heat_map(top, theme)?;
+            Ok::<_, Failure>((theme.paper, scene))
+        });
+        let [light, dark] = scenes;
+        let (light, dark) = (light?, dark?);
+        let draw = |theme: Theme| {
+            let (_, scene) = if theme.paper == dark.0 { &dark } else { &light };
+            scene.clone()
+        };
+        let words = "All cells share one scale. The first call paths are those with the largest load imbalance.";
+        let map = Section::picture("ranks", &pictures::capitalised(&self.title()), draw, words);
+        let table = self.summary(&self.listed(top));
+        let table = Section::table("imbalance", "Load imbalance of the call paths", &table);
+        Ok(vec![map.map_err(pictures::failed)?, table])
+    }
+
+    /// Returns the metric with its scope.
+    fn quantity(&self) -> String {
+        let scope = scope_name(self.found.scope);
+        format!("{scope} {}", self.metric().quantity())
+    }
+
+    /// Returns the title of the heat map.
+    fn title(&self) -> String {
+        let count = counted(self.found.locations.len(), self.noun);
+        format!("{} of the call paths on {count}", self.quantity())
+    }
+
     /// Returns the result for `--json`, with the first `top` call paths.
     ///
     /// # Errors
@@ -318,11 +377,7 @@ impl<'a> ByRank<'a> {
     /// # Errors
     /// Returns [`Failure::Input`] if a row cannot be read, and the write errors of `out`.
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
-        let quantity = format!(
-            "{} {}",
-            scope_name(self.found.scope),
-            self.metric().quantity()
-        );
+        let quantity = self.quantity();
         let (count, noun) = (self.found.locations.len(), self.noun);
         writeln!(
             out,
@@ -344,7 +399,7 @@ impl<'a> ByRank<'a> {
         if noun == "thread" {
             writeln!(out, "  threads     rank.thread: 3.1 is thread 1 of rank 3")?;
         }
-        let rows: Vec<Row> = self.all().into_iter().chain(self.rows(top)).collect();
+        let rows = self.listed(top);
         table::print(out, &self.summary(&rows), MAX_NAME)?;
         let more = self.found.paths.len().saturating_sub(top);
         if more > 0 {

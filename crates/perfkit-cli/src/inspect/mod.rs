@@ -23,7 +23,7 @@ use by_rank::ByRank;
 use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
-use perfkit::view::Section;
+use perfkit::view::{Section, Theme};
 use profile::ProfileSummary;
 pub(crate) use severity_table::severity_table;
 use std::io::Write;
@@ -100,16 +100,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let title = format!("{name}: where the time goes");
     let opened = recording::any_by(file, reading)?;
     if by.is_some() {
-        if let Some(written) = files.all().next() {
-            let written = written.display();
-            let what =
-                format!("--by rank has no picture or page: {written}; --csv and --json take it");
-            return Err(Failure::Usage(what));
-        }
         let profiled = recording::profiled(opened, unify)?;
         let explain = findings::explain(&profiled.diagnostics);
         let found = ByRank::of(&profiled, (metric.as_deref(), *scope)).map_err(explain)?;
         output::csv(csv.as_ref(), || found.table())?;
+        let scene = || found.heat_map(top, Theme::light());
+        let title = format!("{name}: load imbalance");
+        files.write(&title, scene, || found.sections(top))?;
         if general.json {
             output::json(&mut text, &found.json(top)?)?;
         } else {
@@ -159,7 +156,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
                 summary.text(&mut text)?;
             }
             let scene = || Ok(summary.bars(&name));
-            files.write(&name, scene, || Ok(summary.sections()))?;
+            files.write(&name, scene, || summary.sections())?;
             let regions = profile.profile.regions();
             let table = || match scope {
                 Some(scope) => severity_table(&profile.profile.in_scope(*scope).0, regions),
@@ -192,7 +189,7 @@ pub(crate) fn trace_sections(
 /// # Errors
 /// Returns [`Failure::Input`] if a row cannot be read.
 pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Section>, Failure> {
-    Ok(ProfileSummary::of(opened, (None, None), top)?.sections())
+    ProfileSummary::of(opened, (None, None), top)?.sections()
 }
 
 /// Returns the timeline with one row for each process as sections of a page; empty without events.

@@ -18,6 +18,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
+/// Number of characters of the label of a line of text.
+const LABEL: usize = 14;
+
 /// Call path with its values of the selected metric.
 #[derive(Debug)]
 struct Path {
@@ -104,14 +107,36 @@ impl<'a> ProfileSummary<'a> {
         &self.opened.profile.metrics()[id.index()]
     }
 
-    /// Returns the metrics and the top call paths as sections of a page.
-    pub(crate) fn sections(&self) -> Vec<Section> {
+    /// Returns the machine, the grids and the repairs as a section of a page, with the lines of the
+    /// text.
+    fn facts(&self) -> Result<Section, Failure> {
+        let mut text = Vec::new();
+        self.contents(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let mut facts: Vec<String> = Vec::new();
+        for line in text.lines() {
+            let (label, value) = line.split_at_checked(LABEL).unwrap_or((line, ""));
+            match (label.trim(), facts.last_mut()) {
+                // The line continues the last one.
+                ("", Some(last)) => last.push_str(&format!("; {value}")),
+                (label, _) => facts.push(format!("{}: {value}", pictures::capitalised(label))),
+            }
+        }
+        let facts: Vec<&str> = facts.iter().map(String::as_str).collect();
+        Ok(Section::text("facts", "Contents", &facts))
+    }
+
+    /// Returns the contents, the metrics and the top call paths as sections of a page.
+    ///
+    /// # Errors
+    /// Never fails, because the contents are written to memory.
+    pub(crate) fn sections(&self) -> Result<Vec<Section>, Failure> {
         let words = "Values over all call paths: the total over all locations, and their spread.";
         let metrics = self.listed_metrics("", words);
         let metrics = Section::table("metrics", "Metrics", &metrics);
         let paths = self.call_paths();
         let paths = paths.map(|paths| Section::table("paths", "Values by call path", &paths));
-        [metrics].into_iter().chain(paths).collect()
+        Ok([self.facts()?, metrics].into_iter().chain(paths).collect())
     }
 
     /// Returns a row for each metric.
@@ -264,6 +289,13 @@ impl<'a> ProfileSummary<'a> {
     /// # Errors
     /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        self.contents(out)?;
+        self.metrics(out)?;
+        self.write_call_paths(out)
+    }
+
+    /// Writes the machine, the grids and the repairs, each line with a label or below one.
+    fn contents(&self, out: &mut dyn Write) -> Outcome {
         let profile = &self.opened.profile;
         let system = profile.system();
         writeln!(
@@ -299,9 +331,7 @@ impl<'a> ProfileSummary<'a> {
             writeln!(out, "  topology    {at} {}", described(cart))?;
         }
         findings::write_entries(&self.opened.diagnostics, &self.opened.counts, out)?;
-        negative_values::write(&negative_values(profile), out)?;
-        self.metrics(out)?;
-        self.write_call_paths(out)
+        Ok(negative_values::write(&negative_values(profile), out)?)
     }
 
     /// Writes at most six nodes with their numbers of groups and locations.

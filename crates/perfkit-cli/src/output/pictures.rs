@@ -67,7 +67,7 @@ impl Files {
         &self,
         title: &str,
         scene: impl Fn() -> Result<Scene, Failure>,
-        sections: impl Fn() -> Result<Vec<Section>, Failure>,
+        sections: impl FnOnce() -> Result<Vec<Section>, Failure>,
     ) -> Outcome {
         if let Some(path) = &self.png {
             png(path, &scene()?)?;

@@ -1,4 +1,6 @@
-//! Relations between all views.
+//! Relations between all views, and independent views that pass for related ones.
 
+mod chance;
+mod independent_views;
 mod pairs;
 mod smooth_views;

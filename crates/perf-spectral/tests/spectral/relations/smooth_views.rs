@@ -28,7 +28,7 @@ impl Random {
     }
 
     /// Returns a normally distributed number.
-    fn normal(&mut self) -> f64 {
+    pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (TAU * self.unit()).cos()
     }

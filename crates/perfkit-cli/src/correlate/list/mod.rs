@@ -85,6 +85,15 @@ impl List {
             return Err(Failure::Usage("--path selects the reference".into()));
         };
         let reference = call_path(profile, path, "--path")?;
+        let views = Views::of(profile, options, Some(reference))?;
+        let reference = (views.metric, reference);
+        let own = views.rows.iter().position(|row| *row == reference);
+        debug_assert!(own.is_some(), "`Views::of` adds the reference");
+        Self::among(views, own.unwrap_or_default(), options)
+    }
+
+    /// Orders views by their correlation with the view `own` among them.
+    pub(super) fn among(views: Views, own: usize, options: &Options) -> Result<Self, Failure> {
         let Views {
             profile,
             topology,
@@ -94,11 +103,8 @@ impl List {
             spectra,
             metric,
             labels,
-        } = Views::of(profile, options, Some(reference))?;
-        let reference = (metric, reference);
-        let own = rows.iter().position(|row| *row == reference);
-        debug_assert!(own.is_some(), "`Views::of` adds the reference");
-        let own = own.unwrap_or_default();
+        } = views;
+        let reference = rows.get(own).copied().unwrap_or((metric, CallPathId(0)));
         if let Some(skipped) = spectra.skipped().iter().find(|it| it.view == own) {
             return Err(Failure::Input(format!(
                 "the reference has no correlation with any view: {skipped}"

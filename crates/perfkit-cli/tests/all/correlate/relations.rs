@@ -69,6 +69,56 @@ fn all_pairs_are_described_by_sentences() {
     }
 }
 
+/// Findings come from different functions, of which none calls the other; the others follow as counts.
+#[test]
+fn pairs_of_related_call_paths_follow_the_findings() {
+    let file = bundled("jacobi-64");
+    let csv = scratch("related.csv");
+    let words = [&GRID[..], &["--csv", csv.to_str().expect("text")]].concat();
+    let found = json(&file, &words);
+    let function = |view: &serde_json::Value| {
+        let path = view["path"].as_str().expect("a call path");
+        path.rsplit(" > ").next().map(str::to_string)
+    };
+    let pairs = found["pairs"].as_array().expect("pairs");
+    assert!(!pairs.is_empty());
+    let mut functions = std::collections::BTreeSet::new();
+    for pair in pairs {
+        let mut both = [function(&pair["one"]), function(&pair["other"])];
+        both.sort();
+        assert_ne!(both[0], both[1], "{pair}");
+        assert!(functions.insert(both), "{pair} repeats an earlier pair");
+    }
+    // The first one is about two times.
+    let is_time = |view: &serde_json::Value| {
+        let metric = view["metric"].as_str().expect("a metric");
+        metric.ends_with("time")
+    };
+    assert!(
+        is_time(&pairs[0]["one"]) && is_time(&pairs[0]["other"]),
+        "{}",
+        pairs[0]
+    );
+    let related = found["found_related"].as_u64().expect("a number");
+    let table = std::fs::read_to_string(csv).expect("it was written");
+    let ends = [",one call path", ",caller and callee", ",one function"];
+    let is_related = |line: &&str| ends.iter().any(|end| line.ends_with(end));
+    assert_eq!(table.lines().filter(is_related).count() as u64, related);
+    let lines = found["related"].as_array().expect("statements");
+    assert_eq!(lines.is_empty(), related == 0, "{lines:?}");
+}
+
+#[test]
+fn a_profile_is_compared_with_others_only() {
+    let file = bundled("jacobi-64");
+    let same = file.to_str().expect("text");
+    let message = complaint(&file, &[same, "--path", "0"]);
+    assert!(
+        message.contains("is given twice") && message.contains(same),
+        "{message}"
+    );
+}
+
 #[test]
 fn pages_have_whole_statements() {
     let page = scratch("relations.html");

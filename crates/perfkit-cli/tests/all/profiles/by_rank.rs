@@ -143,7 +143,18 @@ fn threads_are_named_by_rank() {
 }
 
 #[test]
-fn pictures_are_refused() {
-    let refused = run(&bundled("jacobi-4"), &["--png", "by-rank.png"]);
-    assert!(matches!(refused, Err(Failure::Usage(text)) if text.contains("--csv")));
+fn the_page_has_a_heat_map_and_the_imbalance() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (page, picture) = (folder.join("by-rank.html"), folder.join("by-rank.svg"));
+    let text = |path: &Path| path.to_str().expect("text").to_string();
+    let (html, svg) = (text(&page), text(&picture));
+    run(&bundled("jacobi-64"), &["--html", &html, "--svg", &svg]).expect("it is inspected");
+    let html = std::fs::read_to_string(page).expect("it was written");
+    assert!(html.contains("Exclusive time of the call paths on 64 ranks"));
+    assert!(html.contains("max/mean") && html.contains("microphysics"));
+    let svg = std::fs::read_to_string(picture).expect("it was written");
+    assert!(
+        svg.contains("Working &gt; microphysics") && svg.contains(">60</text>"),
+        "{svg}"
+    );
 }
