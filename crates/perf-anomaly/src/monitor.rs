@@ -521,15 +521,16 @@ impl Monitor {
         Ok(())
     }
 
-    /// Withdraws the judgements of time in unknown functions, whose calls do different work.
+    /// Withdraws the judgements of time in unknown functions, whose calls do different work. Calls beyond experience
+    /// remain.
     fn withdraw(&mut self) {
         if !self.calls.has_unknown_functions() {
             return;
         }
         let samples = self.calls.batch().samples();
         for (sample, judgement) in samples.iter().zip(&mut self.judgements) {
-            let is_ignored = judgement.label == Label::Ignored;
-            if !is_ignored && self.calls.is_unknown(sample.function) {
+            let stays = matches!(judgement.label, Label::Ignored | Label::BeyondExperience);
+            if !stays && self.calls.is_unknown(sample.function) {
                 *judgement = Judgement {
                     label: Label::NotEnoughData,
                     ..Judgement::default()

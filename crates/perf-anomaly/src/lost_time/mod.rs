@@ -93,7 +93,8 @@ impl Lasting {
     }
 
     /// Returns the exclusive time of calls that stand for unknown functions, such as the state `Running` of
-    /// Paraver's traces outside of functions. Such calls are not judged, and only compared between ranks.
+    /// Paraver's traces outside of functions. Of such calls only those beyond experience are reported, and ranks are
+    /// compared.
     pub fn in_unknown_functions(&self) -> Nanos {
         Nanos(self.unknown)
     }

@@ -255,8 +255,8 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
     let unknown = report.lasting.in_unknown_functions();
     let unknown = (unknown.0 > 0).then(|| {
         format!(
-            "{unknown} in the state Running outside of functions: not judged, as the recording does not name \
-             the functions that compute; only ranks are compared"
+            "{unknown} in the state Running outside of functions: the recording does not name the functions that \
+             compute, so that only calls beyond experience are reported and ranks are compared"
         )
     });
     let reason = match run_time {
