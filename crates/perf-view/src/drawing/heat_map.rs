@@ -1,9 +1,11 @@
 //! [`HeatMap`]: rows of named values as coloured cells, drawn as a [`Scene`], which can be written as PNG or SVG.
 
-use crate::{Anchor, Axis, ColourMap, Mark, Scene, Theme, Unit, glyphs, shortened};
+use crate::{Anchor, ColourMap, Mark, Scene, Theme, Unit, glyphs, shortened};
 
 /// Heat map as PNG or SVG: a row of coloured cells for each name, with its total, and a column for
-/// each place, such as a rank. All cells share one scale, which begins at 0 unless values are negative.
+/// each place, such as a rank. Colours are relative to the mean of the row, from 0 to twice the mean, so that short
+/// rows show their imbalance as well as long ones. If any value is negative, colours reach from minus to plus the
+/// largest magnitude of the row.
 ///
 /// ```
 /// use perf_view::{HeatMap, Unit};
@@ -108,30 +110,21 @@ impl HeatMap {
         let title = shortened(&self.title, most);
         let at = [MARGIN, MARGIN + 8.0];
         scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
-        let finite = rows
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|value| value.is_finite());
-        let [low, high] = finite.fold([0.0, 0.0], |[low, high]: [f64; 2], value| {
-            [low.min(value), high.max(value)]
-        });
-        scene.title = format!(
-            "{}: cells from {} to {}",
-            self.title,
-            self.unit.write(low),
-            self.unit.write(high)
-        );
-        let axis = Axis::over([low, high], self.unit.clone());
+        let is_signed = rows.iter().flatten().any(|value| *value < 0.0);
+        let (from, middle, to) = if is_signed {
+            ("minus most", "0", "most of the row")
+        } else {
+            ("0", "mean of the row", "2x")
+        };
+        scene.title = format!("{}: cells from {from} over {middle} to {to}", self.title);
         let map = ColourMap::default();
         for (at, ((name, values), cells)) in self.rows.iter().zip(&rows).enumerate() {
             let y = top + at as f64 * ROW;
             let label = shortened(name, NAME);
             let middle = y + ROW / 2.0;
             scene.text([left - 8.0, middle], Anchor::End, self.theme.ink, &label);
-            for (column, value) in cells.iter().enumerate() {
-                if value.is_finite() {
-                    let share = if low < high { axis.share(*value) } else { 0.0 };
+            for (column, share) in shares(cells, is_signed).enumerate() {
+                if share.is_finite() {
                     let x = left + column as f64 * cell;
                     scene.push(Mark::Rect([x, y + 1.0, cell, ROW - 2.0], map.at(share)));
                 }
@@ -151,18 +144,13 @@ impl HeatMap {
         let scale = bottom + 20.0;
         scene.push(Mark::Cells([left, scale, 1.0, 10.0], map.table()));
         let y = scale + 22.0;
-        scene.text(
-            [left, y],
-            Anchor::Start,
-            self.theme.ink,
-            &self.unit.write(low),
-        );
-        scene.text(
-            [left + 256.0, y],
-            Anchor::End,
-            self.theme.ink,
-            &self.unit.write(high),
-        );
+        for (at, anchor, text) in [
+            (0.0, Anchor::Start, from),
+            (128.0, Anchor::Middle, middle),
+            (256.0, Anchor::End, to),
+        ] {
+            scene.text([left + at, y], anchor, self.theme.ink, text);
+        }
         scene
     }
 
@@ -179,5 +167,38 @@ impl HeatMap {
             let name = names.first().map_or("", String::as_str);
             scene.text([x, y], Anchor::Middle, self.theme.quiet, name);
         }
+    }
+}
+
+/// Returns the places of the cells of a row on the colour map; cells without a value have none.
+fn shares(cells: &[f64], is_signed: bool) -> impl Iterator<Item = f64> {
+    let finite = || cells.iter().copied().filter(|value| value.is_finite());
+    let (sum, count) = finite().fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    let (low, high) = if is_signed {
+        let most = finite().fold(0.0_f64, |most, value| most.max(value.abs()));
+        (-most, most)
+    } else {
+        (0.0, 2.0 * sum / count)
+    };
+    cells.iter().map(move |value| match high - low {
+        width if width > 0.0 => ((value - low) / width).clamp(0.0, 1.0),
+        // All cells are 0.
+        _ => value * 0.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_relative_to_their_mean() {
+        let of = |cells: &[f64]| shares(cells, false).collect::<Vec<_>>();
+        assert_eq!(of(&[3.0, 3.0]), [0.5, 0.5]);
+        assert_eq!(of(&[0.0, 1.0, 5.0]), [0.0, 0.25, 1.0]);
+        assert!(shares(&[-2.0, 0.0, 1.0], true).eq([0.0, 0.5, 0.75]));
+        assert_eq!(of(&[0.0, 0.0]), [0.0, 0.0]);
+        let missing = of(&[f64::NAN, 4.0]);
+        assert!(missing[0].is_nan() && missing[1] == 0.5, "{missing:?}");
     }
 }

@@ -484,7 +484,10 @@ fn states_are_judged_by_the_function_around_them() {
     let within = loss("Running in solve").expect("it is called");
     assert_eq!((within.0, within.1), (150, 2));
     let unknown = report.lasting.in_unknown_functions();
-    assert!((10_153_000_000..10_156_000_000).contains(&unknown.0), "{unknown}");
+    assert!(
+        (10_153_000_000..10_156_000_000).contains(&unknown.0),
+        "{unknown}"
+    );
     assert_eq!(report.lasting.peers().slow_phases(), []);
     assert_eq!(report.lasting.modes().all().count(), 0);
 }
