@@ -96,7 +96,11 @@ const scope = () => {
 
 // Shows the functions of the selection and their calls. A refresh changes neither the selected function nor the chart.
 const showFunctions = async (isRefresh) => {
+  // A refresh would replace the request of a selection, whose chart would stay empty.
+  if (isRefresh && live.selection) return;
+  const selection = isRefresh ? null : (live.selection = {});
   const given = await ask("functions", "/api/functions", { ...scope(), limit: 200 });
+  if (live.selection === selection) live.selection = null;
   if (!given) return;
   const [program, rank, step] = state.step ? state.step.split(".") : [];
   const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" };
