@@ -58,7 +58,7 @@ pub enum Beginning {
     Unknown,
 }
 
-/// Slow run time that repeats, beside the usual one.
+/// Slow run time that repeats, in addition to the usual one.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
