@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// What a recording states counts before the name.
+    /// The role and programming model of a recording count before the name.
     #[test]
     fn roles_and_paradigms_count_before_names() {
         let of = |name: &str, paradigm, role| {
