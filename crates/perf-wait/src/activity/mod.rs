@@ -41,12 +41,13 @@ mod threads;
 pub(crate) use devices::work;
 pub use kind::CallKind;
 
-use crate::CallPlace;
+use crate::{CallPlace, Result};
 use perf_core::{
-    CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, Nanos, RegionId,
-    ReplayCounts, SystemTree, Ticks, Unmatched,
+    CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, Job, LocationId, Nanos,
+    Profile, ProfileMetric, RegionId, ReplayCounts, SparseRows, SystemTree, Ticks, Unmatched,
 };
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A call of a location: of MPI, of a team of threads or of an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -361,6 +362,20 @@ impl Activities {
     pub(crate) fn since_begin(&self) -> impl Fn(Ticks) -> Nanos + use<> {
         let (clock, begin) = (self.clock(), self.range().map_or(Ticks(0), |range| range.0));
         move |at| clock.total(u128::from(at.saturating_since(begin)))
+    }
+
+    /// Returns a profile of its locations and call paths with these metrics and rows.
+    pub(crate) fn profile(
+        &self,
+        metrics: Vec<ProfileMetric>,
+        rows: SparseRows,
+        job: &Job,
+    ) -> Result<Profile> {
+        let rows = rows.finish(self.paths.paths().len(), job)?;
+        let system = self.definitions.system.clone();
+        let regions = self.definitions.regions.clone();
+        let profile = Profile::new(system, regions, self.paths.clone(), metrics, Arc::new(rows))?;
+        Ok(profile)
     }
 
     /// Returns a readable name of each location: `rank 3` if each process has one location with MPI calls, otherwise

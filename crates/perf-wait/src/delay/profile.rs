@@ -10,7 +10,6 @@ use perf_core::{
     Value, ValueType,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Sum of all costs.
 const DELAY: MetricId = MetricId(0);
@@ -69,15 +68,5 @@ pub(super) fn profile(activities: &Activities, costs: &[DelayCost], job: &Job) -
     for ((metric, path, location), nanos) in sums {
         rows.push(metric, path, location, Value::F64(nanos));
     }
-    let paths = activities.paths();
-    let rows = rows.finish(paths.paths().len(), job)?;
-    let system = definitions.system.clone();
-    let regions = definitions.regions.clone();
-    Ok(Profile::new(
-        system,
-        regions,
-        paths.clone(),
-        metrics,
-        Arc::new(rows),
-    )?)
+    activities.profile(metrics, rows, job)
 }

@@ -9,7 +9,6 @@ use perf_core::{
     parallel,
 };
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Sum of all kinds that are waiting time.
 const WAITING: MetricId = MetricId(0);
@@ -89,15 +88,5 @@ pub(super) fn profile(activities: &Activities, states: &[WaitState], job: &Job) 
         let nanos = definitions.clock.total(u128::from(ticks)).0.unsigned_abs();
         rows.push(metric, path, location, Value::U64(nanos));
     }
-    let paths = activities.paths();
-    let rows = rows.finish(paths.paths().len(), job)?;
-    let system = definitions.system.clone();
-    let regions = definitions.regions.clone();
-    Ok(Profile::new(
-        system,
-        regions,
-        paths.clone(),
-        metrics,
-        Arc::new(rows),
-    )?)
+    activities.profile(metrics, rows, job)
 }
