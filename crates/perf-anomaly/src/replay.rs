@@ -134,7 +134,6 @@ impl<'a> Replay<'a> {
             .map_or(0, |range| range.len().div_ceil(self.period))
     }
 
-    /// Waits until the paced replay has reached `ticks` from its start.
     /// Returns the locations in the order in which they are pushed, with the keys of their streams.
     pub fn streams(&self) -> impl Iterator<Item = (StreamKey, LocationId)> {
         self.streams
@@ -153,6 +152,7 @@ impl<'a> Replay<'a> {
         Some((nanos(first)?, nanos(last.saturating_add(1))?))
     }
 
+    /// Waits until the paced replay has reached `ticks` from its start.
     fn wait(&mut self, ticks: u64, job: &Job) -> Result<(), Cancelled> {
         job.check()?;
         let Some(pace) = self.pace else {

@@ -117,6 +117,13 @@ impl<'a> Replayed<'a> {
         }
     }
 
+    /// Returns the length of a step.
+    pub(crate) fn step_length(&self) -> Option<Nanos> {
+        let view = self.trace.view();
+        let ticks = view.range()?.len().div_ceil(RECORDED_STEPS);
+        self.period.or(view.definitions().clock.duration(ticks))
+    }
+
     fn replay(&self) -> Replay<'a> {
         match self.period {
             Some(period) => Replay::new(self.trace.view(), period),

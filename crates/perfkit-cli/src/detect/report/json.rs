@@ -27,6 +27,8 @@ struct Document<'a, C> {
     calls: u64,
     /// Number of steps.
     steps: u64,
+    /// Length of a step of a recording; `None` for streams.
+    step_length_ns: Option<Nanos>,
     /// Number of anomalies.
     anomalies: u64,
     /// Number of calls that are too slow.
@@ -104,6 +106,7 @@ impl Detected {
             events: calls.health().events(),
             calls: total.calls,
             steps: self.report.steps,
+            step_length_ns: self.step_length,
             anomalies: total.anomalies(),
             too_slow: total.too_slow,
             beyond_experience: total.beyond_experience,

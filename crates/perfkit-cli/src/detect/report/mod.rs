@@ -19,7 +19,7 @@ use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, FunctionId, Loss, Monitor, Report};
-use perfkit::core::{Diagnostics, Job, Weight};
+use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,8 @@ pub(crate) struct Detected {
     /// Comparison of the lost time with a replay, or the reason why there is none; `None` for streams, and if no time
     /// was lost.
     run_time: Option<Result<RunTime, String>>,
+    /// Length of a step; `None` for streams.
+    step_length: Option<Nanos>,
     /// Anomalies for drawing, if a picture or page is written.
     drawn: Option<Anomalies>,
 }
@@ -129,6 +131,7 @@ impl Detected {
             None
         };
         let kept = report.store.take();
+        let step_length = replayed.as_ref().and_then(Replayed::step_length);
         let (run_time, store) = match (replayed, kept) {
             (Some(replayed), Some((mut store, reduction))) => {
                 let run_time = replayed.run_time(&report, &mut *store);
@@ -190,6 +193,7 @@ impl Detected {
             diagnostics,
             failed,
             run_time,
+            step_length,
             drawn,
             report,
             shown,

@@ -32,12 +32,14 @@ impl Detected {
         writeln!(out, "{}", files.join(" "))?;
         writeln!(
             out,
-            "  {} events, {} calls of {} on {} in {}, judged by {}",
+            "  {} events, {} calls of {} on {} in {}{}, judged by {}",
             grouped(health.events()),
             grouped(total.calls),
             counted(functions.len(), "function"),
             counted(self.ranks.len(), "rank"),
             counted(self.report.steps as usize, "step"),
+            self.step_length
+                .map_or(String::new(), |length| format!(" of {length}")),
             self.shown.method
         )?;
         writeln!(
