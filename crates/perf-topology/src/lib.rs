@@ -56,7 +56,8 @@
 //! * In Cube and in many applications the *first* axis varies fastest. In this crate the last axis
 //!   does, unless [`AxisOrder`] selects otherwise. The periodicity of each axis is stored;
 //!   [`Axis::new`] creates a periodic axis.
-//! * [`balanced`] is a guess. Two adjacent ranks on a guessed grid need not communicate.
+//! * [`balanced`] is a guess. Two adjacent ranks on a guessed grid need not communicate, and correlations on a wrong
+//!   grid seem less likely by chance than they are.
 #![doc(html_root_url = "../")]
 
 mod cart;

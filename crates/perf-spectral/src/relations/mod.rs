@@ -90,8 +90,8 @@ pub struct Relation {
     /// broadcasts, therefore has a small share.
     pub share: f64,
     /// Index of the first of the earlier relations that this one repeats; `None` if it repeats none.
-    /// A relation is repeated between views that correlate with |R| of at least 0.9 with its views,
-    /// and between other views of its two functions.
+    /// A relation is repeated by one of the same sign between views that correlate with |R| of at least
+    /// 0.9 with its views, and by each between other views of its two functions.
     pub repeats: Option<usize>,
     /// Relation between the call paths of both views; `None` for findings.
     pub tie: Option<Tie>,

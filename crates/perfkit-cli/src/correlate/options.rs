@@ -107,8 +107,8 @@ pub struct ViewsBy {
     /// number of processes as a product, or node x process, along whose axes the views vary most against chance.
     ///
     /// Default: the first grid of the file with several axes, else a detected one that is clearly better than others,
-    /// else the first of the file, else a balanced one of three axes, which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
-    /// unequal numbers of locations in its cells.
+    /// else the first of the file, else a row of the processes in order. A default grid on which fewer than 8 cells hold
+    /// locations is refused, and one that is not of the file with unequal numbers of locations in its cells.
     #[arg(long = "topology", value_name = "RULE", value_parser = Rule::from_str)]
     pub(crate) rule: Option<Rule>,
     /// Weight of the variation along each axis, 0 to 1: 1,1,.. removes nothing, 0,0,.. everything; or NAME=WEIGHT pairs

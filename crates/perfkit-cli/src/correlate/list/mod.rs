@@ -201,7 +201,7 @@ impl List {
                 format!("{same} identical to another view"),
             ];
             if flat > 0 {
-                hidden.push(format!("{flat} without variation"));
+                hidden.push(format!("{flat} with r = 0 at any shift"));
             }
             let last = hidden.pop().unwrap_or_default();
             notes.push(format!(
@@ -480,7 +480,8 @@ impl List {
     }
 }
 
-/// Returns `true` if a view does not vary under the weights of the axes: with any shift r is 0.
+/// Returns `true` if r is 0 at any shift: the view does not vary under the weights of the axes, or shares no
+/// variation with the reference.
 fn is_flat(found: &Match) -> bool {
     let correlation = found.correlation;
     correlation.max.r == 0.0 && correlation.min.r == 0.0

@@ -145,7 +145,7 @@ impl Found {
             skipped => format!(", {} not finite", grouped(skipped as u64)),
         };
         let views = format!(
-            "{}: {} differ, {} identical to another one, {} constant{skipped}",
+            "{}: {} differ, {} equal another one up to a factor and a constant, {} constant{skipped}",
             counted(self.views.rows.len(), "view"),
             grouped(distinct as u64),
             grouped(identical as u64),

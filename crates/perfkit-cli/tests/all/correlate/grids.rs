@@ -241,7 +241,7 @@ fn default_grids_that_say_nothing_are_refused() {
     let words = &["--path", "work"][..];
     // Streams of a job with processes that are not ranks.
     let said = complaint(&threads("crowd", &[18, 18, 18, 17]), words);
-    let expected = "2 x 2 x 1: 71 locations share 4 cells by accident, between 17 and 18 in each";
+    let expected = "is 4: 71 locations share 4 cells by accident, between 17 and 18 in each";
     assert!(said.contains(expected), "{said}");
     let said = complaint(&threads("few", &[1, 1, 1, 1]), words);
     assert!(
@@ -251,13 +251,11 @@ fn default_grids_that_say_nothing_are_refused() {
     // Threads of a rank share its cell intentionally.
     let teams = threads("teams", &[4; 8]);
     let list = json(&teams, words);
-    assert_eq!(list["dims"], serde_json::json!([2, 2, 2]));
+    assert_eq!(list["dims"], serde_json::json!([8]));
     assert_eq!(list["cells_shared"], 8);
     let notes = list["notes"].to_string();
-    assert!(
-        notes.contains("2 x 2 x 2 processes in order are a guess"),
-        "{notes}"
-    );
+    assert!(notes.contains("the processes are in a row"), "{notes}");
+    assert!(notes.contains("need --topology, such as 2x2x2"), "{notes}");
     // An explicit grid is accepted, and a note reports its problems.
     let few = threads("few", &[1, 1, 1, 1]);
     let text = run(&few, &[words, &["--topology", "2x2"]].concat()).expect("it correlates");
