@@ -32,13 +32,14 @@ mod dependencies;
 mod operation;
 mod recording;
 mod slowdown;
+mod without;
 
 pub use operation::{Operation, OperationKind};
 pub use slowdown::{Culprit, Group, Slowdowns, StepTimes};
 
 use crate::graph::{ActivityGraph, Schedule};
 use crate::{Error, Result};
-use perf_core::{Job, Nanos};
+use perf_core::{Job, LocationId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A training job with steps that can be replayed.
@@ -73,6 +74,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct TrainingJob {
     operations: Vec<Operation>,
+    /// Operations of each location; none if they do not come from a trace.
+    locations: BTreeMap<LocationId, Vec<usize>>,
     graph: ActivityGraph,
     ideal: Vec<Nanos>,
     unmatched: usize,
@@ -93,6 +96,7 @@ impl TrainingJob {
         Ok(TrainingJob {
             ideal: ideal_durations(&operations),
             operations,
+            locations: BTreeMap::new(),
             graph,
             unmatched,
         })
@@ -122,6 +126,17 @@ impl TrainingJob {
     pub fn steps(&self) -> Vec<u64> {
         let steps: BTreeSet<u64> = self.operations.iter().map(|it| it.step).collect();
         steps.into_iter().collect()
+    }
+
+    /// Returns the first begin and the last end of the operations of each step.
+    fn recorded_steps(&self) -> BTreeMap<u64, (Nanos, Nanos)> {
+        let mut ranges: BTreeMap<u64, (Nanos, Nanos)> = BTreeMap::new();
+        for it in &self.operations {
+            let end = it.start.saturating_add(it.duration);
+            let range = ranges.entry(it.step).or_insert((it.start, end));
+            *range = (range.0.min(it.start), range.1.max(end));
+        }
+        ranges
     }
 
     /// Returns the time of each step with these durations, one for each operation.

@@ -46,17 +46,24 @@ impl TrainingJob {
     ///
     /// As [`TrainingJob::of`].
     pub fn of_trace(view: TraceView<'_>, job: &Job) -> Result<Option<Self>> {
-        let operations = operations(view, job)?;
-        if operations.is_empty() {
-            Ok(None)
-        } else {
-            Self::of(operations, job).map(Some)
+        let found = operations(view, job)?;
+        if found.is_empty() {
+            return Ok(None);
         }
+        let mut locations: BTreeMap<LocationId, Vec<usize>> = BTreeMap::new();
+        for (at, (_, location)) in found.iter().enumerate() {
+            locations.entry(*location).or_default().push(at);
+        }
+        let operations = found.into_iter().map(|(operation, _)| operation).collect();
+        Ok(Some(TrainingJob {
+            locations,
+            ..Self::of(operations, job)?
+        }))
     }
 }
 
-/// Returns the operations of a trace in order of location and end.
-fn operations(view: TraceView<'_>, job: &Job) -> Result<Vec<Operation>> {
+/// Returns the operations of a trace with their locations, in order of location and end.
+fn operations(view: TraceView<'_>, job: &Job) -> Result<Vec<(Operation, LocationId)>> {
     let definitions = view.definitions();
     let Some(names) = Names::of(definitions) else {
         return Ok(Vec::new());
@@ -79,7 +86,7 @@ fn operations(view: TraceView<'_>, job: &Job) -> Result<Vec<Operation>> {
                 };
                 Some(with_times(begin, call, definitions))
             });
-            operations.extend(found.flatten());
+            operations.extend(found.flatten().map(|it| (it, location.id())));
         };
         intervals(location, add, job)?;
     }

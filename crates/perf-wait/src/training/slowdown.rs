@@ -233,12 +233,7 @@ impl TrainingJob {
         let (recorded, mut times) = (replays.recorded.clone(), Schedule::default());
         let replayed = self.step_times(&recorded, &mut times, job)?;
         let ideal = self.step_times(self.ideal(), &mut times, job)?;
-        let mut ranges: BTreeMap<u64, (Nanos, Nanos)> = BTreeMap::new();
-        for it in self.operations() {
-            let end = it.start.saturating_add(it.duration);
-            let range = ranges.entry(it.step).or_insert((it.start, end));
-            *range = (range.0.min(it.start), range.1.max(end));
-        }
+        let ranges = self.recorded_steps();
         let steps = replayed.iter().zip(&ideal).zip(ranges.values());
         let steps = steps.map(|(((step, replayed), (_, ideal)), range)| StepTimes {
             step: *step,

@@ -33,6 +33,7 @@ mod teams;
 mod without;
 
 pub use change::{Change, ChangeError};
+pub(crate) use without::distribute;
 pub use without::{Excess, WithoutExcess};
 
 use crate::activity::{Activities, Call, CallId, CallKind};

@@ -7,6 +7,17 @@ use crate::graph::ActivityId;
 use perf_core::{Job, LocationId, Nanos};
 use std::collections::HashMap;
 
+/// Distributes the time lost in a window over activities in proportion to their parts of the window, and at most
+/// those.
+pub(crate) fn distribute<T>(mut parts: Vec<(T, i64)>, time: Nanos) -> Vec<(T, i64)> {
+    let all: i64 = parts.iter().map(|(_, part)| part).sum();
+    let share = (time.0.max(0) as f64 / all.max(1) as f64).min(1.0);
+    for (_, part) in &mut parts {
+        *part = (share * *part as f64).round() as i64;
+    }
+    parts
+}
+
 /// Time that a location lost in a window, such as in a slow call, or on a slow rank in some steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -27,8 +38,8 @@ pub struct Excess {
 pub struct WithoutExcess {
     /// Run times with and without the lost time.
     pub answer: Answer,
-    /// Part of the lost time that was computation. The rest was inside of calls of MPI, of teams of threads
-    /// and of accelerators, or exceeds its window.
+    /// Part of the lost time that the replay omits: computation, or operations of a training job. The rest was
+    /// inside of calls of MPI, of teams of threads and of accelerators, in other calls, or exceeds its window.
     pub computed: Nanos,
 }
 
@@ -59,17 +70,13 @@ impl WhatIf<'_> {
             let inside = inside
                 .iter()
                 .take_while(|(_, start, _)| *start < excess.to.0);
-            let inside: Vec<(ActivityId, i64)> = inside
-                .map(|(id, start, end)| {
-                    let overlap = (*end).min(excess.to.0) - (*start).max(excess.from.0);
-                    (*id, overlap.clamp(0, durations.get(*id).0))
-                })
-                .collect();
-            checks.next(1 + inside.len())?;
-            let all: i64 = inside.iter().map(|(_, overlap)| overlap).sum();
-            let share = (excess.time.0.max(0) as f64 / all.max(1) as f64).min(1.0);
-            for (id, overlap) in inside {
-                let less = (share * overlap as f64).round() as i64;
+            let inside = inside.map(|(id, start, end)| {
+                let overlap = (*end).min(excess.to.0) - (*start).max(excess.from.0);
+                (*id, overlap.clamp(0, durations.get(*id).0))
+            });
+            let parts = distribute(inside.collect(), excess.time);
+            checks.next(1 + parts.len())?;
+            for (id, less) in parts {
                 computed = computed.saturating_add(less);
                 durations.set(id, durations.get(id).saturating_sub(Nanos(less)));
             }

@@ -12,7 +12,8 @@ use perfkit::anomaly::provenance::{Entry, Kind, Store};
 use perfkit::anomaly::{Monitor, Replay, Report};
 use perfkit::core::{LocationId, Nanos, StreamKey, Ticks, Trace};
 use perfkit::wait::activity::{Activities, CallKind};
-use perfkit::wait::whatif::{Dependency, Excess, WhatIf};
+use perfkit::wait::training::TrainingJob;
+use perfkit::wait::whatif::{Dependency, Excess, WhatIf, WithoutExcess};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -97,6 +98,9 @@ impl Waits {
         ];
         let kinds = kinds.iter().filter(|(is_present, _)| *is_present);
         let kinds: Vec<&str> = kinds.map(|(_, name)| *name).collect();
+        if kinds.is_empty() {
+            return "while operations of a training job wait for others, or in other calls".into();
+        }
         format!("in {}, which mostly wait for others", kinds.join(", "))
     }
 }
@@ -164,10 +168,8 @@ impl<'a> Replayed<'a> {
             None
         };
         let trace = corrected.as_ref().map_or(self.trace, |it| &it.trace);
-        let activities = Activities::of(trace.view(), &job).map_err(reason)?;
-        let none: &[Dependency] = &[];
-        let whatif = WhatIf::of(trace.view(), &activities, none, &job).map_err(reason)?;
-        let mut causes = self.causes(report, store)?;
+        let training = TrainingJob::of_trace(trace.view(), &job).map_err(reason)?;
+        let mut causes = self.causes(report, store, training.as_ref())?;
         if corrected.is_some() {
             for excess in causes.iter_mut().flatten() {
                 excess.from = self.shifted(trace, excess.location, excess.from);
@@ -175,14 +177,18 @@ impl<'a> Replayed<'a> {
             }
         }
         let all: Vec<Excess> = causes.iter().flatten().copied().collect();
-        let without = whatif.without(&all, &job).map_err(reason)?;
-        let mut alone = [Nanos(0); 4];
-        for (saved, cause) in alone.iter_mut().zip(&causes) {
-            if !cause.is_empty() {
-                let answer = whatif.without(cause, &job).map_err(reason)?.answer;
-                *saved = answer.saved();
-            }
-        }
+        let (without, alone, waits) = if let Some(training) = training {
+            let (without, alone) =
+                replays(&all, &causes, |lost| training.without(lost, &job)).map_err(reason)?;
+            (without, alone, Waits::default())
+        } else {
+            let activities = Activities::of(trace.view(), &job).map_err(reason)?;
+            let none: &[Dependency] = &[];
+            let whatif = WhatIf::of(trace.view(), &activities, none, &job).map_err(reason)?;
+            let (without, alone) =
+                replays(&all, &causes, |lost| whatif.without(lost, &job)).map_err(reason)?;
+            (without, alone, Waits::of(&activities))
+        };
         let located = all
             .iter()
             .fold(0_i64, |sum, one| sum.saturating_add(one.time.0));
@@ -205,7 +211,7 @@ impl<'a> Replayed<'a> {
             hidden_ns: Nanos((without.computed.0 - answer.saved().0).max(0)),
             in_waits_ns: Nanos((located - before - without.computed.0).max(0)),
             before_steps_ns: Nanos(before),
-            waits: Waits::of(&activities),
+            waits,
             not_recorded_ns: Nanos((total.0 - located).max(0)),
         })
     }
@@ -223,8 +229,14 @@ impl<'a> Replayed<'a> {
         next.map_or(at, |ticks| nanos(*ticks))
     }
 
-    /// Returns the windows in which each cause lost time.
-    fn causes(&self, report: &Report, store: &mut dyn Store) -> Result<Causes, String> {
+    /// Returns the windows in which each cause lost time. What a rank lost is divided equally among its locations, and in
+    /// a training job by the excess of their operations.
+    fn causes(
+        &self,
+        report: &Report,
+        store: &mut dyn Store,
+        training: Option<&TrainingJob>,
+    ) -> Result<Causes, String> {
         let replay = self.replay();
         let streams: BTreeMap<StreamKey, LocationId> = replay.streams().collect();
         let mut ranks: BTreeMap<(u32, u32), Vec<LocationId>> = BTreeMap::new();
@@ -268,28 +280,56 @@ impl<'a> Replayed<'a> {
         kept.map_err(|error| error.to_string())?;
         for (mode, rank, lost) in report.lasting.modes().found_by_rank() {
             let own = ranks.get(&rank).map_or(&[][..], Vec::as_slice);
-            spread(&replay, (mode.first, mode.last), own, lost, &mut modes);
+            spread(
+                (&replay, training),
+                (mode.first, mode.last),
+                own,
+                lost,
+                &mut modes,
+            );
         }
         let slowness = report.lasting.peers().slowness();
         for step in slowness.rank_steps {
             let own = ranks.get(&(step.program, step.rank));
             let own = own.map_or(&[][..], Vec::as_slice);
-            spread(&replay, (step.first, step.last), own, step.lost, &mut slow);
+            spread(
+                (&replay, training),
+                (step.first, step.last),
+                own,
+                step.lost,
+                &mut slow,
+            );
         }
         for step in slowness.phase_steps {
             let program = report.calls.function_program(step.function);
             let all = ranks.iter().filter(|(rank, _)| Some(rank.0) == program);
             let all: Vec<LocationId> = all.flat_map(|(_, own)| own).copied().collect();
             let steps = (step.first, step.last);
-            spread(&replay, steps, &all, step.lost, &mut phases);
+            spread((&replay, training), steps, &all, step.lost, &mut phases);
         }
         Ok([calls, modes, slow, phases])
     }
 }
 
-/// Adds time that locations lost in equal parts in consecutive steps.
+/// Replays a run without all lost time, and without that of each cause.
+fn replays(
+    all: &[Excess],
+    causes: &Causes,
+    without: impl Fn(&[Excess]) -> perfkit::wait::Result<WithoutExcess>,
+) -> perfkit::wait::Result<(WithoutExcess, [Nanos; 4])> {
+    let mut alone = [Nanos(0); 4];
+    for (saved, cause) in alone.iter_mut().zip(causes) {
+        if !cause.is_empty() {
+            *saved = without(cause)?.answer.saved();
+        }
+    }
+    Ok((without(all)?, alone))
+}
+
+/// Adds time that locations lost in consecutive steps: in equal parts, or as the operations of a training job exceed
+/// their ideal durations.
 fn spread(
-    replay: &Replay<'_>,
+    (replay, training): (&Replay<'_>, Option<&TrainingJob>),
     (first, last): (u64, u64),
     locations: &[LocationId],
     lost: Nanos,
@@ -298,16 +338,24 @@ fn spread(
     let Some((from, end)) = replay.times(first, last) else {
         return;
     };
-    let parts = locations.len() as i64;
-    for (at, location) in (0..).zip(locations) {
+    let excess = |location: &LocationId| training.map_or(0, |it| it.excess(*location, from, end).0);
+    let mut weights: Vec<i64> = locations.iter().map(excess).collect();
+    if weights.iter().all(|weight| *weight == 0) {
+        weights.fill(1);
+    }
+    let all: i128 = weights.iter().map(|weight| i128::from(*weight)).sum();
+    let (mut before, mut given) = (0, 0);
+    for (location, weight) in locations.iter().zip(weights) {
+        before += i128::from(weight);
         // The parts add up to the whole.
-        let time = lost.0 * (at + 1) / parts - lost.0 * at / parts;
+        let until = (i128::from(lost.0) * before / all) as i64;
         to.push(Excess {
             location: *location,
             from,
             to: end,
-            time: Nanos(time),
+            time: Nanos(until - given),
         });
+        given = until;
     }
 }
 

@@ -7,8 +7,9 @@ use perf_wait::Error;
 use perf_wait::activity::Activities;
 use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{FindingKind, FindingsPlan};
-use perf_wait::training::{Group, Operation, OperationKind, TrainingJob};
+use perf_wait::training::{Group, Operation, OperationKind, StepTimes, TrainingJob};
 use perf_wait::waits::WaitStates;
+use perf_wait::whatif::Excess;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -191,6 +192,46 @@ fn jobs_of_traces_are_those_of_the_file() {
             };
             assert_eq!(same, *expected);
         }
+    }
+}
+
+#[test]
+fn a_replay_without_all_excess_is_at_most_the_ideal_one() {
+    for name in ["AR", "ST"] {
+        let Some(trace) = corpus(&format!("stragglers/timeline-{name}.json.gz")) else {
+            return;
+        };
+        let job = Job::default();
+        let training = TrainingJob::of_trace(trace.view(), &job);
+        let training = training.expect("it can be replayed").expect("there is one");
+        let (from, to) = (Nanos(i64::MIN), Nanos(i64::MAX));
+        let whole = |location| Excess {
+            location,
+            from,
+            to,
+            time: training.excess(location, from, to),
+        };
+        let all: Vec<Excess> = trace.view().ids().map(whole).collect();
+        let without = training.without(&all, &job).expect("it can be replayed");
+        let steps = training.slowdowns(&job).expect("likewise").steps;
+        let sum = |of: fn(&StepTimes) -> Nanos| steps.iter().map(|it| of(it).0).sum::<i64>();
+        assert_eq!(without.answer.recorded.0, sum(|it| it.recorded));
+        assert_eq!(without.answer.identity.0, sum(|it| it.replayed));
+        let total: i64 = all.iter().map(|it| it.time.0).sum();
+        let rounding = training.operations().len() as i64;
+        assert!((without.computed.0 - total).abs() <= rounding);
+        // Operations that are shorter than the ideal duration stay as they are.
+        let ideal = sum(|it| it.ideal);
+        assert!(without.answer.runtime.0 <= ideal && without.answer.runtime.0 > ideal / 2);
+        // Of half of the excess a part is saved.
+        let half = |it: &Excess| Excess {
+            time: Nanos(it.time.0 / 2),
+            ..*it
+        };
+        let half: Vec<Excess> = all.iter().map(half).collect();
+        let part = training.without(&half, &job).expect("it can be replayed");
+        let saved = (part.answer.saved(), without.answer.saved());
+        assert!(saved.0 > Nanos(0) && saved.0 < saved.1, "{saved:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table;
-use perfkit::anomaly::provenance::{Comparison, Difference, Store};
+use perfkit::anomaly::provenance::{Comparison, Difference, Side, Store};
 use perfkit::core::{Nanos, Table};
 use serde::Serialize;
 use std::io::Write;
@@ -25,16 +25,30 @@ pub(super) struct Compared {
 
 impl Compared {
     /// Compares the contents of two stores.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if a store cannot be read, or the other one has no record.
     pub(super) fn new(
         with: &Path,
         other: &mut dyn Store,
         own: &mut dyn Store,
     ) -> Result<Self, Failure> {
         let found = Comparison::of(own, other).map_err(input)?;
+        let unreadable = other.unreadable();
+        let has_records = found
+            .functions
+            .iter()
+            .any(|one| one.other != Side::default());
+        if let (false, Some((_, first))) = (has_records, &unreadable) {
+            return Err(Failure::Input(format!(
+                "--compare {}: no record that --provenance writes: {first}",
+                with.display()
+            )));
+        }
         Ok(Compared {
             with: with.into(),
             found,
-            unreadable: other.unreadable().map_or(0, |(count, _)| count),
+            unreadable: unreadable.map_or(0, |(count, _)| count),
         })
     }
 

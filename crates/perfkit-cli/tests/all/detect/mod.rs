@@ -513,6 +513,27 @@ fn runs_are_compared_by_what_they_recorded() {
         let missing = run(&[lammps, "--compare", other]);
         assert!(matches!(missing, Err(Failure::Input(_))), "{missing:?}");
     }
+    let table = scratch("no-records.csv");
+    std::fs::write(&table, "rank,calls\n0,17\n").expect("it is written");
+    match run(&[lammps, "--compare", text(&table)]) {
+        Err(Failure::Input(said)) => {
+            assert!(said.contains("no record that --provenance"), "{said}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn lost_time_of_training_jobs_is_compared_with_a_replay() {
+    let Some(timeline) = corpus("stragglers/timeline-AR.json.gz") else {
+        return;
+    };
+    let found = json(&[text(&timeline)]);
+    let seconds = |name: &str| found["replay"][name].as_f64().expect("a time") / 1e9;
+    // The slow worker costs 1007 s of 2038.8 s, by a replay with ideal durations there.
+    let saved = seconds("saved_without_ranks_ns");
+    assert!((saved / 1007.0 - 1.0).abs() < 0.05, "{saved}");
+    assert!(seconds("saved_ns") >= saved && (seconds("replayed_ns") - 2038.8).abs() < 0.1);
 }
 
 #[test]
