@@ -147,6 +147,8 @@ pub use profile::algebra;
 pub use profile::{
     Combine, JoinedRows, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows,
 };
+#[cfg(feature = "render")]
+pub use table::is_unprintable;
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};
 pub use trace::{

@@ -7,6 +7,8 @@ mod columns;
 mod render;
 
 pub use cell::Cell;
+#[cfg(feature = "render")]
+pub use render::is_unprintable;
 
 use crate::Nanos;
 use std::borrow::Cow;

@@ -5,6 +5,18 @@ use comfy_table::{CellAlignment, ContentArrangement, presets};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, SerializeStruct, Serializer};
 use std::io::{self, Write};
 
+/// Returns `true` for characters that must not reach a terminal in a name: line breaks and tabs break the alignment,
+/// other control characters begin commands of the terminal, and direction marks reverse the rest of the line.
+///
+/// ```
+/// assert!(perf_core::is_unprintable('\u{1b}') && perf_core::is_unprintable('\u{202e}'));
+/// assert!(!perf_core::is_unprintable('\u{e9}'));
+/// ```
+pub fn is_unprintable(letter: char) -> bool {
+    let is_mark = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    letter.is_control() || is_mark
+}
+
 impl Table {
     /// Formats the table as lines of aligned text. There are two spaces before each column. Text is
     /// aligned left; numbers with their units are aligned right.
@@ -22,12 +34,7 @@ impl Table {
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(self.columns.iter().map(|column| column.name()));
         for row in 0..self.rows() {
-            // A line break or tab in a name would break the alignment, and a direction mark would
-            // reverse the rest of the line.
-            let is_mark = |letter: char| matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-            let cell = |text: String| {
-                text.replace(|letter: char| letter.is_control() || is_mark(letter), " ")
-            };
+            let cell = |text: String| text.replace(is_unprintable, " ");
             text.add_row(self.columns.iter().map(|column| cell(column.text_of(row))));
         }
         for (at, column) in self.columns.iter().enumerate() {

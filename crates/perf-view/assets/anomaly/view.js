@@ -16,7 +16,8 @@ perfkit.view("anomaly", (section, data) => {
   const of = (call) => data.ranks.findIndex((rank) => rank.program === call.program && rank.rank === call.rank);
   const places = new Map(data.calls.map((call) => [call, of(call)]));
   const here = (call) => (state.rank === null || places.get(call) === state.rank) && (state.step === null || call.step === state.step);
-  const cells = parts.lostCells(data), heatBox = find(".heat"), stackedBox = find(".stacked"), legend = find(".legend"), lost = parts.losers(data, cells);
+  const cells = parts.lostCells(data), heatBox = find(".heat"), stackedBox = find(".stacked"), legend = find(".legend");
+  let lost = parts.losers(data, cells);
   // The worst call of the worst rank and step is selected at first.
   if (state.rank === null && state.step === null && state.function === null && state.call === null) {
     const abnormal = data.calls.filter((call) => call.is !== "normal");
@@ -198,7 +199,8 @@ perfkit.view("anomaly", (section, data) => {
   parts.keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   parts.keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));
 
-  perfkit.onPaint(paint);
+  // Another theme has other colours.
+  perfkit.onPaint(() => { lost = parts.losers(data, cells); paint(); });
   paint();
   tell();
 });

@@ -1,5 +1,6 @@
 //! Messages on standard error: notes, warnings, and details on request.
 
+use super::printable::printable;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -46,6 +47,6 @@ pub fn error(line: &str) {
 fn print(level: Level, line: &str) {
     if prints(level) {
         // Messages are lost if standard error cannot be written.
-        let _ = writeln!(io::stderr(), "{line}");
+        let _ = writeln!(io::stderr(), "{}", printable(line));
     }
 }

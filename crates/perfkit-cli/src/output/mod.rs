@@ -4,11 +4,13 @@
 pub mod findings;
 pub mod messages;
 pub mod pictures;
+mod printable;
 pub mod progress;
 pub mod table;
 
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
+pub(crate) use printable::Printable;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
