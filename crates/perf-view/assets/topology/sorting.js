@@ -1,6 +1,6 @@
 "use strict";
 // Makes the headings of a table buttons that sort its rows: descending, ascending, and in their first order again. Returns a
-// function that sorts new rows in the same way.
+// function that sorts in the same way after rows are new, or have changed.
 perfkit.sortable = (table) => {
   const heads = [...table.tHead.rows[0].cells], [body] = table.tBodies;
   let [column, sign, first] = [null, -1, []];
@@ -30,8 +30,8 @@ perfkit.sortable = (table) => {
     });
     head.replaceChildren(button);
   });
-  return () => {
-    first = [...body.rows];
+  return (areNew) => {
+    if (areNew) first = [...body.rows];
     sort();
   };
 };

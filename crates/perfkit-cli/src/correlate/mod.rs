@@ -67,7 +67,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     {
         messages::say(&format!("note: {note}"));
     }
-    output::csv(options.csv.as_ref(), || Ok(list.table()))?;
+    output::csv(options.csv.as_ref(), || list.table())?;
     if let Some(path) = &options.cube {
         let archive = (opened.format == "cube").then_some(options.file.as_path());
         output::whole(path, |to| {
@@ -76,16 +76,20 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             Ok(())
         })?;
     }
-    let title = list.title(&crate::pictures::name(&options.file));
+    let name = crate::pictures::name(&options.file);
+    let (title, page_title) = (list.title(&name), list.page_title(&name));
     let scene = || list.scene(&title, Theme::light());
     let sections = || {
-        let chances = list.chances_section(pictures::TOP);
-        Ok([list.section(&title)?].into_iter().chain(chances).collect())
+        let chances = list.chances_section(pictures::TOP)?;
+        Ok([list.section(&page_title)?]
+            .into_iter()
+            .chain(chances)
+            .collect())
     };
-    options.files.write(&title, scene, sections)?;
+    options.files.write(&page_title, scene, sections)?;
     if options.general.json {
         let findings = Findings::new(&opened.diagnostics, opened.counts);
-        output::json(out, &list.json(options.top, findings))?;
+        output::json(out, &list.json(options.top, findings)?)?;
     } else {
         writeln!(out, "{}", options.file.display())?;
         list.text(options.top, out)?;
