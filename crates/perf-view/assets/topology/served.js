@@ -37,14 +37,17 @@ perfkit.servedViews = (waves, { fields }, failed) => {
     };
   };
   const [lists, reads, shows] = [purpose(), purpose(), purpose()];
+  // The list comes before the values of the views that are drawn first.
   const list = ({ view, own, weights, top, right }, done) => {
     const reference = own ? own.key : view;
     lists(async (signal) => {
-      const { found, count } = await get("list", { reference, weights: weights.join("_"), top }, signal);
+      const { found, count } = await get("list", { reference, weights: weights.join("_"), top }, signal), list = { found, count, open: 0 };
       const views = [reference, right, ...found.slice(0, 1).map(([view]) => view)];
+      if (own) await need([reference], signal);
+      if (!signal.aborted && !views.every((view) => values.has(view))) done(list);
       await need(views, signal);
       shown = new Set(views);
-      return { found, count, open: 0 };
+      return list;
     }, done);
   };
   const read = (keys, _, done) => reads(async (signal) => {

@@ -16,9 +16,11 @@ perfkit.sortable = (table) => {
   const sort = () => {
     heads.forEach((head, at) => head.setAttribute("aria-sort", at !== column ? "none" : sign < 0 ? "descending" : "ascending"));
     if (column === null) return body.append(...first);
-    // Texts begin with A.
+    // Texts begin with A. Rows that move lose the focus.
     const values = first.map((row) => [valueOf(row), row]), direction = values.some(([value]) => typeof value === "string") ? -sign : sign;
+    const focused = body.contains(document.activeElement) ? document.activeElement : null;
     body.append(...values.sort(([a], [b]) => direction * compare(a, b)).map(([, row]) => row));
+    focused?.focus();
   };
   heads.forEach((head, at) => {
     const button = perfkit.element("button", { type: "button", class: "sort", title: "Sort by this column" }, head.textContent);
@@ -32,6 +34,6 @@ perfkit.sortable = (table) => {
   });
   return (areNew) => {
     if (areNew) first = [...body.rows];
-    sort();
+    if (areNew || column !== null) sort();
   };
 };

@@ -317,7 +317,7 @@ perfkit.view("topology", (section, data) => {
     sortAgain(false);
     return false;
   };
-  const isConstant = () => correlator && kindsOf(state.left === OWN ? own : grids[state.left], state.left).every(({ low, high }) => !(low < high));
+  const isConstant = () => correlator && isThere() && kindsOf(state.left === OWN ? own : grids[state.left], state.left).every(({ low, high }) => !(low < high));
   // Names the cell that holds most of the variance of the reference.
   const lone = () => {
     const values = correlator.filtered(spectrumOf(state.left), state.weights);
@@ -347,7 +347,7 @@ perfkit.view("topology", (section, data) => {
     else draw();
   };
   const sortAgain = perfkit.sortable(find(".found table"));
-  const stages = perfkit.stages(() => (section.dataset.settled = section.dataset.order ?? ""));
+  const stages = perfkit.stages(() => { if (isThere()) section.dataset.settled = section.dataset.order ?? ""; });
   const rows = () => {
     const list = current();
     section.dataset.mask = state.mask;
@@ -389,14 +389,15 @@ perfkit.view("topology", (section, data) => {
     });
   };
   const offer = !correlator ? null : perfkit.references(find, grids.map(({ name }) => name), { parted, change: (left) => change({ left }) });
+  // What follows the list, once the values are there.
+  const drawing = [...preparations, () => { if (isThere()) { fill(); redescribe(); remark(); } }, fillChances, () => waves()];
   // Another reference, or other weights: the list is computed again.
   const change = (to) => {
     Object.assign(asked, to);
     compute(MOST_LISTED, (isFirst) => {
       rows();
-      // The list is there first.
       const show = () => { if (isFirst && state.left !== OWN) trees?.show(state.left); };
-      stages.run(...preparations, () => { fill(); redescribe(); remark(); }, fillChances, waves, show, link);
+      stages.run(...drawing, show, link);
     });
   };
   const failed = (error) => {
@@ -572,10 +573,16 @@ perfkit.view("topology", (section, data) => {
   };
   // The list of the page is that of its first reference and weights.
   if (source?.isServed || (source && linked.has("reference"))) {
-    compute(MOST_LISTED, (isFirst) => {
-      if (named >= 0 && isFirst && source.has(named)) state.right = named;
-      if (isFirst) begin();
-      else { rows(); stages.run(...preparations, () => { fill(); redescribe(); remark(); }, fillChances, waves); }
+    let hasBegun = false;
+    compute(MOST_LISTED, () => {
+      if (named >= 0 && !hasBegun && source.has(named)) state.right = named;
+      if (hasBegun || !isThere()) {
+        rows();
+        stages.run(...drawing);
+        return;
+      }
+      hasBegun = true;
+      begin();
     });
   } else begin();
   source?.start();
