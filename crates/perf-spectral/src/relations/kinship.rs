@@ -215,7 +215,7 @@ impl Kinship {
         };
         let factor = match (one.is_time, other.is_time) {
             (true, true) if r < 0.0 => 2.0,
-            (true, true) if self.is_flat && (one.is_inclusive || other.is_inclusive) => 0.0625,
+            (true, true) if self.is_flat && (one.is_inclusive || other.is_inclusive) => 0.015625,
             (true, true) => 1.0,
             (true, false) | (false, true) => 0.25,
             (false, false) => 0.0625,

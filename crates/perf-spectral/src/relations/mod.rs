@@ -83,7 +83,8 @@ pub struct Relation {
     /// Upper bound of the probability of |R| by chance: that a view of the same magnitudes and random
     /// phases reaches it. If the same one to four cells deviate most in both views, at least the
     /// probability that they coincide, times that of the correlation of all other cells. If both views
-    /// have long tails, at least that of their normal scores.
+    /// have long tails, at least that of their normal scores. If one axis has at least half of the cells,
+    /// weak frequencies of smooth views may follow strong ones and are no evidence.
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,

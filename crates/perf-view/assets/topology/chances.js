@@ -26,12 +26,21 @@ perfkit.chances = (waves, occupied) => {
   };
   // The Chernoff bound of the probability that random phases reach |r|.
   const TERMS = 32;
-  const chance = ({ pairs, signs }, r) => {
+  // Tails above this excess kurtosis are long; those of smooth pairs, whose variance exceeds that of independent cells by this
+  // factor, are long above 0.
+  const LONG_TAIL = 3, SMOOTH = 2;
+  const isSmooth = ({ variance }) => variance * size >= SMOOTH;
+  // Terms of smooth pairs on one axis that are below this share of the largest may be harmonics of the others, and are no evidence.
+  const HARMONIC = 0.05, isLine = 2 * Math.max(...dims) >= size;
+  const chance = (terms, value) => {
+    const least = isLine && isSmooth(terms) ? HARMONIC * Math.max(0, ...terms.pairs, ...terms.signs) : 0;
+    const [pairs, signs] = [terms.pairs, terms.signs].map((all) => all.filter((c) => c >= least));
+    const weak = [...terms.pairs, ...terms.signs].reduce((sum, c) => sum + (c < least ? c : 0), 0), r = Math.max(0, Math.abs(value) - weak);
     // Smaller terms are replaced by equal ones, which keeps the bound.
     const large = pairs.slice(0, TERMS), rest = pairs.slice(TERMS), mean = Math.sqrt(rest.reduce((sum, c) => sum + c * c, 0) / Math.max(1, rest.length));
     const logarithm = (t) => large.reduce((sum, c) => sum + logI0(c * t), rest.length * logI0(mean * t)) + signs.reduce((sum, c) => sum + logCosh(c * t), 0);
     // The exponent is convex in t: its minimum by the golden section over powers.
-    const exponent = (power) => logarithm(Math.exp(power)) - Math.abs(r) * Math.exp(power);
+    const exponent = (power) => logarithm(Math.exp(power)) - r * Math.exp(power);
     const GOLDEN = (Math.sqrt(5) - 1) / 2;
     let [low, high] = [-5, 28], [a, b] = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)], [atA, atB] = [exponent(a), exponent(b)];
     for (let step = 0; step < 48; step++) {
@@ -101,9 +110,6 @@ perfkit.chances = (waves, occupied) => {
   let last = null;
   const reference = (values) => (last?.values === values ? last : (last = described(values)));
 
-  // Tails above this excess kurtosis are long; those of smooth pairs, whose variance exceeds that of independent cells by this
-  // factor, are long above 0.
-  const LONG_TAIL = 3, SMOOTH = 2;
   // The bound of a correlation r at a shift, and at any shift. Views are spectra with the values of their cells.
   return (own, other, f, r, shift) => {
     const isMoved = shift.some(Boolean), place = (cell, axis) => (along(cell, axis) + shift[axis] + dims[axis]) % dims[axis];
@@ -128,7 +134,7 @@ perfkit.chances = (waves, occupied) => {
     if (one.scores && two.scores) {
       one.scores.spectrum ??= whole(one.scores.field);
       const found = correlated(one.scores.spectrum, whole(two.scores.field), f);
-      const isLong = Math.min(one.scores.kurtosis, two.scores.kurtosis) > LONG_TAIL || found.variance * size >= SMOOTH;
+      const isLong = Math.min(one.scores.kurtosis, two.scores.kurtosis) > LONG_TAIL || isSmooth(found);
       if (isLong) single = Math.max(single, found.r * r > 0 ? chance(found, found.r) : 1);
     }
     return { single, any: Math.min(1, size * single) };

@@ -148,7 +148,7 @@ fn long_tails(shape: &Shape) -> Vec<Vec<f64>> {
         view(&|c| 1e8 * (1.5 * wave(c, 1.0) + 0.4 * noise(c, 7)).exp()),
         view(&|c| 1e8 * (1.5 * wave(c, 1.0) + wave(c, 2.0) + 0.6 * noise(c, 8)).exp()),
         view(&|c| 1e8 * noise(c, 9) + hot(c)),
-        view(&|c| 1e8 * noise(c, 10) + hot(c)),
+        view(&|c| 1e8 * (0.7 * noise(c, 9) + 0.3 * noise(c, 10)) + hot(c)),
     ]
 }
 
