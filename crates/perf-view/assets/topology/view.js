@@ -279,10 +279,13 @@ perfkit.view("topology", (section, data) => {
     tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18) + "px";
   };
 
-  // The values of the selected cube, after the grids have changed. Its place in the trees is the same.
+  // The values of the selected cube, after the grids have changed. Its place in the trees is the same. At first the cube with the
+  // highest value of the reference is selected.
   const redescribe = () => {
-    const cube = state.picked && panes[0].view.cells.get(state.picked.join());
+    const { cells, list } = panes[0].view, cube = state.picked && cells.get(state.picked.join());
     if (cube) status.textContent = words(panes[0], cube);
+    const highest = state.picked ? null : list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
+    if (highest) describe(panes[0], highest);
   };
 
   const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map,
@@ -330,9 +333,11 @@ perfkit.view("topology", (section, data) => {
     const share = best < 0 ? 0 : values[best] ** 2 / sum;
     return share > LONE && cellNames[best] ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
   };
-  // Notes about the first list hold for that list only.
+  // Headings and notes about the first list hold for that list only.
+  const headings = [section.querySelector("h2"), document.querySelector("h1"), document.querySelector("title")].filter(Boolean).map((heading) => [heading, heading.textContent]);
   const remark = () => {
     const isFirst = state.left === 0 && state.weights.join() === firstWeights;
+    for (const [heading, text] of headings) heading.textContent = state.left === 0 ? text : text.replace(/: correlated with .*/, ": views on the grid");
     section.querySelectorAll(".note.first").forEach((note) => (note.hidden = !isFirst));
     find(".lone").textContent = isFirst && !source.isServed ? "" : lone();
   };
@@ -390,14 +395,21 @@ perfkit.view("topology", (section, data) => {
   };
   const offer = !correlator ? null : perfkit.references(find, grids.map(({ name }) => name), { parted, change: (left) => change({ left }) });
   // What follows the list, once the values are there.
-  const drawing = [...preparations, () => { if (isThere()) { fill(); redescribe(); remark(); } }, fillChances, () => waves()];
+  let inTrees = null;
+  const drawing = [
+    ...preparations, () => { if (isThere()) { fill(); redescribe(); remark(); } }, fillChances, () => waves(),
+    () => {
+      const isOther = state.left !== OWN && state.left !== inTrees;
+      inTrees = state.left;
+      if (isOther) trees?.show(state.left);
+    },
+  ];
   // Another reference, or other weights: the list is computed again.
   const change = (to) => {
     Object.assign(asked, to);
-    compute(MOST_LISTED, (isFirst) => {
+    compute(MOST_LISTED, () => {
       rows();
-      const show = () => { if (isFirst && state.left !== OWN) trees?.show(state.left); };
-      stages.run(...drawing, show, link);
+      stages.run(...drawing, link);
     });
   };
   const failed = (error) => {
@@ -556,34 +568,19 @@ perfkit.view("topology", (section, data) => {
     },
   });
   perfkit.onPaint(() => { fill(); waves(); });
-  const begin = () => {
-    const show = () => {
-      fill();
-      // The cube with the highest value of the reference is selected at first.
-      const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
-      if (highest) describe(panes[0], highest);
-    };
-    rows();
-    if (!correlator) {
-      show();
-      waves();
-      return;
-    }
-    stages.run(...preparations, () => { show(); remark(); }, fillChances, waves, () => trees?.show(state.left));
-  };
   // The list of the page is that of its first reference and weights.
   if (source?.isServed || (source && linked.has("reference"))) {
-    let hasBegun = false;
+    let isNew = true;
     compute(MOST_LISTED, () => {
-      if (named >= 0 && !hasBegun && source.has(named)) state.right = named;
-      if (hasBegun || !isThere()) {
-        rows();
-        stages.run(...drawing);
-        return;
-      }
-      hasBegun = true;
-      begin();
+      if (named >= 0 && isNew && source.has(named)) state.right = named;
+      isNew &&= !isThere();
+      rows();
+      stages.run(...drawing);
     });
-  } else begin();
+  } else {
+    rows();
+    if (correlator) stages.run(...drawing);
+    else { fill(); redescribe(); waves(); }
+  }
   source?.start();
 });

@@ -76,17 +76,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             Ok(())
         })?;
     }
-    let name = crate::pictures::name(&options.file);
-    let (title, page_title) = (list.title(&name), list.page_title(&name));
+    let title = list.title(&crate::pictures::name(&options.file));
     let scene = || list.scene(&title, Theme::light());
     let sections = || {
         let chances = list.chances_section(pictures::TOP)?;
-        Ok([list.section(&page_title)?]
-            .into_iter()
-            .chain(chances)
-            .collect())
+        Ok([list.section(&title)?].into_iter().chain(chances).collect())
     };
-    options.files.write(&page_title, scene, sections)?;
+    options.files.write(&title, scene, sections)?;
     if options.general.json {
         let findings = Findings::new(&opened.diagnostics, opened.counts);
         output::json(out, &list.json(options.top, findings)?)?;

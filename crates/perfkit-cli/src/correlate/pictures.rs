@@ -35,16 +35,6 @@ impl List {
         format!("{name}: correlated with {metric} of {path}")
     }
 
-    /// Returns the title of pages: readers may select other references, unless the order is that of the
-    /// paper.
-    pub(super) fn page_title(&self, name: &str) -> String {
-        if self.is_paper() {
-            self.title(name)
-        } else {
-            format!("{name}: views on the grid")
-        }
-    }
-
     /// Returns a section with both grids and the list of views, for the selected weights of the
     /// axes and for others.
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
