@@ -2,7 +2,7 @@
 //! at most 0.05 from surrogates, and the number of sets of 300 views in which relations are found.
 //!
 //! ```text
-//! cargo run --release -p perf-spectral --example chance_errors -- [pairs] [sets]
+//! cargo run --release -p perf-spectral --example chance_errors -- [pairs] [sets] [seed]
 //! ```
 
 #[path = "../tests/spectral/relations/independent_views.rs"]
@@ -21,10 +21,12 @@ fn main() {
         .skip(1)
         .filter_map(|text| text.parse().ok());
     let (pairs, sets) = (counts.next().unwrap_or(1000), counts.next().unwrap_or(20));
+    let first = counts.next().unwrap_or(5000) as u64;
     for dims in [&[4, 4, 4][..], &[16, 2], &[8, 8], &[64]] {
         for kind in KINDS {
-            let share = false_share(kind, dims, pairs, 1);
-            let found = (0..sets as u64).map(|seed| false_relations(kind, dims, VIEWS, 100 + seed));
+            let share = false_share(kind, dims, pairs, first);
+            let found =
+                (0..sets as u64).map(|seed| false_relations(kind, dims, VIEWS, first + 100 + seed));
             let found: Vec<usize> = found.collect();
             let some = found.iter().filter(|found| **found > 0).count();
             println!(

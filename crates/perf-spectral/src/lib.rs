@@ -41,7 +41,7 @@
 //! | Which pairs of views correlate? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
 //! | Which pairs correlate beyond chance, apart from kin? | [`Spectra::relations`], [`Kinship`] |
 //! | On which grid of processes does the program work? | [`Grids::of`] |
-//! | Is a correlation significant? | [`Spectra::confidence`] |
+//! | Is a correlation significant? | [`Spectra::chance_bounds`], in closed form; [`Spectra::confidence`], from surrogates |
 //! | Which field remains after filtering? | [`Spectra::filtered`] |
 //! | Do the spectra exceed the memory? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
 //! | Is only the transform needed? | [`Transform`] |
@@ -134,7 +134,9 @@ pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, W
 pub use grids::{Assignment, CheckedGrids, GridCandidate, GridParams, GridVerdict, Grids};
 pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use real::Real;
-pub use relations::{CheckedRelations, Kinship, Relation, RelationParams, Relations, Tie};
+pub use relations::{
+    ChanceBound, CheckedRelations, Kinship, Relation, RelationParams, Relations, Tie,
+};
 pub use significance::{CheckedNull, Confidence, NullParams};
 pub use spectra::{Spectra, SpectraBuilder, View};
 pub use table::ViewNames;

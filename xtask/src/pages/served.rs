@@ -54,7 +54,7 @@ fn another_reference(tab: &mut Tab<'_>, perfkit: &Path, profile: &Path) -> Resul
         s.value = o[1].value; s.dispatchEvent(new Event('change')); return true; })()")?;
     let slide = "(() => { const s = document.querySelectorAll('.filter input[type=range]')[1]; s.value = 0.35; s.dispatchEvent(new Event('input')); return true; })()";
     tab.expect(slide)?;
-    tab.wait(&format!("{CUBES}.dataset.order.endsWith(',1,0.35,1,12')"))?;
+    tab.wait(&format!("{CUBES}.dataset.settled.endsWith(',1,0.35,1,12')"))?;
     let title = tab.text("document.querySelector('.left figcaption').title")?;
     let (path, metric) = title.rsplit_once(", ").ok_or(format!("{title}: no view"))?;
     let mut command = Command::new(perfkit);
@@ -63,20 +63,14 @@ fn another_reference(tab: &mut Tab<'_>, perfkit: &Path, profile: &Path) -> Resul
     let printed = output(command.args(["--top", "12", "--json", "--quiet"]))?;
     let list: Value = serde_json::from_slice(&printed).map_err(|error| error.to_string())?;
     let views = list["views"].as_array().ok_or("no views")?;
-    let entry = |view: &Value| {
-        (
-            view["path"].clone(),
-            view["metric"].clone(),
-            view["r"].clone(),
-        )
-    };
+    let entry = |view: &Value| ["path", "metric", "r", "p_bound"].map(|key| view[key].clone());
     let expected: Vec<_> = views.iter().map(entry).collect();
     let expected = serde_json::to_string(&expected).map_err(|error| error.to_string())?;
     tab.expect(&format!(
         "(() => {{ const want = {expected}.filter(([,, r]) => r), found = JSON.parse({CUBES}.dataset.computed);
-        return want.length > 5 && found.length === want.length && want.every(([path, metric, r], at) => found[at][0].startsWith(path + ', ' + metric) && Math.abs(found[at][1] - r) < 1e-12); }})()"
+        return want.length > 5 && found.length === want.length && want.every(([path, metric, r], at) => found[at][0].startsWith(path + ', ' + metric) && Math.abs(found[at][1] - r) < 1e-12)
+            && want.every(([,,, p], at) => Math.abs(document.querySelectorAll('.found tbody tr')[at].lastChild.dataset.p - p) <= 1e-9 * p); }})()"
     ))?;
-    tab.expect("document.querySelectorAll('.found tbody td:last-child').length > 5")?;
     // The filtered field is drawn, and the spectrum is that of the reference.
     tab.expect("(() => { document.querySelector('.filtered').click(); return document.querySelector('.left figcaption').title.startsWith('filtered: '); })()")?;
     tab.expect("(() => { document.querySelector('.filtered').click(); return !document.querySelector('.spectrum').hidden; })()")

@@ -12,4 +12,4 @@ pub(crate) use params::check_tolerance;
 pub use params::{CheckedRank, RankParams, Score};
 pub use rank::{Match, Ranking};
 pub use reference::{Bound, Correlation, Reference, TOLERANCE};
-pub(crate) use reference::{Product, Sums};
+pub(crate) use reference::{Product, Sums, check_dims};

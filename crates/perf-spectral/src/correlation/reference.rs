@@ -106,21 +106,26 @@ impl<T: Real> Reference<T> {
     /// Returns an error unless the reference has this shape. Another shape with the same number of
     /// points has another order.
     pub(crate) fn check(&self, dims: &[usize]) -> Result<()> {
-        if self.dims.len() != dims.len() {
-            return Err(Error::Length {
-                what: "axes of a reference",
-                expected: dims.len(),
-                got: self.dims.len(),
-            });
-        }
-        match dims.iter().zip(&self.dims).find(|(here, own)| here != own) {
-            Some((&expected, &got)) => Err(Error::Length {
-                what: "length of an axis of a reference",
-                expected,
-                got,
-            }),
-            None => Ok(()),
-        }
+        check_dims(&self.dims, dims)
+    }
+}
+
+/// Returns an error unless the axis lengths of a reference are those of the views, `dims`.
+pub(crate) fn check_dims(own: &[usize], dims: &[usize]) -> Result<()> {
+    if own.len() != dims.len() {
+        return Err(Error::Length {
+            what: "axes of a reference",
+            expected: dims.len(),
+            got: own.len(),
+        });
+    }
+    match dims.iter().zip(own).find(|(here, own)| here != own) {
+        Some((&expected, &got)) => Err(Error::Length {
+            what: "length of an axis of a reference",
+            expected,
+            got,
+        }),
+        None => Ok(()),
     }
 }
 

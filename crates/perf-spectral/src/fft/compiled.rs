@@ -8,13 +8,13 @@
 use crate::correlation::CheckedRank;
 use crate::correlation::PairMatch;
 use crate::correlation::Ranking;
-use crate::correlation::{Bound, Correlation, Reference};
+use crate::correlation::{Bound, Correlation, Match, Reference};
 use crate::fft::{Scratch, Transform};
 use crate::profile::Missing;
 use crate::significance::{CheckedNull, Confidence};
 use crate::spectra::Spectra;
 use crate::spectra::builder::SpectraBuilder;
-use crate::{CheckedRelations, Filter, Kinship, Real, Relations, Result};
+use crate::{ChanceBound, CheckedRelations, Filter, Kinship, Real, Relations, Result};
 use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;
 use std::fs::File;
@@ -55,6 +55,10 @@ compiled! {
     relations = Spectra::all_relations(
         spectra: &Spectra<Self>, filter: &dyn Filter, kin: &Kinship, params: &CheckedRelations, job: &Job
     ) -> Result<Relations>;
+    chance_bounds = Spectra::bounds_of(
+        spectra: &Spectra<Self>, reference: (&Spectra<Self>, usize), found: &[Match],
+        filter: &dyn Filter, job: &Job
+    ) -> Result<Vec<ChanceBound>>;
     prepare = Transform::prepared(
         plan: &Transform<Self>, spectrum: &[Self], filter: &dyn Filter, job: &Job
     ) -> Result<Reference<Self>>;

@@ -10,6 +10,13 @@ use perf_core::{CancellationChecks, Job, parallel};
 /// Views with R above this differ by their scale alone.
 const SAME: f64 = 1.0 - 1e-9;
 
+/// Ratio of the variance of R to that of independent cells, above which a pair is smooth.
+pub(super) const SMOOTH: f64 = 2.0;
+
+/// Share of the largest term of R below which a frequency of a smooth pair on one axis may be a
+/// harmonic of stronger ones.
+const HARMONIC: f64 = 0.05;
+
 /// Number of rows of the Gram matrix that a task computes at once.
 const BLOCK: usize = 8;
 
@@ -27,6 +34,10 @@ pub(super) struct Rows {
     len: usize,
     /// Number of pairs of opposite frequencies.
     pairs: usize,
+    /// Number of cells.
+    cells: usize,
+    /// `true` if one axis has at least half of the cells.
+    is_line: bool,
     /// Standard deviation of each view, in its unit.
     pub(super) deviations: Vec<f64>,
 }
@@ -43,14 +54,20 @@ impl Rows {
         (0..self.pairs).map(move |at| power(a, at) * power(b, at))
     }
 
-    /// Returns the variance of R of two rows under random phases.
-    pub(super) fn variance(&self, one: usize, other: usize) -> f64 {
+    /// Returns `true` if the variance of R of two rows under random phases exceeds that of independent
+    /// cells, which is 1 / cells.
+    pub(super) fn is_smooth(&self, one: usize, other: usize) -> bool {
         let own = self.row(one).iter().zip(self.row(other));
         let signs: f64 = own.skip(2 * self.pairs).map(|(a, b)| (a * b).powi(2)).sum();
-        0.5 * self.squares(one, other).sum::<f64>() + signs
+        let variance = 0.5 * self.squares(one, other).sum::<f64>() + signs;
+        variance * self.cells as f64 >= SMOOTH
     }
 
     /// Returns the probability that two rows correlate as strongly as `r` by chance.
+    ///
+    /// A smooth view of one axis has a few strong frequencies, and skewed values have harmonics of them,
+    /// whose phases follow. If the strong ones agree by chance, so do all others. The weak ones are
+    /// therefore no evidence there.
     pub(super) fn probability(
         &self,
         (one, other): (usize, usize),
@@ -61,7 +78,9 @@ impl Rows {
         let squares = self.squares(one, other);
         let own = 2 * self.pairs..self.len;
         let signs = own.map(|at| (a[at] * b[at]).abs());
-        null.set(squares, signs);
+        let has_harmonics = self.is_line && self.is_smooth(one, other);
+        let least = if has_harmonics { HARMONIC } else { 0.0 };
+        null.set(squares, signs, least);
         null.probability(r)
     }
 }
@@ -97,6 +116,10 @@ pub(super) struct RowLayout<T> {
     factors: Vec<f64>,
     /// Number of pairs of opposite frequencies.
     pairs: usize,
+    /// Number of cells.
+    cells: usize,
+    /// `true` if one axis has at least half of the cells.
+    is_line: bool,
 }
 
 impl<T: Real> RowLayout<T> {
@@ -107,6 +130,8 @@ impl<T: Real> RowLayout<T> {
             values: Vec::new(),
             len: self.order.len(),
             pairs: self.pairs,
+            cells: self.cells,
+            is_line: self.is_line,
             deviations: Vec::new(),
         }
     }
@@ -133,11 +158,14 @@ impl<T: Real> Spectra<T> {
             let count = if at < 2 * pairs { 2.0 } else { 1.0 };
             (count * weights[*place].wide()).sqrt()
         });
+        let longest = self.plan.dims().iter().copied().max();
         Ok(RowLayout {
             factors: factors.collect(),
             weights,
             order,
             pairs,
+            cells: self.plan.len(),
+            is_line: 2 * longest.unwrap_or(0) >= self.plan.len(),
         })
     }
 
@@ -289,6 +317,8 @@ mod tests {
             values,
             len: 2,
             pairs: 1,
+            cells: 2,
+            is_line: false,
             deviations: vec![1.0; COUNT + 1],
         };
         let all = strong_pairs(&rows, 0.5, usize::MAX, &Job::default()).unwrap();

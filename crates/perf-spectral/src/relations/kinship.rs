@@ -208,14 +208,14 @@ impl Kinship {
 
     /// Returns the factor of a pair in the order of relations: times come before other quantities,
     /// and work that is long where other work or waiting is short before work that is long together.
-    /// Inclusive times that are long together come later if one may be that of a callee.
+    /// Times that are long together come last if one is inclusive and may be that of a caller.
     pub(super) fn interest(&self, one: usize, other: usize, r: f64) -> f64 {
         let (Some(one), Some(other)) = (self.views.get(one), self.views.get(other)) else {
             return 1.0;
         };
         let factor = match (one.is_time, other.is_time) {
             (true, true) if r < 0.0 => 2.0,
-            (true, true) if self.is_flat && one.is_inclusive && other.is_inclusive => 0.25,
+            (true, true) if self.is_flat && (one.is_inclusive || other.is_inclusive) => 0.015625,
             (true, true) => 1.0,
             (true, false) | (false, true) => 0.25,
             (false, false) => 0.0625,

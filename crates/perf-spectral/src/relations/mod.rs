@@ -8,6 +8,7 @@
 //! the values of views with long tails (`ranks`). Benjamini-Yekutieli
 //! controls the false discovery rate over all tested pairs under any dependence between them.
 
+mod chance_bound;
 mod discoveries;
 mod gram;
 mod kinship;
@@ -15,6 +16,7 @@ mod order;
 mod outliers;
 mod ranks;
 
+pub use chance_bound::ChanceBound;
 pub use kinship::{Kinship, Tie};
 
 use crate::real::Real;
@@ -25,7 +27,7 @@ use discoveries::{discoveries, step};
 use gram::{MAX_STRONG, RowLayout, Rows, Strong, StrongPairs, dot, strong_pairs};
 use order::{NEAR, arrange};
 use perf_core::{Job, parallel};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 perf_core::parameters! {
     /// Parameters of relations. Set them, then call [`check`](Self::check).
@@ -81,7 +83,8 @@ pub struct Relation {
     /// Upper bound of the probability of |R| by chance: that a view of the same magnitudes and random
     /// phases reaches it. If the same one to four cells deviate most in both views, at least the
     /// probability that they coincide, times that of the correlation of all other cells. If both views
-    /// have long tails, at least that of their normal scores.
+    /// have long tails, at least that of their normal scores. If one axis has at least half of the cells,
+    /// weak frequencies of smooth views may follow strong ones and are no evidence.
     pub p: f64,
     /// Part of R that comes from the variation along each axis. The parts add up to R.
     pub along: Vec<f64>,
@@ -314,30 +317,24 @@ impl<T: Real> Spectra<T> {
         carried: &mut BTreeMap<usize, usize>,
         job: &Job,
     ) -> Result<Discovered> {
-        const PIECE: usize = 256;
-        let pieces: Vec<&[Strong]> = pairs.chunks(PIECE).collect();
-        let tested = parallel::try_map(pieces.len(), |at| -> Result<Vec<(f64, Strong)>> {
-            job.check()?;
-            let mut null = PhaseNull::default();
-            let mut p = |pair: &Strong| {
-                let rows_of = (pair.one as usize, pair.other as usize);
-                (rows.probability(rows_of, pair.r, &mut null), *pair)
-            };
-            Ok(pieces[at].iter().map(&mut p).collect())
-        })?;
-        let mut tested: Vec<(f64, Strong)> = tested.into_iter().flatten().collect();
+        let mut tested = probabilities(rows, pairs, job)?;
         let key = |(_, pair): &(f64, Strong)| (pair.one, pair.other);
-        let sort = |pairs: &mut Vec<(f64, Strong)>| {
+        let sort = |pairs: &mut [(f64, Strong)]| {
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
         };
         sort(&mut tested);
-        // Bounds raise p-values only, so no pair beyond these can be found.
+        // Bounds raise p-values only, so no pair beyond these can be found. The closest pairs are
+        // raised too, because their p-value is reported if none is found.
         let likely = discoveries(tested.iter().map(|(p, _)| *p), step);
-        let outliers = self.raise_to_outliers(layout, rows, &mut tested[..likely], job)?;
-        self.raise_to_ranks(layout, rows, &mut tested[..likely], job)?;
-        let mut cells: BTreeMap<_, usize> = outliers.into_iter().collect();
-        sort(&mut tested);
+        let candidates: BTreeSet<_> = tested[..likely].iter().map(key).collect();
+        let raised = likely.max(CLOSEST).min(tested.len());
+        let outliers = self.raise(layout, rows, &mut tested[..raised], job)?;
+        let outliers = outliers.into_iter();
+        let outliers = outliers.filter(|(pair, _)| candidates.contains(pair));
+        sort(&mut tested[..raised]);
         let closest = tested.first().copied();
+        let mut cells: BTreeMap<_, usize> = outliers.collect();
+        sort(&mut tested);
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
         for found in &tested {
             cells.remove(&key(found));
@@ -350,6 +347,25 @@ impl<T: Real> Spectra<T> {
             closest,
         })
     }
+}
+
+/// Upper bound on the pairs whose p-values are raised to report the closest one if none is found.
+const CLOSEST: usize = 64;
+
+/// Returns the probabilities of pairs under random phases.
+fn probabilities(rows: &Rows, pairs: &[Strong], job: &Job) -> Result<Vec<(f64, Strong)>> {
+    const PIECE: usize = 256;
+    let pieces: Vec<&[Strong]> = pairs.chunks(PIECE).collect();
+    let tested = parallel::try_map(pieces.len(), |at| -> Result<Vec<(f64, Strong)>> {
+        job.check()?;
+        let mut null = PhaseNull::default();
+        let mut p = |pair: &Strong| {
+            let rows_of = (pair.one as usize, pair.other as usize);
+            (rows.probability(rows_of, pair.r, &mut null), *pair)
+        };
+        Ok(pieces[at].iter().map(&mut p).collect())
+    })?;
+    Ok(tested.into_iter().flatten().collect())
 }
 
 /// Groups of pairs that are tested apart.

@@ -18,7 +18,7 @@ use perf_core::{Job, parallel};
 const MAX_CELLS: usize = 4;
 
 /// Row of a pair, as [`Strong`] has it.
-type PairKey = (u32, u32);
+pub(super) type PairKey = (u32, u32);
 
 impl<T: Real> Spectra<T> {
     /// Raises the p-values of pairs to the bounds of their outliers. Returns the raised pairs, each

@@ -18,10 +18,6 @@ use perf_core::{Job, parallel};
 /// exponential one, and negative for two groups of which the smaller one has a quarter of the cells.
 const LONG_TAIL: f64 = 3.0;
 
-/// Ratio of the variance of R to that of independent cells, above which a pair is smooth. Outliers of
-/// smooth views come in groups, so that any tail counts.
-const SMOOTH: f64 = 2.0;
-
 impl<T: Real> Spectra<T> {
     /// Raises the p-values of pairs of views with long tails to those of their normal scores.
     pub(super) fn raise_to_ranks(
@@ -53,9 +49,9 @@ impl<T: Real> Spectra<T> {
             let (Some(one), Some(other)) = sides else {
                 return Ok(0.0);
             };
-            // R of independent cells has the variance 1 / cells.
-            let is_smooth = scores.variance(one, other) * self.plan.len() as f64 >= SMOOTH;
-            if kurtosis[one].min(kurtosis[other]) <= LONG_TAIL && !is_smooth {
+            // Outliers of smooth views come in groups, so that any tail counts.
+            let is_short = kurtosis[one].min(kurtosis[other]) <= LONG_TAIL;
+            if is_short && !scores.is_smooth(one, other) {
                 return Ok(0.0);
             }
             let r = dot(scores.row(one), scores.row(other)).clamp(-1.0, 1.0);

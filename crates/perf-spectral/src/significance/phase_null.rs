@@ -30,18 +30,38 @@ pub(crate) struct PhaseNull {
     rest: (f64, f64),
     /// Amplitudes of terms `+-c`.
     signs: Vec<f64>,
+    /// Sum of the amplitudes of terms without evidence, which are at their maximum.
+    spare: f64,
 }
 
 impl PhaseNull {
     /// Sets the terms: squared amplitudes of pairs of opposite frequencies, and amplitudes of
-    /// frequencies that are their own opposites.
+    /// frequencies that are their own opposites. Terms below the share `least` of the largest may depend
+    /// on the others in any way.
     pub(crate) fn set(
         &mut self,
         squares: impl Iterator<Item = f64>,
         signs: impl Iterator<Item = f64>,
+        least: f64,
     ) {
         self.squares.clear();
         self.squares.extend(squares.filter(|square| *square > 0.0));
+        self.signs.clear();
+        self.signs.extend(signs.filter(|sign| *sign > 0.0));
+        self.spare = 0.0;
+        if least > 0.0 {
+            let waves = self.squares.iter().map(|square| square.sqrt());
+            let least = least * waves.chain(self.signs.iter().copied()).fold(0.0, f64::max);
+            let mut spare = 0.0;
+            let mut is_evidence = |amplitude: f64| {
+                let is = amplitude >= least;
+                spare += if is { 0.0 } else { amplitude };
+                is
+            };
+            self.squares.retain(|square| is_evidence(square.sqrt()));
+            self.signs.retain(|sign| is_evidence(*sign));
+            self.spare = spare;
+        }
         let count = TERMS.min(self.squares.len());
         if count < self.squares.len() {
             let order = |a: &f64, b: &f64| b.total_cmp(a);
@@ -52,13 +72,11 @@ impl PhaseNull {
         self.waves.extend(large.iter().map(|square| square.sqrt()));
         let mean = small.iter().sum::<f64>() / small.len().max(1) as f64;
         self.rest = (small.len() as f64, mean.sqrt());
-        self.signs.clear();
-        self.signs.extend(signs.filter(|sign| *sign > 0.0));
     }
 
     /// Returns an upper bound of the probability that the magnitude of the sum reaches `r`.
     pub(crate) fn probability(&self, r: f64) -> f64 {
-        let r = r.abs();
+        let r = (r.abs() - self.spare).max(0.0);
         let (mut low, mut high) = (0.0, 1.0);
         while self.slope(high) < r && high < MAX_T {
             (low, high) = (high, high * 4.0);
@@ -163,7 +181,7 @@ mod tests {
 
     fn null(waves: &[f64], signs: &[f64]) -> PhaseNull {
         let mut null = PhaseNull::default();
-        null.set(waves.iter().map(|c| c * c), signs.iter().copied());
+        null.set(waves.iter().map(|c| c * c), signs.iter().copied(), 0.0);
         null
     }
 
@@ -227,6 +245,18 @@ mod tests {
         // One wave can be in phase by chance.
         assert!(null(&[1.0], &[]).probability(0.999) > 0.02);
         assert_eq!(null(&[], &[]).probability(0.0), 1.0);
+    }
+
+    #[test]
+    fn weak_terms_may_depend_on_strong_ones() {
+        let waves = [0.9, 0.06, 0.02, 0.01];
+        let mut some = PhaseNull::default();
+        some.set(waves.iter().map(|c| c * c), [0.01].into_iter(), 0.05);
+        // The strong terms must reach what the others leave.
+        let strong = null(&waves[..2], &[]).probability(0.97 - 0.04);
+        assert!((some.probability(0.97) / strong - 1.0).abs() < 1e-9);
+        assert!(strong > null(&waves, &[0.01]).probability(0.97));
+        assert_eq!(some.probability(0.03), 1.0);
     }
 
     #[test]

@@ -285,7 +285,7 @@ impl<T: Real> Spectra<T> {
     }
 
     /// Returns a view that exists and is not skipped.
-    fn taken(&self, number: usize) -> Result<&View> {
+    pub(crate) fn taken(&self, number: usize) -> Result<&View> {
         let view = self.view(number)?;
         if view.is_skipped() {
             // Rows of profiles are described by metric, call path and location.

@@ -1,7 +1,7 @@
 "use strict";
 // Views of a served page: lists of the server, and values that it sends when they are drawn. A view is its number, or the text of a
 // selection in the trees.
-perfkit.servedViews = (waves, { fields, coarser }, failed) => {
+perfkit.servedViews = (waves, { fields }, failed) => {
   const { size, forward } = waves, [address] = fields.served, held = perfkit.bytes(fields.held);
   // Views in an answer, and cells of all views that are kept.
   const AT_ONCE = 64, MOST_CELLS = 1 << 22;
@@ -37,15 +37,17 @@ perfkit.servedViews = (waves, { fields, coarser }, failed) => {
     };
   };
   const [lists, reads, shows] = [purpose(), purpose(), purpose()];
+  // The list comes before the values of the views that are drawn first.
   const list = ({ view, own, weights, top, right }, done) => {
     const reference = own ? own.key : view;
     lists(async (signal) => {
-      const { found, count } = await get("list", { reference, weights: weights.join("_"), top }, signal);
-      // The chances of all listed views need their values; merged cells have no chances.
-      const views = [reference, right, ...found.slice(0, coarser ? 1 : undefined).map(([view]) => view)];
+      const { found, count } = await get("list", { reference, weights: weights.join("_"), top }, signal), list = { found, count, open: 0 };
+      const views = [reference, right, ...found.slice(0, 1).map(([view]) => view)];
+      if (own) await need([reference], signal);
+      if (!signal.aborted && !views.every((view) => values.has(view))) done(list);
       await need(views, signal);
       shown = new Set(views);
-      return { found, count, open: 0 };
+      return list;
     }, done);
   };
   const read = (keys, _, done) => reads(async (signal) => {

@@ -1,6 +1,6 @@
 "use strict";
 // Makes the headings of a table buttons that sort its rows: descending, ascending, and in their first order again. Returns a
-// function that sorts new rows in the same way.
+// function that sorts in the same way after rows are new, or have changed.
 perfkit.sortable = (table) => {
   const heads = [...table.tHead.rows[0].cells], [body] = table.tBodies;
   let [column, sign, first] = [null, -1, []];
@@ -16,9 +16,11 @@ perfkit.sortable = (table) => {
   const sort = () => {
     heads.forEach((head, at) => head.setAttribute("aria-sort", at !== column ? "none" : sign < 0 ? "descending" : "ascending"));
     if (column === null) return body.append(...first);
-    // Texts begin with A.
+    // Texts begin with A. Rows that move lose the focus.
     const values = first.map((row) => [valueOf(row), row]), direction = values.some(([value]) => typeof value === "string") ? -sign : sign;
+    const focused = body.contains(document.activeElement) ? document.activeElement : null;
     body.append(...values.sort(([a], [b]) => direction * compare(a, b)).map(([, row]) => row));
+    focused?.focus();
   };
   heads.forEach((head, at) => {
     const button = perfkit.element("button", { type: "button", class: "sort", title: "Sort by this column" }, head.textContent);
@@ -30,8 +32,8 @@ perfkit.sortable = (table) => {
     });
     head.replaceChildren(button);
   });
-  return () => {
-    first = [...body.rows];
-    sort();
+  return (areNew) => {
+    if (areNew) first = [...body.rows];
+    if (areNew || column !== null) sort();
   };
 };

@@ -13,7 +13,9 @@ perfkit.view("topology", (section, data) => {
   // With values or a server, the page has lists for any reference and any weights.
   const waveSet = data.fields ? perfkit.waves(axes.map((axis) => axis.len)) : null;
   const isHeld = data.fields && perfkit.bytes(data.fields.held);
-  const correlator = waveSet && perfkit.correlator(waveSet, data.fields.tolerance, isHeld.reduce((count, is) => count + is, 0));
+  const correlator = waveSet && perfkit.correlator(waveSet, data.fields.tolerance);
+  // A server sends the bounds of chance with its lists.
+  const chances = waveSet && !data.fields.served ? perfkit.chances(waveSet, isHeld.reduce((count, is) => count + is, 0)) : null;
   const source = !correlator ? null : data.fields.served ? perfkit.servedViews(waveSet, data, (error) => failed(error)) : perfkit.localViews(waveSet, data.fields, correlator);
   const held = source?.held;
   const coloured = (values) => {
@@ -42,6 +44,7 @@ perfkit.view("topology", (section, data) => {
   let own = null;
   const spectrumOf = (view) => (view === OWN ? own.spectrum : source.spectrum(view));
   state.weights = data.fields?.served?.[1].slice() ?? listOf(state.mask)?.[2].slice() ?? axes.map(() => 1);
+  const firstWeights = state.weights.join();
   // The reference and the weights that the reader asks for last; the page changes when their list is there.
   const asked = { left: 0, own: null, weights: state.weights.slice() };
   let computed = null;
@@ -57,6 +60,7 @@ perfkit.view("topology", (section, data) => {
       if (sum) own = { ...sum, spectrum: sum.spectrum ?? source.spectrum(sum.key), kinds: sum.kinds ?? source.kinds(sum.key).map(coloured) };
       // The view that the reader has selected since stays.
       const isKept = !first && state.right !== computed?.best;
+      pending = [];
       Object.assign(state, { left, weights: chosen, top, mask: chosen.reduce((mask, weight, at) => mask | (weight > 0 ? 1 << at : 0), 0) });
       computed = { list: [state.mask, found, chosen, count], open, best: found.length ? found[0][0] : null };
       section.dataset.computed = JSON.stringify(found.map(([view, r, shift]) => [grids[view].name, r, shift]));
@@ -139,14 +143,23 @@ perfkit.view("topology", (section, data) => {
 
   const panes = ["left", "right"].map((name) => {
     const figure = find("." + name), canvas = figure.querySelector("canvas");
-    const renderer = perfkit.cubeRenderer(canvas);
-    return { figure, canvas, renderer, label: perfkit.axisLabels(figure, canvas, renderer), caption: figure.querySelector("figcaption"),
+    return { figure, canvas, renderer: undefined, label: null, caption: figure.querySelector("figcaption"),
       bar: figure.querySelector(".bar"), ends: figure.querySelector(".ends"), seen: [], view: null };
   });
-  const drawn = panes.every((pane) => pane.renderer);
-  section.dataset.webgl = drawn ? "1" : "0";
-  find(".stills").hidden = drawn;
-  find(".panes").hidden = !drawn;
+  find(".stills").hidden = true;
+  // Renderers take long to make, so that the list is shown before.
+  let drawn = false;
+  const prepare = (pane) => {
+    if (pane.renderer !== undefined) return;
+    pane.renderer = perfkit.cubeRenderer(pane.canvas);
+    pane.label = perfkit.axisLabels(pane.figure, pane.canvas, pane.renderer);
+    if (panes.some(({ renderer }) => renderer === undefined)) return;
+    drawn = panes.every(({ renderer }) => renderer);
+    section.dataset.webgl = drawn ? "1" : "0";
+    find(".stills").hidden = drawn;
+    find(".panes").hidden = !drawn;
+  };
+  const preparations = panes.map((pane) => () => prepare(pane));
 
   // Which cubes are seen: cells that the brush selects in one of the grids, and not hidden by neighbours on all six sides.
   const brushed = () => {
@@ -178,6 +191,7 @@ perfkit.view("topology", (section, data) => {
   const isThere = () => !source || ((state.left === OWN || source.has(state.left)) && source.has(state.right));
   const fill = () => {
     if (!isThere()) return;
+    panes.forEach(prepare);
     const all = panes.map((pane, at) => {
       pane.grid = shown(at ? state.right : state.left);
       pane.view = reduced(pane.grid);
@@ -265,25 +279,48 @@ perfkit.view("topology", (section, data) => {
     tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 10 : event.clientY + 18) + "px";
   };
 
-  // The values of the selected cube, after the grids have changed. Its place in the trees is the same.
+  // The values of the selected cube, after the grids have changed. Its place in the trees is the same. At first the cube with the
+  // highest value of the reference is selected.
   const redescribe = () => {
-    const cube = state.picked && panes[0].view.cells.get(state.picked.join());
+    const { cells, list } = panes[0].view, cube = state.picked && cells.get(state.picked.join());
     if (cube) status.textContent = words(panes[0], cube);
+    const highest = state.picked ? null : list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
+    if (highest) describe(panes[0], highest);
   };
 
   const link = () => perfkit.link(section.id, { view: grids[state.right].name, axes: state.mask, map: state.map,
     ...(computed && state.left !== OWN ? { reference: grids[state.left].name, weights: state.weights.join() } : {}) });
   // A bound of the probability of chance: without a shift at that shift alone, otherwise at any.
-  const pCell = (view, r, shift, count) => {
-    const key = [state.mask, shift, view].join(";");
-    if (!bounds.has(key)) bounds.set(key, correlator.bounded(spectrumOf(state.left), source.spectrum(view), current()[2], r, shift));
-    const { single, any } = bounds.get(key);
+  const showChance = (cell, { single, any }, shift, count) => {
     const text = (p) => (p >= 0.0095 ? p.toFixed(2) : p >= 1e-15 ? p.toExponential(0) : "< 1e-15");
     const p = shift.some(Boolean) ? any : single, all = Math.min(1, p * count);
-    const title = `At this shift: at most ${text(single)}; at any shift: at most ${text(any)}. For the strongest of ${count} views: at most ${text(all)}.`;
-    return element("td", { class: all > 0.05 ? "n faint" : "n", title }, text(p));
+    cell.title = `At this shift: at most ${text(single)}; at any shift: at most ${text(any)}. For the strongest of ${count} views: at most ${text(all)}.`;
+    cell.className = all > 0.05 ? "n faint" : "n";
+    cell.textContent = text(p);
+    cell.dataset.p = p;
   };
-  const isConstant = () => correlator && kindsOf(state.left === OWN ? own : grids[state.left], state.left).every(({ low, high }) => !(low < high));
+  // Cells of the list whose bounds are not there yet.
+  let pending = [];
+  const chanceCell = ([view, r, shift, , chance], count) => {
+    const cell = element("td", { class: "n" }, "…"), key = [shift, view].join(";"), known = chance ? { single: chance[0], any: chance[1] } : bounds.get(key);
+    if (known) showChance(cell, known, shift, count);
+    else pending.push({ cell, key, view, r, shift, count });
+    return cell;
+  };
+  const sided = (view) => ({ spectrum: spectrumOf(view), values: kindsOf(view === OWN ? own : grids[view], view)[0].values });
+  // Milliseconds of one turn.
+  const TURN = 8;
+  const fillChances = () => {
+    for (const begin = performance.now(); pending.length && performance.now() - begin < TURN; ) {
+      const { cell, key, view, r, shift, count } = pending.shift(), found = chances(sided(state.left), sided(view), current()[2], r, shift);
+      bounds.set(key, found);
+      showChance(cell, found, shift, count);
+    }
+    if (pending.length) return true;
+    sortAgain(false);
+    return false;
+  };
+  const isConstant = () => correlator && isThere() && kindsOf(state.left === OWN ? own : grids[state.left], state.left).every(({ low, high }) => !(low < high));
   // Names the cell that holds most of the variance of the reference.
   const lone = () => {
     const values = correlator.filtered(spectrumOf(state.left), state.weights);
@@ -296,6 +333,14 @@ perfkit.view("topology", (section, data) => {
     const share = best < 0 ? 0 : values[best] ** 2 / sum;
     return share > LONE && cellNames[best] ? `${cellNames[best]} holds ${percent(share)} of the variance of the reference: r shows mostly whether a view deviates there as well` : "";
   };
+  // Headings and notes about the first list hold for that list only.
+  const headings = [section.querySelector("h2"), document.querySelector("h1"), document.querySelector("title")].filter(Boolean).map((heading) => [heading, heading.textContent]);
+  const remark = () => {
+    const isFirst = state.left === 0 && state.weights.join() === firstWeights;
+    for (const [heading, text] of headings) heading.textContent = state.left === 0 ? text : text.replace(/: correlated with .*/, ": views on the grid");
+    section.querySelectorAll(".note.first").forEach((note) => (note.hidden = !isFirst));
+    find(".lone").textContent = isFirst && !source.isServed ? "" : lone();
+  };
   const select = (view) => {
     const draw = () => {
       state.right = view;
@@ -307,6 +352,7 @@ perfkit.view("topology", (section, data) => {
     else draw();
   };
   const sortAgain = perfkit.sortable(find(".found table"));
+  const stages = perfkit.stages(() => { if (isThere()) section.dataset.settled = section.dataset.order ?? ""; });
   const rows = () => {
     const list = current();
     section.dataset.mask = state.mask;
@@ -321,69 +367,49 @@ perfkit.view("topology", (section, data) => {
     });
     const body = find(".found tbody");
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
-    const varying = list ? list[1].filter(([, r]) => r !== 0) : [];
+    const varying = list ? list[1].filter(([, r]) => r !== 0) : [], count = list?.[3] ?? OWN - 1;
+    pending = [];
     const short = perfkit.pathNames(varying.map(([view]) => parted(grids[view].name)[0]), 56);
     if (!varying.length && computed?.open) body.replaceChildren();
     else if (!varying.length) body.replaceChildren(element("tr", {}, element("td", { colspan: 5 }, isConstant() ? "The reference does not vary, so no view correlates with it." : "No view correlates with the reference for these axes.")));
-    else body.replaceChildren(...varying.map(([view, r, shift, unshifted], at) => {
+    else body.replaceChildren(...varying.map((entry, at) => {
+      const [view, r, shift, unshifted] = entry;
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
         title: grids[view].name, on: { click: () => select(view) } }, short[at], ...(parted(grids[view].name)[1] ? [element("small", {}, parted(grids[view].name)[1])] : []));
       return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
         element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)),
-        ...(correlator && !data.coarser ? [pCell(view, r, shift, list[3] ?? OWN - 1)] : []));
+        ...(correlator ? [chanceCell(entry, count)] : []));
     }));
-    sortAgain();
+    sortAgain(true);
+    if (pending.length) stages.add(fillChances);
     section.dataset.found = varying.length;
     if (!correlator) return;
-    const count = list?.[3] ?? OWN - 1;
     const open = computed?.open ? `; ${perfkit.count(computed.open)} more are being decoded, then they are compared` : "";
     find(".listed").textContent = varying.length || open ? `${perfkit.count(varying.length)} of ${perfkit.count(count)} views${open}` : "";
     find(".more").hidden = !(varying.length >= state.top && varying.length < count);
-    offer();
-    // The notes of a page without a server are those of its first reference.
-    find(".lone").textContent = state.left === 0 && !source.isServed ? "" : lone();
-    find(".reference").value = state.left;
+    offer(state.left);
     sliders.forEach(({ slider, text }, at) => {
       slider.value = state.weights[at];
       text.textContent = state.weights[at].toFixed(2);
     });
   };
-  // References whose names hold all words that are looked for, by metric.
-  const options = !correlator ? [] : perfkit.pathNames(grids.map(({ name }) => parted(name)[0]), 64)
-    .map((text, value) => element("option", { value, title: grids[value].name }, text));
-  const ownOption = element("option", { value: OWN, hidden: "" }, "selection in the trees");
-  const matches = () => {
-    const words = find(".seek").value.toLowerCase().split(/\s+/).filter(Boolean);
-    const all = options.map((_, view) => view);
-    return words.length ? all.filter((view) => words.every((word) => grids[view].name.toLowerCase().includes(word))) : all;
-  };
-  let offered = null;
-  const offer = () => {
-    const found = matches(), isSought = found.length < options.length;
-    // The reference itself is always among them.
-    const views = state.left === OWN || found.includes(state.left) ? found : [state.left, ...found], key = views.length < options.length ? views.join() : "";
-    find(".offered").textContent = isSought ? `${perfkit.count(found.length)} of ${perfkit.count(options.length)}${found.length ? "; Enter takes the first" : ""}` : "";
-    if (key === offered) return;
-    offered = key;
-    const byMetric = new Map();
-    for (const view of views) {
-      const metric = parted(grids[view].name)[1];
-      if (!byMetric.has(metric)) byMetric.set(metric, []);
-      byMetric.get(metric).push(options[view]);
-    }
-    find(".reference").replaceChildren(...[...byMetric].map(([label, all]) => element("optgroup", { label }, ...all)), ownOption);
-    find(".reference").value = state.left;
-  };
+  const offer = !correlator ? null : perfkit.references(find, grids.map(({ name }) => name), { parted, change: (left) => change({ left }) });
+  // What follows the list, once the values are there.
+  let inTrees = null;
+  const drawing = [
+    ...preparations, () => { if (isThere()) { fill(); redescribe(); remark(); } }, fillChances, () => waves(),
+    () => {
+      const isOther = state.left !== OWN && state.left !== inTrees;
+      inTrees = state.left;
+      if (isOther) trees?.show(state.left);
+    },
+  ];
   // Another reference, or other weights: the list is computed again.
   const change = (to) => {
     Object.assign(asked, to);
-    compute(MOST_LISTED, (isFirst) => {
+    compute(MOST_LISTED, () => {
       rows();
-      waves();
-      fill();
-      redescribe();
-      link();
-      if (isFirst && state.left !== OWN) trees?.show(state.left);
+      stages.run(...drawing, link);
     });
   };
   const failed = (error) => {
@@ -449,9 +475,10 @@ perfkit.view("topology", (section, data) => {
       fill();
       link();
     });
-    return { box, axis, label: element("label", axis.len > 1 ? {} : { hidden: "" }, box, element("span", {})) };
+    const label = element("label", {}, box, element("span", {}));
+    return { box, axis, label, group: element("span", axis.len > 1 ? { class: "weight" } : { hidden: "" }, label) };
   });
-  find(".filter").append(...boxes.map(({ label }) => label));
+  find(".filter").append(...boxes.map(({ group }) => group));
   // A slider for the weight of each axis along which something can vary.
   const sliders = !correlator ? [] : axes.map((axis, at) => {
     const slider = element("input", { type: "range", min: 0, max: 1, step: 0.05, "aria-label": "Weight of " + axis.name });
@@ -459,19 +486,10 @@ perfkit.view("topology", (section, data) => {
     slider.addEventListener("input", () => {
       change({ weights: Object.assign(asked.weights.slice(), { [at]: Number(slider.value) }) });
     });
-    if (axis.len > 1) boxes[at].label.after(slider, text);
+    boxes[at].group.append(slider, text);
     return { slider, text };
   });
   if (correlator) {
-    find(".reference").addEventListener("change", (event) => change({ left: Number(event.target.value) }));
-    // The first of the offered views becomes the reference.
-    find(".seek").addEventListener("input", offer);
-    find(".seek").addEventListener("keydown", (event) => {
-      const first = event.key === "Enter" && event.target.value.trim() ? matches()[0] : undefined;
-      if (first === undefined) return;
-      event.preventDefault();
-      change({ left: first });
-    });
     find(".more").addEventListener("click", () => {
       const { right } = state;
       compute(state.top * MORE, () => {
@@ -513,38 +531,12 @@ perfkit.view("topology", (section, data) => {
     fill();
   });
   for (const pane of panes) {
-    let held = null;
-    pane.canvas.addEventListener("pointerdown", (event) => {
-      held = { x: event.clientX, y: event.clientY, moved: 0 };
-      pane.canvas.setPointerCapture(event.pointerId);
-    });
-    pane.canvas.addEventListener("pointermove", (event) => {
-      if (!held) {
-        hover(pane, event);
-        return;
-      }
-      const [x, y] = [event.clientX - held.x, event.clientY - held.y];
-      held = { x: event.clientX, y: event.clientY, moved: held.moved + Math.abs(x) + Math.abs(y) };
-      turn(-x / 150, y / 150);
-    });
-    pane.canvas.addEventListener("pointerup", (event) => {
-      const cube = held && held.moved < 5 ? pick(pane, event) : null;
-      if (cube) describe(pane, cube);
-      held = null;
-    });
-    pane.canvas.addEventListener("pointercancel", () => (held = null));
-    pane.canvas.addEventListener("pointerleave", () => (tip.hidden = true));
-    pane.canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      zoom(event.deltaY > 0 ? 0.85 : 1.18);
-    }, { passive: false });
-    pane.canvas.addEventListener("keydown", (event) => {
-      const keys = { ArrowLeft: () => turn(0.15, 0), ArrowRight: () => turn(-0.15, 0), ArrowUp: () => turn(0, 0.12), ArrowDown: () => turn(0, -0.12),
-        "+": () => zoom(1.2), "=": () => zoom(1.2), "-": () => zoom(0.83) };
-      if (!keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      keys[event.key]();
+    perfkit.cubeControls(pane.canvas, {
+      turn, zoom, hover: (event) => hover(pane, event), leave: () => (tip.hidden = true),
+      pick: (event) => {
+        const cube = pick(pane, event);
+        if (cube) describe(pane, cube);
+      },
     });
   }
   const trees = !data.fields?.trees ? null : perfkit.trees(find(".profile"), data.fields.trees, {
@@ -576,22 +568,19 @@ perfkit.view("topology", (section, data) => {
     },
   });
   perfkit.onPaint(() => { fill(); waves(); });
-  const begin = () => {
-    rows();
-    fill();
-    waves();
-    // The cube with the highest value of the reference is selected at first.
-    const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
-    trees?.show(state.left);
-    if (highest) describe(panes[0], highest);
-  };
   // The list of the page is that of its first reference and weights.
   if (source?.isServed || (source && linked.has("reference"))) {
-    compute(MOST_LISTED, (isFirst) => {
-      if (named >= 0 && isFirst && source.has(named)) state.right = named;
-      if (isFirst) begin();
-      else { rows(); fill(); waves(); }
+    let isNew = true;
+    compute(MOST_LISTED, () => {
+      if (named >= 0 && isNew && source.has(named)) state.right = named;
+      isNew &&= !isThere();
+      rows();
+      stages.run(...drawing);
     });
-  } else begin();
+  } else {
+    rows();
+    if (correlator) stages.run(...drawing);
+    else { fill(); redescribe(); waves(); }
+  }
   source?.start();
 });

@@ -142,5 +142,17 @@ perfkit.waves = (dims) => {
     }
     return { re, im, magnitude, energies, ...rest };
   };
-  return { isPair, spectrum, dims, size, strides, along, signed, norms, opposite, half, shares, transform, forward, inverse };
+  // Weights of the frequencies for weights of the axes.
+  const weightsOf = (f) => {
+    const weights = new Float64Array(half.length);
+    dims.forEach((_, axis) => shares[axis].forEach((share, at) => (weights[at] += f[axis] * share)));
+    return weights;
+  };
+  // Power that a filter passes; 0 if it is rounding error.
+  const NOTHING = 1e-12;
+  const powerOf = ({ energies, square }, f) => {
+    const power = energies.reduce((sum, energy, axis) => sum + f[axis] * energy, 0);
+    return power / size <= NOTHING * square ? 0 : power;
+  };
+  return { isPair, spectrum, dims, size, strides, along, signed, norms, opposite, half, shares, weightsOf, powerOf, transform, forward, inverse };
 };

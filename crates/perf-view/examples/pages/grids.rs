@@ -133,8 +133,27 @@ pub(super) fn large(out: &Path) -> Outcome {
     )
 }
 
-/// Call paths of a synthetic profile with their parents, in the order of [`views`].
-const CALLS: [(&str, Option<usize>); 7] = [
+/// Returns views with long tails: exponentials of one wave and of others, and noise with one cell that is high in both
+/// views.
+fn long_tails(shape: &Shape) -> Vec<Vec<f64>> {
+    let lens = shape.lens();
+    let wave = |cell: usize, k: f64| {
+        let at: Vec<usize> = shape.coordinates(cell).collect();
+        let turns = k * at[0] as f64 / lens[0] as f64 + at[1] as f64 / lens[1] as f64;
+        (std::f64::consts::TAU * turns).cos()
+    };
+    let view = |of: &dyn Fn(usize) -> f64| (0..shape.cells()).map(of).collect::<Vec<f64>>();
+    let hot = |cell: usize| if cell == 41 { 2e9 } else { 0.0 };
+    vec![
+        view(&|c| 1e8 * (1.5 * wave(c, 1.0) + 0.4 * noise(c, 7)).exp()),
+        view(&|c| 1e8 * (1.5 * wave(c, 1.0) + wave(c, 2.0) + 0.6 * noise(c, 8)).exp()),
+        view(&|c| 1e8 * noise(c, 9) + hot(c)),
+        view(&|c| 1e8 * (0.7 * noise(c, 9) + 0.3 * noise(c, 10)) + hot(c)),
+    ]
+}
+
+/// Call paths of a synthetic profile with their parents, in the order of [`views`] and [`long_tails`].
+const CALLS: [(&str, Option<usize>); 11] = [
     ("main", None),
     ("solve", Some(0)),
     ("MPI_Waitall", Some(1)),
@@ -142,6 +161,10 @@ const CALLS: [(&str, Option<usize>); 7] = [
     ("output", Some(0)),
     ("check", Some(4)),
     ("noise", Some(0)),
+    ("skewed", Some(0)),
+    ("skewed_too", Some(0)),
+    ("hot", Some(0)),
+    ("hot_too", Some(0)),
 ];
 
 /// Returns a profile of exclusive times and visits of one rank for each cell, with 16 ranks on a node.
@@ -188,6 +211,7 @@ fn profile(shape: &Shape) -> Result<Profile, Box<dyn Error>> {
     let mut rows = Rows::default();
     let constant = std::iter::once(vec![1e6; ranks]);
     let views = constant.chain(views(shape).into_iter().map(|(_, values)| values));
+    let views = views.chain(long_tails(shape));
     for (at, (path, values)) in paths.iter().zip(views).enumerate() {
         rows.insert(MetricId(0), *path, Severities::F64(values));
         rows.insert(
@@ -247,8 +271,27 @@ pub(super) fn explored(out: &Path) -> Outcome {
     let found = found.map(|it| format!("{}: {:.9}", name(it.view), it.r()));
     let words: Vec<String> = found.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Bounds of chance of smooth and skewed views and of outliers with all others.
+    let all = AxisFilter::all(2);
+    let mut chances = Vec::new();
+    for reference in (0..rows.len()).filter(|at| rows[*at].0 == MetricId(0)) {
+        let list = spectra.rank(reference, &all, &params, &job)?.matches;
+        let bounds = spectra.chance_bounds((&spectra, reference), &list, &all, &job)?;
+        let pairs = list.iter().zip(bounds);
+        chances.extend(
+            pairs.map(|(it, bound)| {
+                format!("{}: {}: {:e}", name(reference), name(it.view), bound.p)
+            }),
+        );
+    }
+    let chances: Vec<&str> = chances.iter().map(String::as_str).collect();
     let page = Page::new("Explored profile, synthetic").lead("96 ranks on a torus.");
     let page = page.with(view.section(&job)?);
     let page = page.with(Section::text("expected", "Expected correlations", &words));
+    let page = page.with(Section::text(
+        "chances",
+        "Expected bounds of chance",
+        &chances,
+    ));
     save(out, "explored.html", begin, page.html(&job)?.as_bytes())
 }

@@ -6,7 +6,7 @@ use super::{Coarse, View};
 use crate::encoding::base64;
 use crate::{Error, Result, Section, Unit};
 use perf_core::Job;
-use perf_spectral::{Match, Real, Spectra};
+use perf_spectral::{ChanceBound, Match, Real, Spectra};
 use perf_topology::{Grid, Shape};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -124,11 +124,15 @@ pub struct Served {
     most: usize,
 }
 
+/// Number in the page, correlation, shift, correlation without shift, and bounds of the probability of
+/// chance at this shift and at any.
+type Entry = (usize, f64, Vec<isize>, f64, [f64; 2]);
+
 /// List of a reference, as the page reads it.
 #[derive(Serialize)]
 struct ListData {
-    /// Number in the page, correlation, shift, and correlation without shift.
-    found: Vec<(usize, f64, Vec<isize>, f64)>,
+    /// Views in the order of the list.
+    found: Vec<Entry>,
     /// Number of views that vary.
     count: usize,
 }
@@ -247,28 +251,34 @@ impl Served {
     }
 
     /// Returns the first `top` views of a list for the script of the page as JSON. Views that do not
-    /// vary are skipped.
+    /// vary are skipped. `chances` returns the [bounds](Spectra::chance_bounds) of listed matches.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Io`] if the list cannot be written.
+    /// Returns [`Error::Io`] if the list cannot be written, and the errors of `chances`.
     pub fn list<T: Real>(
         &self,
         spectra: &Spectra<T>,
         matches: &[Match],
         top: usize,
+        chances: impl FnOnce(&[Match]) -> Result<Vec<ChanceBound>>,
     ) -> Result<String> {
-        let varying = || {
-            let places = matches.iter().filter(|found| found.r() != 0.0);
-            places.filter_map(|found| Some((*self.places.get(&found.view)?, found)))
-        };
-        let entry = |(place, found): (usize, &Match)| {
+        let varying = matches.iter().filter(|found| found.r() != 0.0);
+        let place = |found: &Match| Some((*self.places.get(&found.view)?, *found));
+        let (mut places, mut listed): (Vec<usize>, Vec<Match>) = varying.filter_map(place).unzip();
+        let count = listed.len();
+        places.truncate(top);
+        listed.truncate(top);
+        let chances = chances(&listed)?;
+        let entry = |((place, found), chance): ((usize, &Match), ChanceBound)| {
             let shift = spectra.plan().steps(found.peak);
-            (place, found.r(), shift, found.correlation.zero)
+            let chance = [chance.at_shift, chance.at_any];
+            (place, found.r(), shift, found.correlation.zero, chance)
         };
+        let entries = places.into_iter().zip(&listed).zip(chances);
         json(&ListData {
-            found: varying().take(top).map(entry).collect(),
-            count: varying().count(),
+            found: entries.map(entry).collect(),
+            count,
         })
     }
 
@@ -403,8 +413,10 @@ impl View {
     /// let (page, served) = (Page::new("Views").with(section), served.expect("the page asks"));
     /// // Views of the page begin with the reference.
     /// assert_eq!(served.views(), [1, 0, 2]);
-    /// let list = spectra.rank(1, &AxisFilter::all(2), &RankParams::default().check()?, &job)?;
-    /// assert!(served.list(&spectra, &list.matches, 1)?.contains("\"count\":2"));
+    /// let all = AxisFilter::all(2);
+    /// let list = spectra.rank(1, &all, &RankParams::default().check()?, &job)?;
+    /// let chances = |found: &[_]| Ok(spectra.chance_bounds((&spectra, 1), found, &all, &job)?);
+    /// assert!(served.list(&spectra, &list.matches, 1, chances)?.contains("\"count\":2"));
     /// assert_eq!(served.values(Selected::View(2), grid, &job)?.values(), views[2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -60,6 +60,8 @@ pub struct View {
     pub(super) grids: Vec<Shown>,
     lists: Vec<List>,
     notes: Vec<String>,
+    /// Notes about the first list.
+    first_notes: Vec<String>,
     names: Vec<String>,
     heading: String,
     id: String,
@@ -114,12 +116,16 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/topology/planes.js"),
     include_str!("../../assets/topology/coded-spectra.js"),
     include_str!("../../assets/topology/correlator.js"),
+    include_str!("../../assets/topology/chances.js"),
     include_str!("../../assets/topology/local.js"),
     include_str!("../../assets/topology/served.js"),
     include_str!("../../assets/topology/names.js"),
     include_str!("../../assets/topology/trees.js"),
     include_str!("../../assets/topology/sorting.js"),
+    include_str!("../../assets/topology/stages.js"),
+    include_str!("../../assets/topology/references.js"),
     include_str!("../../assets/topology/cubes.js"),
+    include_str!("../../assets/topology/controls.js"),
     include_str!("../../assets/topology/view.js")
 );
 const STYLE: &str = include_str!("../../assets/topology/view.css");
@@ -142,6 +148,7 @@ impl View {
             grids: vec![Shown { name, unit, grid }],
             lists: Vec::new(),
             notes: Vec::new(),
+            first_notes: Vec::new(),
             names: Vec::new(),
             chosen: None,
             #[cfg(feature = "spectral")]
@@ -184,6 +191,13 @@ impl View {
     /// Adds a sentence above the list, such as its order or a limitation of the grid.
     pub fn note(mut self, sentence: impl Into<String>) -> Self {
         self.notes.push(sentence.into());
+        self
+    }
+
+    /// Adds a sentence that holds for the first list only. The page hides it once the reader selects another
+    /// reference or other weights of the axes.
+    pub fn first_note(mut self, sentence: impl Into<String>) -> Self {
+        self.first_notes.push(sentence.into());
         self
     }
 
@@ -420,18 +434,16 @@ impl View {
         let stills = self.still()?;
         let note = cubes::note(coarse);
         let keys = format!("{}-keys", self.id);
-        // The magnitudes of merged cells are not those of the views.
-        let has_chances = computed.data.is_some() && !coarse.is_coarser();
+        let has_chances = computed.data.is_some();
         let help = [
             "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
              zoom."
                 .to_string(),
             String::from(if has_chances {
-                "Cubes show values as recorded; filtered fields are deviations from the mean. p bounds the probability that \
-                 a view of the same magnitudes and random phases reaches this r, and that the same few cells deviate most \
-                 in both views, at its shift alone if that is none, otherwise at any shift; grey ones are likely to occur among so many views by chance."
-            } else if computed.data.is_some() {
-                "Cubes show values as recorded; filtered fields are deviations from the mean, of the cubes."
+                "Cubes show values as recorded; filtered fields are deviations from the mean. p bound: at most this is the \
+                 probability of r by chance (random phases, the same few cells deviating most in both views, normal scores of \
+                 long tails), at its shift alone if that is none, otherwise at any; grey ones are likely to occur among so many \
+                 views by chance."
             } else {
                 "Cubes show values as recorded, without a filter."
             }),
@@ -480,13 +492,14 @@ impl View {
                     div.scroll { table { thead { tr {
                         th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
                         th.n scope="col" { "Unshifted" }
-                        @if has_chances { th.n scope="col" { "p" } }
+                        @if has_chances { th.n scope="col" { "p bound" } }
                     } } tbody {} } }
                     @if computed.data.is_some() {
                         div.count { output.listed {} button.more type="button" hidden { "List more" } }
                         p.note.lone {}
                     }
                     @for note in self.notes.iter().chain(&computed.notes) { p.note { (section::prose(note)) } }
+                    @for note in &self.first_notes { p.note.first { (section::prose(note)) } }
                 }
                 div.panes {
                     @for side in ["left", "right"] {

@@ -67,7 +67,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     {
         messages::say(&format!("note: {note}"));
     }
-    output::csv(options.csv.as_ref(), || Ok(list.table()))?;
+    output::csv(options.csv.as_ref(), || list.table())?;
     if let Some(path) = &options.cube {
         let archive = (opened.format == "cube").then_some(options.file.as_path());
         output::whole(path, |to| {
@@ -79,13 +79,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let title = list.title(&crate::pictures::name(&options.file));
     let scene = || list.scene(&title, Theme::light());
     let sections = || {
-        let chances = list.chances_section(pictures::TOP);
+        let chances = list.chances_section(pictures::TOP)?;
         Ok([list.section(&title)?].into_iter().chain(chances).collect())
     };
     options.files.write(&title, scene, sections)?;
     if options.general.json {
         let findings = Findings::new(&opened.diagnostics, opened.counts);
-        output::json(out, &list.json(options.top, findings))?;
+        output::json(out, &list.json(options.top, findings)?)?;
     } else {
         writeln!(out, "{}", options.file.display())?;
         list.text(options.top, out)?;

@@ -58,7 +58,11 @@ impl List {
                 })
                 .map_err(failed)?
         };
-        let view = self.notes(TOP).into_iter().fold(view, View::note);
+        let lasting = self.lasting_notes();
+        let first = self.notes(TOP).into_iter();
+        let first = first.filter(|note| !lasting.contains(note));
+        let view = first.fold(view, View::first_note);
+        let view = lasting.into_iter().fold(view, View::note);
         view.cells(cell_names(&self.profile, &self.topology))
             .section(&job)
             .map_err(failed)
@@ -70,7 +74,7 @@ impl List {
         let filter = AxisFilter::new(&self.axes).map_err(|error| failed(error.into()))?;
         let is_filtered = self.axes.iter().any(|weight| *weight != 1.0);
         let best = self.best();
-        let best = best.map(|found| (found.view, self.row(found), Some(found)));
+        let best = best.map(|found| (found.view, self.row(&found), Some(found)));
         let mut drawn = Vec::new();
         for (view, row, found) in [(self.own, self.reference, None)].into_iter().chain(best) {
             let (name, mut grid, (unit, factor)) = self.grid(row).map_err(failed)?;
@@ -82,7 +86,7 @@ impl List {
                     .map_err(|error| failed(error.into()))?;
             }
             let found = found.map_or_else(String::new, |found| {
-                format!("r = {:+.3}, shift {}: ", found.r(), self.shift(found))
+                format!("r = {:+.3}, shift {}: ", found.r(), self.shift(&found))
             });
             let name = shortened(&name, TITLE.saturating_sub(found.len()).max(20));
             drawn.push((format!("{found}{name}"), grid, unit));

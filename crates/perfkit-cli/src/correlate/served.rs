@@ -9,6 +9,7 @@ use crate::failure::{Failure, input};
 use crate::pictures::{self, failed};
 use crate::progress::Bar;
 use perfkit::core::{CallPathId, Job, MetricId, Profile, Scope};
+use perfkit::spectral::{AxisFilter, Match, Spectra};
 use perfkit::topology::Grid;
 use perfkit::view::Section;
 use perfkit::view::topology::{Selected, Served, View};
@@ -78,14 +79,22 @@ impl ServedViews {
         job: &Job,
     ) -> perfkit::view::Result<String> {
         let parts = self.served.parts(reference)?;
-        let matches = match reference {
-            Selected::View(_) => self.list.of_view(parts.first().copied(), f, job)?,
+        let filter = AxisFilter::new(f)?;
+        let spectra = &self.list.spectra;
+        let sum = match reference {
+            Selected::View(_) => None,
             Selected::Sum { .. } => {
                 let sum = self.served.values(reference, |view| self.grid(view), job)?;
-                self.list.of_sum(&sum, &parts, f, job)?
+                let mut builder = Spectra::<f64>::builder(spectra.plan().dims())?;
+                builder.extend_masked(&[sum.values()], sum.mask(), job)?;
+                Some(builder.finish())
             }
         };
-        self.served.list(&self.list.spectra, &matches, top)
+        let view = parts.first().copied().unwrap_or_default();
+        let own = sum.as_ref().map_or((spectra, view), |sum| (sum, 0));
+        let matches = self.list.of_reference(own, &parts, &filter, job)?;
+        let chances = |found: &[Match]| Ok(spectra.chance_bounds(own, found, &filter, job)?);
+        self.served.list(spectra, &matches, top, chances)
     }
 
     /// Returns the values of the cells of selections, as JSON.

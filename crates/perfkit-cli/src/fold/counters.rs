@@ -27,6 +27,12 @@ pub struct CountersBy {
 const HEADING: &str = "Counters";
 
 impl CountersBy {
+    /// Returns each option, and `true` if it is not the default.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let across = self.across != Across::default();
+        [("--counter", !self.names.is_empty()), ("--across", across)].into_iter()
+    }
+
     /// Returns the counters that the options select, none by default.
     ///
     /// # Errors

@@ -81,6 +81,21 @@ impl Rows {
         self.clocks.clocks == Clocks::Keep
     }
 
+    /// Returns each option, and `true` if it is not the default.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let given = [
+            ("--by", self.by.is_some()),
+            ("--order", self.order != RowOrder::default()),
+            ("--group", !self.groups.is_empty()),
+            ("--depth", self.depth.is_some()),
+            ("--states", self.states.is_some()),
+            ("--stack", self.stack.is_some()),
+            ("--unify", self.unify.unify != Default::default()),
+            ("--clocks", !self.are_clocks_kept()),
+        ];
+        given.into_iter()
+    }
+
     /// Prints a note for each group without a function, and for a depth below all call stacks, because neither changes
     /// the picture.
     fn print_notes(&self, map: &RegionMap, view: TraceView<'_>, job: &Job) -> Outcome {

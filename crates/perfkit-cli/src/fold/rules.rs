@@ -56,11 +56,19 @@ impl Rules {
 
     /// Returns the parameters of a fold, or `None` if all rules are the default.
     pub(crate) fn changed(&self) -> Option<FoldParams> {
-        let is_default = !self.nested
-            && !self.ignore_idle
-            && self.ties == Ties::default()
-            && self.absent == AbsentRule::default()
-            && self.boundary == Boundary::default();
-        (!is_default).then(|| self.params())
+        let is_changed = self.given().any(|(_, is_given)| is_given);
+        is_changed.then(|| self.params())
+    }
+
+    /// Returns each option, and `true` if it is not the default.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let given = [
+            ("--nested", self.nested),
+            ("--ties", self.ties != Ties::default()),
+            ("--absent", self.absent != AbsentRule::default()),
+            ("--boundary", self.boundary != Boundary::default()),
+            ("--ignore-idle", self.ignore_idle),
+        ];
+        given.into_iter()
     }
 }

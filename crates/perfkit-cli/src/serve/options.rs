@@ -44,6 +44,22 @@ pub struct Options {
     pub(crate) general: General,
 }
 
+impl Options {
+    /// Refuses options that no timeline uses.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Usage`] with the first of them.
+    pub(super) fn refuse_timelines(&self) -> Result<(), Failure> {
+        let given = self.rows.given().chain(self.rules.given());
+        match given.chain(self.counters.given()).find(|(_, is)| *is) {
+            None => Ok(()),
+            Some((name, _)) => Err(Failure::Usage(format!(
+                "{name} applies to timelines, and no file has events: all are shown as views on a grid"
+            ))),
+        }
+    }
+}
+
 /// Options of the pages of profiles.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Profiles")]

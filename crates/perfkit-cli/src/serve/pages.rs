@@ -211,6 +211,9 @@ impl Pages {
         if profiles.is_empty() {
             options.profiles.refuse()?;
         }
+        if timelines.is_empty() {
+            options.refuse_timelines()?;
+        }
         Ok(Pages {
             page: page.html(&Bar::job()).map_err(pictures::failed)?,
             token,

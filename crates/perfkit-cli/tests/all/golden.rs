@@ -292,7 +292,7 @@ fn correlate() {
     print("correlate", &write).expect("it writes");
     let rows = std::fs::read_to_string(&csv).expect("it was written");
     assert!(rows.starts_with(
-        "metric,scope,call path,r,shift,max,max shift,min,min shift,unshifted,Pearson,kin\ntime,"
+        "metric,scope,call path,r,shift,max,max shift,min,min shift,unshifted,Pearson,kin,p bound\ntime,"
     ));
     let again = [
         "--metric",

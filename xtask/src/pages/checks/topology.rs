@@ -3,6 +3,32 @@
 
 use super::{CUBES, INKED, Tab};
 
+/// Returns the selector of the box of an axis, the first of which has the number 1.
+fn box_of(axis: usize) -> String {
+    format!("section[data-view=topology] .filter .weight:nth-child({axis}) label input")
+}
+
+/// Waits until grids, bounds of chance, spectrum and trees follow a new list.
+fn settle(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.wait(&format!("{CUBES}.dataset.settled === ({CUBES}.dataset.order ?? '') && !document.querySelector('.listed').textContent.includes('decoded')"))
+}
+
+/// The bounds of chance of smooth and skewed views and of outliers are those of the library.
+fn chances(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.click(&box_of(2))?;
+    for name in ["solve", "skewed", "hot"] {
+        tab.expect(&format!("(() => {{ const s = document.querySelector('.reference'); s.value = [...s.options].find((o) => o.title.endsWith('> {name}, time')).value;
+            s.dispatchEvent(new Event('change')); return true; }})()"))?;
+        settle(tab)?;
+        // Coded values are rounded, and p depends exponentially on r.
+        tab.expect(&format!("(() => {{ const all = [...document.querySelectorAll('#chances p')].map((p) => p.textContent.split(': '));
+            const want = new Map(all.filter(([reference]) => reference.endsWith('> {name}, time')).map(([, view, p]) => [view, Number(p)]));
+            const rows = [...document.querySelectorAll('.found tbody tr')].map((row) => [row.querySelector('button').title, Number(row.lastChild.dataset.p)]);
+            return rows.length > 6 && rows.some(([, p]) => p < 1) && rows.every(([view, p]) => Math.abs(Math.log(p / want.get(view))) < 1e-3); }})()"))?;
+    }
+    Ok(())
+}
+
 pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("{CUBES}.dataset.webgl === '1'"))?;
     tab.expect("document.querySelector('.stills').hidden")?;
@@ -20,15 +46,16 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     // The strongest match is the opposite wave; along the second axis alone, another view is the strongest.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
     tab.expect("document.querySelector('.right figcaption').title.startsWith('waiting')")?;
-    tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
-    tab.click("section[data-view=topology] .filter label:nth-child(3) input")?;
+    tab.click(&box_of(1))?;
+    tab.click(&box_of(3))?;
     tab.expect(&format!("{CUBES}.dataset.mask === '2'"))?;
     tab.expect("document.querySelector('.right figcaption').title.startsWith('stripes')")?;
     // There is no list without an axis, so the last axis cannot be switched off.
-    tab.expect("document.querySelector('.filter label:nth-child(2) input').disabled")?;
-    tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
-    tab.expect("!document.querySelector('.filter label:nth-child(2) input').disabled")?;
-    tab.click("section[data-view=topology] .filter label:nth-child(2) input")?;
+    let is_fixed = format!("document.querySelector('{}').disabled", box_of(2));
+    tab.expect(&is_fixed)?;
+    tab.click(&box_of(1))?;
+    tab.expect(&format!("!{is_fixed}"))?;
+    tab.click(&box_of(2))?;
     tab.expect(&format!("{CUBES}.dataset.mask === '1'"))?;
     // Names of users are shown as text.
     tab.expect("[...document.querySelectorAll('.found tbody button')].some((b) => b.textContent.includes('<img src=x'))")?;
@@ -101,6 +128,7 @@ const ITEMS: &str =
 pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
     let selected = "JSON.parse(document.querySelector('.profile').dataset.selected)";
     let title = "document.querySelector('.left figcaption').title";
+    settle(tab)?;
     tab.expect(&format!("{title} === 'main > solve, time'"))?;
     tab.expect(&format!(
         "{selected}.slice(0, 3).join() === 'time,solve,true'"
@@ -108,10 +136,9 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
     // Another reference and another filter: the numbers are those of the library.
     tab.expect("(() => { const s = document.querySelector('.reference'); s.value = [...s.options].find((o) => o.title.includes('MPI_Waitall')).value;
         s.dispatchEvent(new Event('change')); return true; })()")?;
-    tab.click("section[data-view=topology] .filter label:last-of-type input")?;
+    tab.click(&box_of(2))?;
     tab.expect(&format!("{CUBES}.dataset.mask === '1'"))?;
-    // Until workers have decoded all views the list says how many are missing.
-    tab.wait("!document.querySelector('.listed').textContent.includes('decoded')")?;
+    settle(tab)?;
     tab.expect(&format!("(() => {{ const want = [...document.querySelectorAll('#expected p')].map((p) => p.textContent.split(': '));
         const found = JSON.parse({CUBES}.dataset.computed);
         return found.length > 2 && found.every(([name, r], at) => want.some(([other, value]) => other === name && Math.abs(value - r) < 1e-6)); }})()"))?;
@@ -122,6 +149,7 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
     // A flat grid is a map, whose axes are named and keep their directions.
     tab.expect(&format!("{CUBES}.dataset.camera.startsWith('0.000,1.571')"))?;
     tab.expect("[...document.querySelectorAll('.left .axis:not([hidden])')].map((e) => e.textContent).join() === 'x →,y →'")?;
+    chances(tab)?;
     find(tab)?;
     // A collapsed call path contains the paths below it; an expanded one does not.
     let total =
@@ -131,6 +159,7 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         total("solve")
     ))?;
     let exclusive = tab.number(&format!("{selected}[3]"))?;
+    settle(tab)?;
     tab.expect(&format!(
         "(() => {{ {}.firstChild.click(); return true; }})()",
         total("solve")
@@ -143,6 +172,7 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         return Err(format!("inclusive {inclusive}, exclusive {exclusive}"));
     }
     // A sum of grids is a reference too.
+    settle(tab)?;
     tab.expect(&format!("{title}.startsWith('solve, time (inclusive')"))?;
     tab.expect(&format!(
         "Number({CUBES}.dataset.found) > 0 && {CUBES}.dataset.cubes === '96,96'"
@@ -163,6 +193,7 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         "{selected}.slice(0, 3).join() === 'time,main,true'"
     ))?;
     tab.expect("document.querySelector('.calls [role=treeitem][aria-selected=true]').id === document.querySelector('.calls [role=tree]').getAttribute('aria-activedescendant')")?;
+    settle(tab)?;
     // Values per cent and per call.
     for (kind, text) in [("share", "%"), ("call", "s")] {
         tab.expect(&format!("(() => {{ const s = document.querySelector('.as'); s.value = '{kind}'; s.dispatchEvent(new Event('change')); return true; }})()"))?;
@@ -180,6 +211,7 @@ pub(super) fn explored(tab: &mut Tab<'_>) -> Result<(), String> {
         "(() => {{ {}.click(); return true; }})()",
         total("output")
     ))?;
+    settle(tab)?;
     tab.expect("(() => { const s = document.querySelector('.low'); s.value = 500; s.dispatchEvent(new Event('input')); return true; })()")?;
     tab.expect(&format!("(() => {{ const [a, b] = {CUBES}.dataset.cubes.split(',').map(Number); return a === b && a > 0 && a < 96; }})()"))
 }
@@ -201,12 +233,12 @@ fn find(tab: &mut Tab<'_>) -> Result<(), String> {
         "{offered}.length === 3 && {offered}.some((o) => o.title.includes('output'))"
     ))?;
     tab.expect(&seek("TIME output", "Enter"))?;
-    tab.expect(&format!("{title}.endsWith('output, time')"))?;
+    tab.wait(&format!("{title}.endsWith('output, time')"))?;
     tab.expect(&seek("no such view", "Enter"))?;
     tab.expect(&format!("{title}.endsWith('output, time')"))?;
     tab.expect("document.querySelector('.offered').textContent.startsWith('0 of ')")?;
     tab.expect(&seek("waitall time", "Enter"))?;
-    tab.expect(&format!("{title}.includes('MPI_Waitall')"))?;
+    tab.wait(&format!("{title}.includes('MPI_Waitall')"))?;
     tab.expect(&seek("", ""))?;
     tab.expect(&format!("{offered}.length === {all}"))?;
     // The function of a call path is never cut away, and different names stay different.

@@ -1,9 +1,10 @@
 //! Output of the list of correlated views as JSON.
 
 use super::List;
+use crate::failure::Failure;
 use crate::findings::Findings;
 use perfkit::core::{CallPathId, MetricId};
-use perfkit::spectral::Correlation;
+use perfkit::spectral::{Correlation, Match};
 use serde::Serialize;
 
 /// Metric and call path of a view, for `--json`.
@@ -45,7 +46,9 @@ struct Listed {
     missing: usize,
     /// `true` if the view contains the reference, is part of it or equals it.
     kin: bool,
-    /// Probability of the correlation by chance for one view.
+    /// Upper bound of the probability of `r` by chance: at its shift alone if that is none, otherwise at any.
+    p_bound: f64,
+    /// Probability of the correlation by chance for one view, from surrogates.
     p: Option<f64>,
     /// Probability that the strongest of all views reaches the correlation by chance.
     p_of_all: Option<f64>,
@@ -112,10 +115,19 @@ struct Document<'a> {
 
 impl List {
     /// Returns the first `top` views for `--json`.
-    pub(in crate::correlate) fn json(&self, top: usize, findings: Findings) -> impl Serialize {
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if the spectra cannot be read.
+    pub(in crate::correlate) fn json(
+        &self,
+        top: usize,
+        findings: Findings,
+    ) -> Result<impl Serialize, Failure> {
         let plan = self.spectra.plan();
-        let views = self.shown(top).into_iter();
-        let views = views.map(|(at, found)| {
+        let shown = self.shown(top);
+        let matches: Vec<Match> = shown.iter().map(|(_, found)| *found).collect();
+        let views = shown.iter().zip(self.chance_bounds(&matches)?);
+        let views = views.map(|((at, found), p_bound)| {
             let Correlation { max, min, zero, .. } = found.correlation;
             Listed {
                 view: self.view(self.row(found)),
@@ -129,8 +141,9 @@ impl List {
                 pearson: found.pearson,
                 missing: found.missing,
                 kin: self.is_kin(found),
-                p: self.chance(at).map(|(p, _)| p),
-                p_of_all: self.chance(at).map(|(_, p)| p),
+                p_bound,
+                p: self.chance(*at).map(|(p, _)| p),
+                p_of_all: self.chance(*at).map(|(_, p)| p),
             }
         });
         let axes = self.topology.shape().axes().iter().map(|axis| Axis {
@@ -140,7 +153,7 @@ impl List {
         });
         let check = self.topology.check();
         let chances = self.chances.as_ref();
-        Document {
+        Ok(Document {
             reference: self.view(self.reference),
             axes: &self.axes,
             dims: self.topology.shape().lens(),
@@ -162,7 +175,7 @@ impl List {
             null_band: chances.map(|chances| chances.confidence.band),
             findings,
             views: views.collect(),
-        }
+        })
     }
 
     fn view(&self, row: (MetricId, CallPathId)) -> ViewName {

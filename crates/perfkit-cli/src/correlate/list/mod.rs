@@ -76,6 +76,10 @@ pub(super) fn weights(f: &[f64]) -> String {
 /// machine.
 const TIE: f64 = 1e-9;
 
+/// Description of the bounds of probabilities.
+const BOUND_WORDS: &str = "p bound: at most this is the probability of r by chance, at its shift alone if that is none, \
+                           otherwise at any";
+
 /// Share of the variance above which a single cell rules every correlation.
 const LONE: f64 = 0.5;
 
@@ -226,6 +230,20 @@ impl List {
         notes
     }
 
+    /// Returns the notes that hold for any reference, as complete sentences.
+    pub(super) fn lasting_notes(&self) -> Vec<String> {
+        let mut notes = self.grid_notes.clone();
+        notes.extend(self.skipped_views());
+        if !self.shows_kin {
+            notes.push(
+                "views that contain the reference, are part of it or equal another view are hidden (--kin lists them)"
+                    .into(),
+            );
+        }
+        notes.extend(self.open_axes());
+        notes
+    }
+
     /// Describes the views that are skipped; `None` if there are none.
     fn skipped_views(&self) -> Option<String> {
         let skipped = self.spectra.skipped();
@@ -328,9 +346,9 @@ impl List {
     }
 
     /// Returns the first `top` listed views with their positions.
-    fn shown(&self, top: usize) -> Vec<(usize, &Match)> {
+    fn shown(&self, top: usize) -> Vec<(usize, Match)> {
         let positions = self.listed_positions(&self.matches).into_iter();
-        let shown = positions.filter_map(|at| Some((at, self.matches.get(at)?)));
+        let shown = positions.filter_map(|at| Some((at, *self.matches.get(at)?)));
         shown.take(top).collect()
     }
 
@@ -342,7 +360,7 @@ impl List {
     }
 
     /// Returns the view that correlates best.
-    pub(super) fn best(&self) -> Option<&Match> {
+    pub(super) fn best(&self) -> Option<Match> {
         self.shown(1).first().map(|(_, found)| *found)
     }
 
@@ -371,6 +389,21 @@ impl List {
         Ok(listed
             .into_iter()
             .filter_map(|at| matches.get(at).copied())
+            .collect())
+    }
+
+    /// Returns an upper bound of the probability of each match by chance.
+    fn chance_bounds(&self, matches: &[Match]) -> Result<Vec<f64>, Failure> {
+        let unread = |error: perfkit::spectral::Error| Failure::Input(error.to_string());
+        let filter = AxisFilter::new(&self.axes).map_err(unread)?;
+        let own = (&self.spectra, self.own);
+        let bounds = self
+            .spectra
+            .chance_bounds(own, matches, &filter, &Bar::job());
+        Ok(bounds
+            .map_err(unread)?
+            .iter()
+            .map(|bound| bound.p)
             .collect())
     }
 
@@ -403,16 +436,22 @@ impl List {
 
     /// Returns the probabilities of the first `top` views as a section of a page; `None` without
     /// surrogates.
-    pub(super) fn chances_section(&self, top: usize) -> Option<Section> {
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if the spectra cannot be read.
+    pub(super) fn chances_section(&self, top: usize) -> Result<Option<Section>, Failure> {
+        let Some(band) = self.band() else {
+            return Ok(None);
+        };
         let words = format!(
-            "{}. p: the share of surrogates that are as close to a view as the reference is, the reference \
-             counted among them; p of all: as close to any view. Axes weigh {}.",
-            self.band()?,
+            "{band}. {BOUND_WORDS}; p: the share of surrogates that are as close to a view as the reference is, the \
+             reference counted among them; p of all: as close to any view. Axes weigh {}.",
             weights(&self.axes)
         );
-        let columns = ["call path", "metric", "r", "p", "p of all"];
-        let table = self.listed(top, words).select(&columns);
-        Some(Section::table("chances", "Correlations by chance", &table))
+        let columns = ["call path", "metric", "r", "p bound", "p", "p of all"];
+        let table = self.listed(top, words)?.select(&columns);
+        let section = Section::table("chances", "Correlations by chance", &table);
+        Ok(Some(section))
     }
 
     pub(super) fn name(&self, (metric, path): (MetricId, CallPathId)) -> (String, String) {

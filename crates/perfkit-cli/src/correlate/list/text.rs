@@ -1,7 +1,7 @@
 //! Output of the list of correlated views as text and as tables.
 
-use super::{List, TIE, weights};
-use crate::failure::Outcome;
+use super::{BOUND_WORDS, List, TIE, weights};
+use crate::failure::{Failure, Outcome};
 use crate::table;
 use perfkit::core::{Column, Table};
 use perfkit::spectral::Match;
@@ -59,13 +59,14 @@ impl List {
             format!(" ({rest})")
         };
         writeln!(out, "  filter      {}{rest}", weights(&self.axes))?;
+        writeln!(out, "  by chance   {BOUND_WORDS}")?;
         if let Some(band) = self.band() {
-            writeln!(out, "  by chance   {band}")?;
+            writeln!(out, "              {band}")?;
         }
         for note in self.notes(top) {
             writeln!(out, "  note        {note}")?;
         }
-        let listed = self.listed(top, "");
+        let listed = self.listed(top, "")?;
         if listed.rows() == 0 && top > 0 {
             writeln!(
                 out,
@@ -83,32 +84,42 @@ impl List {
     }
 
     /// Returns the first `top` views with labels for output.
-    pub(super) fn listed(&self, top: usize, description: impl Into<Cow<'static, str>>) -> Table {
-        let shown = self.shown(top);
-        let matches = || shown.iter().map(|(_, found)| *found);
+    pub(super) fn listed(
+        &self,
+        top: usize,
+        description: impl Into<Cow<'static, str>>,
+    ) -> Result<Table, Failure> {
+        let (positions, shown): (Vec<usize>, Vec<Match>) = self.shown(top).into_iter().unzip();
+        let matches = || shown.iter();
         let labels: Vec<_> = matches().map(|it| self.label(self.row(it))).collect();
         let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", matches().map(of));
         let pearson = matches().map(|found| found.pearson);
+        let bounds = self.chance_bounds(&shown)?;
         let table = Table::new("views", description)
             .text("call path", labels.iter().map(|it| it.1.as_str()))
             .text("metric", labels.iter().map(|it| it.0.as_str()))
             .with(number("r", Match::r))
             .text("shift", matches().map(|found| self.shift(found)))
             .with(number("unshifted", |found| found.correlation.zero))
-            .floats("Pearson", "", pearson);
+            .floats("Pearson", "", pearson)
+            .text("p bound", bounds.into_iter().map(bound_text));
         if self.chances.is_none() {
-            return table;
+            return Ok(table);
         }
-        let chances: Vec<_> = shown.iter().map(|(at, _)| self.chance_texts(*at)).collect();
+        let chances = positions.iter().map(|at| self.chance_texts(*at));
+        let chances: Vec<_> = chances.collect();
         let chance = |which: usize| {
             let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
             chances.iter().map(of)
         };
-        table.text("p", chance(0)).text("p of all", chance(1))
+        Ok(table.text("p", chance(0)).text("p of all", chance(1)))
     }
 
     /// Returns a row for each view, in the order of the list.
-    pub(in crate::correlate) fn table(&self) -> Table {
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] if the spectra cannot be read.
+    pub(in crate::correlate) fn table(&self) -> Result<Table, Failure> {
         let plan = self.spectra.plan();
         let all = || self.matches.iter();
         let shift = |peak| {
@@ -129,17 +140,26 @@ impl List {
             .text("min shift", all().map(|found| shift(found.correlation.min)))
             .with(number("unshifted", |found| found.correlation.zero))
             .floats("Pearson", "", all().map(|found| found.pearson))
-            .flags("kin", all().map(|found| self.is_kin(found)));
+            .flags("kin", all().map(|found| self.is_kin(found)))
+            .floats("p bound", "", self.chance_bounds(&self.matches)?);
         if self.chances.is_none() {
-            return table;
+            return Ok(table);
         }
         let chances = || (0..self.matches.len()).map(|at| self.chance(at));
-        table
+        let of_all = chances().map(|chance| chance.map(|(_, all)| all));
+        Ok(table
             .floats("p", "", chances().map(|chance| chance.map(|(p, _)| p)))
-            .floats(
-                "p of all",
-                "",
-                chances().map(|chance| chance.map(|(_, all)| all)),
-            )
+            .floats("p of all", "", of_all))
+    }
+}
+
+/// Formats a bound of a probability with one digit, as pages do.
+fn bound_text(p: f64) -> String {
+    if p >= 0.0095 {
+        format!("{p:.2}")
+    } else if p >= 1e-15 {
+        format!("{p:.0e}")
+    } else {
+        "< 1e-15".into()
     }
 }

@@ -30,7 +30,7 @@ struct Pair<'a> {
     /// Correlation without shift, in `-1.0..=1.0`.
     r: f64,
     /// Upper bound of the probability of the correlation by chance.
-    p: f64,
+    p_bound: f64,
     /// Part of r along each axis.
     along: &'a [f64],
     /// Variation of the view that varies less, relative to the largest of its tree of metrics.
@@ -113,7 +113,7 @@ impl Found {
                 one: self.named(it.one),
                 other: self.named(it.other),
                 r: it.r,
-                p: it.p,
+                p_bound: it.p,
                 along: &it.along,
                 share: it.share,
                 similar: similar.len(),

@@ -371,7 +371,7 @@ impl Found {
             .with(text("other metric", Self::metric_name, |it| it.other))
             .with(text("other call path", Self::label, |it| it.other))
             .with(number("r", |it| it.r))
-            .with(number("p", |it| it.p))
+            .with(number("p bound", |it| it.p))
             .text("along", along);
         parts
             .fold(table, Table::with)

@@ -301,7 +301,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
     assert!(
         rows.lines()
             .next()
-            .is_some_and(|head| head.ends_with(",Pearson,kin,p,p of all"))
+            .is_some_and(|head| head.ends_with(",Pearson,kin,p bound,p,p of all"))
     );
     let text = run(
         &bundled("jacobi-64"),

@@ -19,7 +19,10 @@ fn all_pairs_are_described_by_sentences() {
         let sentence = pair["sentence"].as_str().expect("a sentence");
         assert!(text.contains(sentence), "{sentence}\n{text}");
         let r = pair["r"].as_f64().expect("a number");
-        assert!(r.abs() >= 0.7 && pair["p"].as_f64() < Some(1e-3), "{pair}");
+        assert!(
+            r.abs() >= 0.7 && pair["p_bound"].as_f64() < Some(1e-3),
+            "{pair}"
+        );
         let is_opposite = sentence.contains("is short") || sentence.contains("is low");
         assert_eq!(is_opposite, r < 0.0, "{sentence}");
         let along = pair["along"].as_array().expect("axes").iter();
@@ -46,7 +49,7 @@ fn all_pairs_are_described_by_sentences() {
     assert_eq!(found["found"].as_u64(), Some(lines as u64 - 1));
     assert!(table.starts_with("metric,call path,"), "{table}");
     let head = table.lines().next().expect("a head");
-    let columns = "r,p,along,r along axis 0,r along axis 1,r along axis 2,share,";
+    let columns = "r,p bound,along,r along axis 0,r along axis 1,r along axis 2,share,";
     assert!(head.contains(columns), "{head}");
     // The table names the axes of the sentences.
     for pair in pairs {

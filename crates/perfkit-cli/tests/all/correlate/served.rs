@@ -136,8 +136,19 @@ fn assert_lists(file: &Path, words: &[&str]) {
                 );
                 assert!(name.starts_with(&label), "{query}: {name}, {label}");
                 assert_eq!(entry[2], expected["shift"], "{query}");
+                let number = |it: &Value| it.as_f64().expect("a number");
+                let is_shifted = entry[2]
+                    .as_array()
+                    .is_some_and(|it| it.iter().any(|at| *at != 0));
+                let (p, bound) = (
+                    number(&entry[4][usize::from(is_shifted)]),
+                    number(&expected["p_bound"]),
+                );
+                assert!(
+                    (p - bound).abs() <= 1e-9 * bound,
+                    "{query}: {name} {p} {bound}"
+                );
                 for (at, key) in [(1, "r"), (3, "zero")] {
-                    let number = |it: &Value| it.as_f64().expect("a number");
                     let differ = number(&entry[at]) - number(&expected[key]);
                     assert!(differ.abs() < 1e-12, "{query}: {name} {key} {differ}");
                 }
@@ -158,6 +169,77 @@ fn lists_are_those_of_the_command() {
     ] {
         let Some(file) = corpus(name) else { return };
         assert_lists(&file, &[]);
+    }
+}
+
+/// Writes a flat profile of 64 processes whose functions have times that are smooth or skewed along two axes, or have
+/// one outlier; two of each kind are related.
+fn kinds(name: &str) -> PathBuf {
+    let folder = scratch(name);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let mut random = Xorshift::new(11);
+    let mut noise = || random.below(1 << 20) as f64 / f64::from(1 << 20);
+    for process in 0..64 {
+        let wave = |turns: usize| (std::f64::consts::TAU * turns as f64 / 8.0).cos();
+        let (x, y) = (process / 8, process % 8);
+        let smooth = 3.0 + wave(x + y) + 0.7 * wave(2 * x + 1);
+        let skewed = (1.2 * wave(x + 2 * y) + 0.8 * wave(3 * x)).exp();
+        let hot = if process == 19 { 40.0 } else { 0.0 };
+        let times = [
+            ("smooth", smooth),
+            ("smooth_too", 5.0 - smooth + 0.3 * noise()),
+            ("skewed", skewed),
+            ("skewed_too", skewed * (0.8 + 0.4 * noise())),
+            ("hot", noise() + hot),
+            ("hot_too", noise() + hot),
+        ];
+        let mut text =
+            "6 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\n".to_string();
+        for (name, time) in times {
+            let time = 1e6 * time;
+            text += &format!("\"{name}\" 1 0 {time} {time} 0 GROUP=\"TAU_USER\"\n");
+        }
+        let file = folder.join(format!("profile.{process}.0.0"));
+        std::fs::write(file, text + "0 aggregates\n").expect("tests may write here");
+    }
+    folder
+}
+
+/// Smooth and skewed views and views with outliers have one bound of chance in all pairs, in lists and in pages.
+#[test]
+fn bounds_of_chance_are_those_of_all_pairs() {
+    let (file, grid) = (
+        kinds("served-kinds"),
+        ["--topology", "8x8", "--metric", "exclusive Time"],
+    );
+    assert_lists(&file, &["--topology", "8x8"]);
+    let found = json(
+        &file,
+        &[&grid[..], &["--rate", "0.9", "--kin", "--top", "99"]].concat(),
+    );
+    let pairs = found["pairs"].as_array().expect("pairs");
+    assert!(pairs.len() >= 2, "{found}");
+    for pair in pairs {
+        let path = |side: &str| pair[side]["path"].as_str().expect("a text").to_owned();
+        let reference = path("one");
+        let list = json(
+            &file,
+            &[
+                &grid[..],
+                &["--path", &reference, "--tolerance", "0.3", "--kin"],
+            ]
+            .concat(),
+        );
+        let views = list["views"].as_array().expect("views").iter();
+        let view = views.clone().find(|view| {
+            view["path"] == path("other") && view["metric"] == pair["other"]["metric"]
+        });
+        let (bound, p) = (
+            &view.expect("it is listed")["p_bound"],
+            pair["p_bound"].as_f64().expect("a number"),
+        );
+        let bound = bound.as_f64().expect("a number");
+        assert!((bound - p).abs() <= 1e-9 * p, "{pair}: {bound}");
     }
 }
 
@@ -392,5 +474,22 @@ fn profiles_stand_beside_timelines() {
             assert!(text.starts_with("--axes applies to profiles"), "{text}")
         }
         other => panic!("{other:?}"),
+    }
+    for (words, name) in [
+        (&["--by", "node"][..], "--by"),
+        (&["--order", "busy"], "--order"),
+        (&["--nested"], "--nested"),
+        (&["--counter", "*"], "--counter"),
+        (&["--clocks", "correct"], "--clocks"),
+    ] {
+        match opened(&[&profile], words) {
+            Err(Failure::Usage(text)) => {
+                assert!(
+                    text.starts_with(&format!("{name} applies to timelines")),
+                    "{text}"
+                )
+            }
+            other => panic!("{name}: {other:?}"),
+        }
     }
 }
