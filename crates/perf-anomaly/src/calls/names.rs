@@ -31,6 +31,8 @@ pub(super) struct Names {
     /// Region of which each region is a size class, and the least number of bytes of the class; the region
     /// itself and 0 for all others.
     wholes: Vec<(u32, u64)>,
+    /// `true` for each region with size classes; regions beyond the end have none.
+    with_sizes: Vec<bool>,
     /// Ids of size classes by region and class.
     sizes: HashMap<(u32, u32), u32, BuildHasherDefault<Mix>>,
     /// `true` if a region stands for unknown functions.
@@ -45,6 +47,8 @@ pub(super) struct Names {
 
 /// Size classes are this number of powers of two wide, a factor of four.
 const CLASS_BITS: u32 = 2;
+/// Number of the class of calls without bytes.
+const NO_BYTES: u32 = u32::MAX;
 
 /// Returns a power of two as a number of bytes with its unit.
 fn size_text(bits: u32) -> String {
@@ -81,35 +85,47 @@ impl Names {
     }
 
     /// Returns the id of the size class of calls of a region that transfer `bytes`; that of the region
-    /// without bytes, and beyond the limit.
+    /// itself before the first call with bytes, beyond the limit, and if the function does not communicate.
     #[inline]
     pub(super) fn sized(&mut self, region: u32, bytes: u64, limit: usize) -> u32 {
-        let Some(bits) = bytes.checked_ilog2() else {
+        let at = region as usize;
+        if bytes == 0 && self.with_sizes.get(at) != Some(&true) {
             return region;
-        };
-        let class = bits / CLASS_BITS;
-        match self.sizes.get(&(region, class)) {
+        }
+        let class = bytes.checked_ilog2().map(|bits| bits / CLASS_BITS);
+        match self.sizes.get(&(region, class.unwrap_or(NO_BYTES))) {
             Some(known) => *known,
             None => self.new_size(region, class, limit),
         }
     }
 
     #[cold]
-    fn new_size(&mut self, region: u32, class: u32, limit: usize) -> u32 {
+    fn new_size(&mut self, region: u32, class: Option<u32>, limit: usize) -> u32 {
+        let nature = self.nature(RegionId(region));
         let Some((program, name)) = self.region_name(RegionId(region)) else {
             return region;
         };
-        if self.regions.len() >= limit {
+        if self.regions.len() >= limit || nature != Some(Nature::Waits) {
             return region;
         }
-        let from = size_text(class * CLASS_BITS);
-        let to = size_text((class + 1) * CLASS_BITS);
-        let sized = format!("{name} of {from} to {to}").into();
+        let (bytes, size) = match class.map(|class| class * CLASS_BITS) {
+            None => (0, "0 B".into()),
+            Some(bits) => (
+                1 << bits,
+                format!("{} to {}", size_text(bits), size_text(bits + CLASS_BITS)),
+            ),
+        };
+        let sized = format!("{name} of {size}").into();
         let id = self.regions.len() as u32;
         self.regions.push((program, sized));
-        self.natures.push(Nature::default());
-        self.wholes.push((region, 1 << (class * CLASS_BITS)));
-        self.sizes.insert((region, class), id);
+        self.natures.push(Nature::Waits);
+        self.wholes.push((region, bytes));
+        self.sizes.insert((region, class.unwrap_or(NO_BYTES)), id);
+        let at = region as usize;
+        if self.with_sizes.len() <= at {
+            self.with_sizes.resize(at + 1, false);
+        }
+        self.with_sizes[at] = true;
         id
     }
 

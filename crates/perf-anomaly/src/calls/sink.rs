@@ -336,7 +336,7 @@ impl Calls {
     /// models.
     pub(crate) fn size_class(&self, class: FunctionId) -> Option<(FunctionId, u64)> {
         let (function, bytes) = self.names.whole(class.0);
-        (self.by_size && bytes > 0).then_some((FunctionId(function), bytes))
+        (self.by_size && function != class.0).then_some((FunctionId(function), bytes))
     }
 
     /// Replaces the models of the calls of the batch.

@@ -210,7 +210,7 @@ impl Own<'_> {
             ModelBy::CallPath => FunctionId(call.path.0),
         };
         let first = is_first(self.seen, function);
-        if shared.by_size && frame.bytes > 0 {
+        if shared.by_size {
             let limit = shared.params.names;
             function = FunctionId(shared.names.sized(function.0, frame.bytes, limit));
         }

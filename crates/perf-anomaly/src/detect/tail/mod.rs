@@ -145,13 +145,11 @@ impl Tail {
         self.model(function).map(|watched| &watched.sketch)
     }
 
-    /// Returns the model by which calls of a function are judged.
+    /// Returns the model by which calls of a function or size class are judged.
     fn model(&self, function: FunctionId) -> Option<&FunctionModes> {
-        let own = || self.known.get(function);
         match self.sizes.of(function) {
-            Some((_, all)) if !all.depends => Some(&all.model),
-            Some((whole, all)) if whole == function => own().or(Some(&all.model)),
-            _ => own(),
+            Some((whole, all)) if whole == function || !all.depends => Some(&all.model),
+            _ => self.known.get(function),
         }
     }
 
@@ -340,10 +338,10 @@ impl Detector for Tail {
                 Some(model) if !sample.first || self.params.learns_first() => {
                     let value = model.sketch.value(sample.runtime);
                     match self.sizes.of(sample.function) {
-                        Some((_, all)) => {
+                        Some((whole, all)) if whole != sample.function => {
                             all.judge((sample.function, model), value, FunctionModes::judge)
                         }
-                        None => model.judge(value),
+                        _ => model.judge(value),
                     }
                 }
                 _ => TOO_FEW,

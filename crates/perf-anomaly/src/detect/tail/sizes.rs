@@ -30,7 +30,8 @@ const MORE: f64 = 1.25;
 pub(super) struct AllSizes {
     /// Model.
     pub(super) model: FunctionModes,
-    /// Models of the size classes, each with its smallest size in bytes; that of the function itself is 0.
+    /// Models of the size classes, each with its smallest size in bytes. The function itself is one, with the
+    /// calls before the first size.
     classes: Vec<(FunctionId, u64)>,
     /// `true` if run times depend on the size.
     pub(super) depends: bool,

@@ -25,7 +25,7 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
         thread: 0,
     };
     let stream = monitor.stream(key);
-    let (solve, pack) = (monitor.region(0, "solve"), monitor.region(0, "pack"));
+    let (solve, pack) = (monitor.region(0, "solve"), monitor.region(0, "MPI_Send"));
     let mut random = Random::new(1 + number * 31 + u64::from(rank));
     let mut at = begin + number as i64 * 1_000_000_000 + i64::from(rank);
     for call in 0..60 {
