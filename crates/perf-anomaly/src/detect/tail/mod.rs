@@ -463,8 +463,9 @@ impl Detector for Tail {
     }
 
     fn judged_by(&self, class: FunctionId) -> FunctionId {
+        let is_young = || self.known.get(class).is_none_or(FunctionModes::is_young);
         match self.sizes.of(class) {
-            Some((function, all)) if !all.depends => function,
+            Some((function, all)) if !all.depends || is_young() => function,
             _ => class,
         }
     }

@@ -285,7 +285,7 @@ fn large_messages_of_a_recording_are_no_anomalies() {
         .filter(|(name, _)| !name.contains("Sendrecv"))
         .collect();
     sends.sort_by_key(|(_, loss)| std::cmp::Reverse(loss.calls));
-    assert!(sends.len() > 5, "{sends:?}");
+    assert!(sends.len() >= 3, "{sends:?}");
     assert_eq!(sends.iter().map(|(_, loss)| loss.calls).sum::<u64>(), 2014);
     assert_eq!(sends.iter().map(|(_, loss)| loss.too_slow).sum::<u64>(), 0);
 }
