@@ -168,7 +168,8 @@ impl AllSizes {
     pub(super) fn compare(&mut self, class: u64, known: &Functions<FunctionModes>) {
         let calls = self.model.sketch.count();
         let is_due = calls as f64 >= MORE * self.compared as f64 || calls < self.compared / 2;
-        if !is_due && !(class >= SEEN && class.is_power_of_two()) {
+        let is_new = class >= SEEN && class.is_power_of_two();
+        if !is_due && !is_new {
             return;
         }
         self.compared = calls;
