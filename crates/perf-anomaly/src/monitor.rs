@@ -2,6 +2,7 @@
 //! models and detects changes if configured; ends with a [`Report`].
 
 mod any_client;
+mod new_functions;
 
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::CALLS_PER_CHECK;
@@ -16,7 +17,6 @@ use crate::{
 use any_client::Shared;
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId, StreamKey,
-    fits,
 };
 use std::borrow::Cow;
 
@@ -56,8 +56,8 @@ pub struct Monitor {
     steps: Option<(u64, u64)>,
     /// Thresholds of functions whose name matches a pattern; `None` ignores the functions.
     rules: Vec<(String, Option<f64>)>,
-    /// Number of functions to which the rules were applied.
-    ruled: usize,
+    /// Number of functions that the detector knows with their rules.
+    functions: usize,
     /// Number of rules that the recorder has stored.
     told: usize,
     /// Recorder of anomalies.
@@ -93,7 +93,10 @@ impl Default for Monitor {
 
 impl Monitor {
     /// Creates a monitor from a call converter and a detector.
-    pub fn new(calls: Calls, detector: Box<dyn Detector>) -> Self {
+    pub fn new(mut calls: Calls, detector: Box<dyn Detector>) -> Self {
+        if detector.separates_sizes() {
+            calls.separate_sizes();
+        }
         Monitor {
             calls,
             detector,
@@ -104,7 +107,7 @@ impl Monitor {
             unjudged: Unjudged::default(),
             steps: None,
             rules: Vec::new(),
-            ruled: 0,
+            functions: 0,
             told: 0,
             recorder: None,
             client: None,
@@ -396,26 +399,6 @@ impl Monitor {
         }
     }
 
-    /// Applies the rules to the functions that are new since the last call.
-    fn rule(&mut self) {
-        let count = self.calls.function_count();
-        for at in std::mem::replace(&mut self.ruled, count)..count {
-            let function = FunctionId(at as u32);
-            let whole = self.calls.function_name(function);
-            let region = self.calls.function_region(function);
-            let last = region.and_then(|region| self.calls.region_name(region));
-            for (pattern, threshold) in &self.rules {
-                let is_last = last.is_some_and(|(_, name)| fits(pattern, name));
-                if !is_last && !fits(pattern, &whole) {
-                    continue;
-                }
-                self.detector.ignore(function, threshold.is_none());
-                let set = self.detector.set_threshold(function, *threshold);
-                self.error = self.error.take().or(set.err());
-            }
-        }
-    }
-
     /// Judges the batch. If the job is cancelled, all judgements are dropped.
     fn judge(&mut self, is_step: bool) {
         if let Err(cancelled) = self.judge_until(is_step) {
@@ -427,15 +410,15 @@ impl Monitor {
     fn judge_until(&mut self, is_step: bool) -> std::result::Result<(), Cancelled> {
         self.judgements.clear();
         self.job.check()?;
-        if !self.rules.is_empty() {
-            self.rule();
-        }
+        self.add_functions();
         if let Some(client) = &mut self.client {
             // A view that arrived since the last step improves the judgements of this step.
             let received = client.receive(&self.calls, &mut *self.detector);
             self.error = self.error.take().or(received.err());
         }
         self.detect()?;
+        let detector = &*self.detector;
+        self.calls.judged_by(|class| detector.judged_by(class));
         self.withdraw();
         self.lasting.begin();
         let batch = self.calls.batch();

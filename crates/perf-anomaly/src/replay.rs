@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// They have the property `Accelerator Stream`, and also `Accelerator Calls Nest` if their calls
 /// nest.
 ///
-/// Enters, exits, point-to-point messages and metric samples (as counters) are pushed; other events
-/// are skipped. If links connect work on an accelerator to the call that launched it
+/// Enters, exits, point-to-point messages, the bytes of collective operations and accesses to remote
+/// memory, and metric samples (as counters) are pushed; other events are skipped. If links connect work on an accelerator to the call that launched it
 /// ([`Trace::links`]), and both are in view, they get a common correlation id. Recorded values of
 /// the correlation counter are then dropped.
 ///
@@ -525,6 +525,8 @@ impl Ids {
             }
             Event::Send(transfer) => StreamEvent::Send(self.peer(from, transfer, definitions)),
             Event::Recv(transfer) => StreamEvent::Receive(self.peer(from, transfer, definitions)),
+            Event::CollectiveEnd(end) => StreamEvent::Bytes(end.sent.saturating_add(end.received)),
+            Event::Rma { bytes, .. } => StreamEvent::Bytes(bytes),
             Event::Metric { set, values } => {
                 let set = definitions.metric_sets.get(set.index());
                 let members = set.map_or(&[][..], |set| &set.members);

@@ -48,6 +48,9 @@ pub enum StreamEvent {
     /// The region that was entered last launches work on an accelerator, or is itself work on an
     /// accelerator. A launch and its work have the same id.
     Correlation(u64),
+    /// A collective operation or an access to remote memory transfers this number of bytes, sent and
+    /// received.
+    Bytes(u64),
 }
 
 /// Receiver of live events.

@@ -3,8 +3,10 @@
 
 use super::nature::Nature;
 use super::params::CallsParams;
+use super::stream::paths::Mix;
 use perf_core::{MetricId, Region, RegionId};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 /// Purpose of a counter.
@@ -26,6 +28,13 @@ pub(super) struct Names {
     regions: Vec<(u32, Arc<str>)>,
     /// Nature of each region.
     natures: Vec<Nature>,
+    /// Region of which each region is a size class, and the least number of bytes of the class; the region
+    /// itself and 0 for all others.
+    wholes: Vec<(u32, u64)>,
+    /// `true` for each region with size classes; regions beyond the end have none.
+    with_sizes: Vec<bool>,
+    /// Ids of size classes by region and class.
+    sizes: HashMap<(u32, u32), u32, BuildHasherDefault<Mix>>,
     /// `true` if a region stands for unknown functions.
     pub(super) has_unknown: bool,
     /// Ids of the regions by program and name.
@@ -34,6 +43,18 @@ pub(super) struct Names {
     counters: Vec<(Arc<str>, CounterKind, Arc<str>)>,
     /// Ids of the counters by name.
     counter_ids: HashMap<Arc<str>, u32>,
+}
+
+/// Size classes are this number of powers of two wide, a factor of four.
+const CLASS_BITS: u32 = 2;
+/// Number of the class of calls without bytes.
+const NO_BYTES: u32 = u32::MAX;
+
+/// Returns a power of two as a number of bytes with its unit.
+fn size_text(bits: u32) -> String {
+    let unit = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = unit.get(bits as usize / 10).copied().unwrap_or_default();
+    format!("{} {unit}", 1 << (bits % 10))
 }
 
 /// Common name of all regions beyond the limit.
@@ -57,9 +78,67 @@ impl Names {
         let id = self.regions.len() as u32;
         let name: Arc<str> = name.into();
         self.natures.push(Nature::of_name(&name));
+        self.wholes.push((id, 0));
         self.regions.push((program, Arc::clone(&name)));
         self.region_ids.entry(program).or_default().insert(name, id);
         (RegionId(id), is_other)
+    }
+
+    /// Returns the id of the size class of calls of a region that transfer `bytes`; that of the region
+    /// itself before the first call with bytes, beyond the limit, and if the function does not communicate.
+    #[inline]
+    pub(super) fn sized(&mut self, region: u32, bytes: u64, limit: usize) -> u32 {
+        let at = region as usize;
+        if bytes == 0 && self.with_sizes.get(at) != Some(&true) {
+            return region;
+        }
+        let class = bytes.checked_ilog2().map(|bits| bits / CLASS_BITS);
+        match self.sizes.get(&(region, class.unwrap_or(NO_BYTES))) {
+            Some(known) => *known,
+            None => self.new_size(region, class, limit),
+        }
+    }
+
+    #[cold]
+    fn new_size(&mut self, region: u32, class: Option<u32>, limit: usize) -> u32 {
+        let nature = self.nature(RegionId(region));
+        let Some((program, name)) = self.region_name(RegionId(region)) else {
+            return region;
+        };
+        if self.regions.len() >= limit || nature != Some(Nature::Waits) {
+            return region;
+        }
+        let (bytes, size) = match class.map(|class| class * CLASS_BITS) {
+            None => (0, "0 B".into()),
+            Some(bits) => (
+                1 << bits,
+                format!("{} to {}", size_text(bits), size_text(bits + CLASS_BITS)),
+            ),
+        };
+        let sized = format!("{name} of {size}").into();
+        let id = self.regions.len() as u32;
+        self.regions.push((program, sized));
+        self.natures.push(Nature::Waits);
+        self.wholes.push((region, bytes));
+        self.sizes.insert((region, class.unwrap_or(NO_BYTES)), id);
+        let at = region as usize;
+        if self.with_sizes.len() <= at {
+            self.with_sizes.resize(at + 1, false);
+        }
+        self.with_sizes[at] = true;
+        id
+    }
+
+    /// Returns the region of which a region is a size class, and the least number of bytes of the class; the
+    /// region itself and 0 for all others.
+    pub(super) fn whole(&self, region: u32) -> (u32, u64) {
+        let known = self.wholes.get(region as usize);
+        known.copied().unwrap_or((region, 0))
+    }
+
+    /// Returns `true` if there are size classes.
+    pub(super) fn has_sizes(&self) -> bool {
+        !self.sizes.is_empty()
     }
 
     /// Sets the properties of a region.

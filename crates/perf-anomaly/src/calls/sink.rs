@@ -67,6 +67,8 @@ pub struct Calls {
     /// Last step that ended, and the number of events that were pending then; `None` if a part of a
     /// step was converted since.
     ended: Option<(u64, usize)>,
+    /// `true` if each function has models for classes of sizes of its messages.
+    by_size: bool,
     /// Job that can interrupt a step.
     pub(crate) job: Job,
 }
@@ -113,6 +115,7 @@ impl Calls {
             lost: StreamHealth::default(),
             step: 0,
             ended: None,
+            by_size: false,
             job: Job::default(),
             params,
         }
@@ -166,6 +169,8 @@ impl Calls {
             let mut shared = Shared {
                 params: &self.params,
                 paths: &mut self.paths,
+                names: &mut self.names,
+                by_size: self.by_size,
                 gpu: &mut rank.gpu,
                 batch: &mut self.batch,
                 lost: &mut self.lost,
@@ -278,11 +283,26 @@ impl Calls {
             .map(|(program, _)| program)
     }
 
-    /// Returns the region of a model; for a call path, the region of its innermost call. `None` if
-    /// there is no such model.
+    /// Returns the region of a model; for a call path, the region of its innermost call. Models of calls
+    /// with messages of several sizes have the same region. `None` if there is no such model.
+    ///
+    /// ```
+    /// use perf_anomaly::{FunctionId, Monitor, Watch};
+    /// use perf_core::{Nanos, Peer};
+    /// let mut watch = Watch::new(Monitor::default(), 0, 0);
+    /// let send = watch.region("MPI_Send");
+    /// watch.enter(0, send, Nanos(0));
+    /// watch.send(0, Peer { bytes: 100_000, ..Peer::default() }, Nanos(1));
+    /// watch.exit(0, send, Nanos(9));
+    /// watch.end_step();
+    /// let calls = watch.sink().calls();
+    /// assert_eq!(calls.function_name(FunctionId(1)), "MPI_Send of 64 KiB to 256 KiB");
+    /// assert_eq!(calls.function_region(FunctionId(1)), Some(send));
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
     pub fn function_region(&self, function: FunctionId) -> Option<RegionId> {
         let region = match self.params.model {
-            ModelBy::Function => function.0,
+            ModelBy::Function => self.names.whole(function.0).0,
             ModelBy::CallPath => self.paths.get(function.0)?.0,
         };
         (self.names.len() > region as usize).then_some(RegionId(region))
@@ -302,6 +322,28 @@ impl Calls {
                 } else {
                     names.join(" / ")
                 }
+            }
+        }
+    }
+
+    /// Gives the calls of a function models by the bytes that they transfer, in classes of a factor of
+    /// four. Call paths have no such models.
+    pub(crate) fn separate_sizes(&mut self) {
+        self.by_size = self.params.model == ModelBy::Function;
+    }
+
+    /// Returns the function of a size class, and the least number of bytes of the class; `None` for other
+    /// models.
+    pub(crate) fn size_class(&self, class: FunctionId) -> Option<(FunctionId, u64)> {
+        let (function, bytes) = self.names.whole(class.0);
+        (self.by_size && function != class.0).then_some((FunctionId(function), bytes))
+    }
+
+    /// Replaces the models of the calls of the batch.
+    pub(crate) fn judged_by(&mut self, model: impl Fn(FunctionId) -> FunctionId) {
+        if self.names.has_sizes() {
+            for sample in &mut self.batch.samples {
+                sample.function = model(sample.function);
             }
         }
     }

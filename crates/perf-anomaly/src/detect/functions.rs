@@ -198,8 +198,8 @@ impl<T> Functions<T> {
     }
 
     /// Returns all entries for modification, in unspecified order.
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.entries.iter_mut().map(|(_, entry)| entry)
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = (FunctionId, &mut T)> {
+        self.entries.iter_mut().map(|(id, entry)| (*id, entry))
     }
 
     /// Returns the entry of a function; `make` creates it if there is none.

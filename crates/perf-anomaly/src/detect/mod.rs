@@ -178,6 +178,25 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// [`Label::Ignored`](crate::Label::Ignored).
     fn ignore(&mut self, function: FunctionId, ignored: bool);
 
+    /// Returns `true` if the detector has models for classes of sizes of messages. Default: `false`, so
+    /// that each function has one model.
+    fn separates_sizes(&self) -> bool {
+        false
+    }
+
+    /// Declares that a model is that of the calls of a function with messages of a class of sizes, of
+    /// which `bytes` is the smallest. Called before the first call of the class is judged. Default: no
+    /// effect.
+    fn add_size_class(&mut self, class: FunctionId, function: FunctionId, bytes: u64) {
+        let _ = (class, function, bytes);
+    }
+
+    /// Returns the model that judges the calls of a size class: its own, or that of its function if the
+    /// detector does not need the sizes. Default: `class`.
+    fn judged_by(&self, class: FunctionId) -> FunctionId {
+        class
+    }
+
     /// Sets a threshold for one function, which replaces the threshold of the parameters and has
     /// the same unit; `None` resets it. Default: accepts only `None`.
     ///

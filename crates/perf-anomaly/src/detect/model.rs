@@ -297,7 +297,7 @@ impl Model {
     /// changed.
     pub fn forget(&mut self, calls: u64) {
         if let Model::Tail(functions) = self {
-            for sketch in functions.values_mut() {
+            for (_, sketch) in functions.entries_mut() {
                 while sketch.count() > calls {
                     sketch.halve();
                 }

@@ -190,6 +190,25 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the name of the region of the call, with the size of its messages if it is judged by calls
+    /// with messages of about this size.
+    ///
+    /// ```
+    /// use perf_anomaly::provenance::Record;
+    /// let mut record = Record::default();
+    /// record.call.function = "MPI_Send".into();
+    /// record.function = "MPI_Send of 4 KiB to 64 KiB".into();
+    /// assert_eq!(record.sized_function(), "MPI_Send of 4 KiB to 64 KiB");
+    /// record.function = "main / MPI_Send".into();
+    /// assert_eq!(record.sized_function(), "MPI_Send");
+    /// ```
+    pub fn sized_function(&self) -> &str {
+        match self.function.strip_prefix(&self.call.function) {
+            Some(size) if size.starts_with(" of ") => &self.function,
+            _ => &self.call.function,
+        }
+    }
+
     /// Returns the names of the callers and the function as one text, such as `main / solve / dot`,
     /// which is comparable between runs. The text begins with `..` if callers were dropped.
     pub fn path(&self) -> String {

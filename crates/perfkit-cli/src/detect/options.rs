@@ -35,7 +35,7 @@ pub struct Options {
     pub(crate) false_alarms: Option<f64>,
     /// Calls that share a model
     #[arg(long = "by", value_name = "WHAT", default_value = "function", value_parser = words(&[
-        ("function", ModelBy::Function, "all calls of a function"),
+        ("function", ModelBy::Function, "the calls of a function, by the size of messages if it matters"),
         ("path", ModelBy::CallPath, "the calls of a call path"),
     ]))]
     pub(crate) model: ModelBy,

@@ -8,7 +8,7 @@ mod repair;
 
 use super::call::{Call, CallFlags};
 use super::gpu::{Gpu, Launch};
-use super::names::CounterKind;
+use super::names::{CounterKind, Names};
 use super::params::{CallsParams, Repair};
 use super::{Batch, StreamHealth};
 use crate::detect::CALLS_PER_CHECK;
@@ -49,6 +49,10 @@ pub(in crate::calls) struct Shared<'a> {
     pub(in crate::calls) params: &'a CallsParams,
     /// Call paths.
     pub(in crate::calls) paths: &'a mut Paths,
+    /// Regions.
+    pub(in crate::calls) names: &'a mut Names,
+    /// `true` if calls are separated by the bytes that they transfer.
+    pub(in crate::calls) by_size: bool,
     /// Launches and work of the rank.
     pub(in crate::calls) gpu: &'a mut Gpu,
     /// Completed calls.
@@ -135,6 +139,8 @@ pub(in crate::calls) struct Frame {
     pub(in crate::calls) call: Call,
     /// Time in its callees in nanoseconds.
     pub(in crate::calls) children: i64,
+    /// Bytes that it transfers and its callees do not.
+    bytes: u64,
     /// Time of the first exit of a region without an open call that occurred while this call was
     /// innermost, or [`NEVER`](Self::NEVER).
     pub(in crate::calls) foreign: Nanos,
@@ -208,7 +214,7 @@ impl Stream {
             StreamEvent::Counter(..) => (&mut self.health.counters, &mut self.last_notes.1),
             _ => (&mut self.health.messages, &mut self.last_notes.0),
         };
-        *count += 1;
+        *count += u64::from(!matches!(event, StreamEvent::Bytes(_)));
         self.health.out_of_order += u64::from(at < *last);
         *last = at;
         self.pending_sorted &= self.pending.last().is_none_or(|before| before.at <= at);
@@ -339,7 +345,15 @@ impl Stream {
         let call = &mut frame.call;
         match note.event {
             StreamEvent::Counter(..) => call.counters = call.counters.saturating_add(1),
-            _ => call.messages = call.messages.saturating_add(1),
+            StreamEvent::Bytes(bytes) => {
+                frame.bytes = frame.bytes.saturating_add(bytes);
+                return;
+            }
+            StreamEvent::Send(peer) | StreamEvent::Receive(peer) => {
+                frame.bytes = frame.bytes.saturating_add(peer.bytes);
+                call.messages = call.messages.saturating_add(1);
+            }
+            _ => {}
         }
         if shared.params.context > 0 {
             note.previous = call.last_note;
@@ -407,6 +421,7 @@ impl Stream {
         self.stack.push(Frame {
             call,
             children: 0,
+            bytes: 0,
             foreign: Frame::NEVER,
         });
         if let Some(open) = &mut self.open {

@@ -142,6 +142,11 @@ impl Hasher for Mix {
     }
 
     #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    #[inline]
     fn write_u64(&mut self, value: u64) {
         // The odd constants are those of the finaliser of splitmix64.
         let mut bits = self.0 ^ value;

@@ -205,11 +205,15 @@ impl Own<'_> {
             caller.children = caller.children.saturating_add(inclusive.0);
             caller.call.children = caller.call.children.saturating_add(1);
         }
-        let function = match shared.params.model {
+        let mut function = match shared.params.model {
             ModelBy::Function => FunctionId(call.region.0),
             ModelBy::CallPath => FunctionId(call.path.0),
         };
         let first = is_first(self.seen, function);
+        if shared.by_size {
+            let limit = shared.params.names;
+            function = FunctionId(shared.names.sized(function.0, frame.bytes, limit));
+        }
         let first_flag = if first { CallFlags::FIRST } else { 0 };
         call.flags = CallFlags((call.flags.0 & !CallFlags::OPEN) | first_flag | why);
         let runtime = match shared.params.runtime {

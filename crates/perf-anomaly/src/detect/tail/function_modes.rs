@@ -201,7 +201,7 @@ impl FunctionModes {
     /// them are nearly as far from the median, or it is within their spread. The function has then
     /// changed, or its calls depend on each other. A call beyond experience always is an exception.
     #[cold]
-    pub(super) fn lasts(&self, value: u64, judgement: &Judgement) -> bool {
+    fn lasts(&self, value: u64, judgement: &Judgement) -> bool {
         let median = judgement.expected.map_or(0.0, |time| time.0 as f64) + self.resolution as f64;
         let log = |value: u64| (value.max(1) as f64).ln();
         let distance = |value: u64| match judgement.label {
@@ -273,10 +273,29 @@ impl FunctionModes {
             }
     }
 
+    /// Judges the next call: like [`judge`](Self::judge), but a call that is no exception among the
+    /// last calls has not enough data.
     #[inline]
-    pub(super) fn remember(&mut self, value: u64) {
+    pub(super) fn judge_next(&self, value: u64) -> Judgement {
+        let mut judgement = self.judge(value);
+        if judgement.label.is_anomaly() && self.lasts(value, &judgement) {
+            judgement.label = Label::NotEnoughData;
+        }
+        judgement
+    }
+
+    /// Learns a call, and returns `true` if the modes must be fitted again.
+    #[inline]
+    pub(super) fn learn(&mut self, value: u64) -> bool {
         self.recent[self.next] = value;
         self.next = (self.next + 1) % RECENT;
+        self.sketch.add(value, 1);
+        self.sketch.count() >= self.refit_at
+    }
+
+    /// Returns `true` if an abnormal call may be the first one of a mode.
+    pub(super) fn is_young(&self) -> bool {
+        self.sketch.count() < self.single_from
     }
 
     /// Judges one of the first calls of a function, which are too few for a fit.
@@ -300,7 +319,7 @@ impl FunctionModes {
     }
 
     /// Returns the upper edge of the bucket of the longest call; 0 without calls.
-    fn longest(&self) -> f64 {
+    pub(super) fn longest(&self) -> f64 {
         let last = self.sketch.filled().next_back();
         last.map_or(0.0, |(bucket, _)| edge(bucket + 1))
     }

@@ -10,6 +10,7 @@ mod mode;
 mod params;
 mod program;
 mod shapes;
+mod sizes;
 mod sketch;
 mod tick;
 
@@ -20,10 +21,11 @@ pub(super) use sketch::edge;
 use super::CALLS_PER_CHECK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::{Detector, Functions, Model};
-use crate::{FunctionId, Judgement, Label, Result, Sample};
+use crate::{FunctionId, Judgement, Result, Sample};
 use function_modes::{FunctionModes, MIXED_VIEWS, Rooms};
 use perf_core::{Cancelled, Job, Merge, Nanos};
 use program::Program;
+use sizes::Sizes;
 use tick::Tick;
 
 /// Labels a call as abnormal if its run time lies in a far tail of the earlier run times of its
@@ -63,13 +65,16 @@ use tick::Tick;
 ///   calls: they may be a mode that has not enough calls yet.
 ///   A step in speed is thus reported by its first calls, and a drift not at all; a
 ///   [`Drift`](crate::Drift) reports both as changes.
-/// * A function may have several modes, such as for messages of two sizes. Gaps separate modes.
+/// * A function may have several modes, such as for two kinds of work. Gaps separate modes.
 ///   Where there is no gap, the valleys of a mixture of normal distributions of the log run time
 ///   separate them. A mode holds at least [`mode_share`](TailParams::mode_share) of the calls, or
 ///   at least [`rare_share`](TailParams::rare_share) if its calls take about the same time. Rare
 ///   calls that repeat the same time are therefore reported until 16 of them are known. A call
 ///   between two modes is abnormal if it is outside of the normal ranges of both modes. It is too
 ///   slow if the lower mode is nearer, otherwise too fast.
+/// * If the run times of a function depend on the size of its messages, the calls of each
+///   [size class](Detector::add_size_class) have a model, and a slow call is compared with calls of its
+///   size. Otherwise the classes are judged as one function.
 /// * Old calls have less weight: at [`memory`](TailParams::memory) calls of a function, all its
 ///   counts are halved.
 /// * The score is `-log10` of the probability of a call so far out in its mode. The expected run
@@ -91,8 +96,10 @@ pub struct Tail {
     params: TailChecked,
     /// Ignored functions and thresholds.
     rules: Rules,
-    /// Model of each function.
+    /// Model of each function, and of each size class of functions with classes.
     known: Functions<FunctionModes>,
+    /// Models of functions with size classes.
+    sizes: Sizes,
     /// Knowledge that has not been sent yet; `None` if nothing has been sent.
     untold: Option<Functions<Sketch>>,
     /// Tick of the clock.
@@ -124,6 +131,7 @@ impl Tail {
             params,
             rules: Rules::default(),
             known: Functions::default(),
+            sizes: Sizes::default(),
             untold: None,
             tick: Tick::default(),
             program: Program::default(),
@@ -134,13 +142,21 @@ impl Tail {
 
     /// Returns the sketch of a function's run times; `None` if no call of the function was learned.
     pub fn sketch(&self, function: FunctionId) -> Option<&Sketch> {
-        self.known.get(function).map(|watched| &watched.sketch)
+        self.model(function).map(|watched| &watched.sketch)
+    }
+
+    /// Returns the model by which calls of a function or size class are judged.
+    fn model(&self, function: FunctionId) -> Option<&FunctionModes> {
+        match self.sizes.of(function) {
+            Some((whole, all)) if whole == function || !all.depends => Some(&all.model),
+            _ => self.known.get(function),
+        }
     }
 
     /// Returns the ranges of normal run times of a function in ascending order, one for each mode;
     /// empty if there is not enough data.
     pub fn normal(&self, function: FunctionId) -> Vec<std::ops::RangeInclusive<Nanos>> {
-        let Some(watched) = self.known.get(function) else {
+        let Some(watched) = self.model(function) else {
             return Vec::new();
         };
         let modes = watched.modes.iter().enumerate();
@@ -166,16 +182,29 @@ impl Tail {
         });
         let value = watched.sketch.value(sample.runtime);
         self.tick.add(sample.runtime.0.max(0) as u64);
-        let mut judgement = watched.judge(value);
-        if judgement.label.is_anomaly() && watched.lasts(value, &judgement) {
-            judgement.label = Label::NotEnoughData;
+        let mut sized = self.sizes.of_mut(sample.function);
+        let judgement = match &sized {
+            None => watched.judge_next(value),
+            Some((_, all)) => {
+                let own = (sample.function, &*watched);
+                all.judge(own, value, FunctionModes::judge_next)
+            }
+        };
+        let (rules, tick, program) = (&self.rules, self.tick.nanos(), &self.program);
+        let refit = |function, model: &mut FunctionModes, room: &mut Rooms, judges| {
+            model.refit(params, rules.threshold(function), tick, room);
+            usize::from(model.exchange(program) && judges)
+        };
+        if watched.learn(value) {
+            let judges = sized.as_ref().is_none_or(|(_, all)| all.depends);
+            self.news += refit(sample.function, watched, &mut self.room, judges);
         }
-        watched.remember(value);
-        watched.sketch.add(value, 1);
-        if watched.sketch.count() >= watched.refit_at {
-            let per_million = self.rules.threshold(sample.function);
-            watched.refit(params, per_million, self.tick.nanos(), &mut self.room);
-            self.news += usize::from(watched.exchange(&self.program));
+        if let Some((function, all)) = &mut sized {
+            let calls = watched.sketch.count();
+            if all.model.learn(value) {
+                self.news += refit(*function, &mut all.model, &mut self.room, !all.depends);
+            }
+            all.compare(calls, &self.known);
         }
         if let Some(untold) = &mut self.untold {
             let sketch = untold.entry(sample.function, || Sketch::new(params.resolution()));
@@ -187,11 +216,19 @@ impl Tail {
     /// Learns the shapes of tails from all functions if there is new evidence of half of them.
     ///
     /// This happens between batches, so that judgements within a batch do not depend on the order of
-    /// functions.
+    /// functions. Of functions with size classes, only the models that judge calls take part.
     fn learn_shapes(&mut self) {
-        if self.news > 0 && 2 * self.news >= self.known.len() {
-            let functions = self.known.values_mut();
-            let evidence = functions.filter_map(FunctionModes::publish);
+        if self.news == 0 {
+            return;
+        }
+        let sizes = &self.sizes;
+        let known = self.known.entries_mut();
+        let known = known.filter(|(function, _)| sizes.judges(*function));
+        let mut judging: Vec<_> = known.map(|(_, model)| model).collect();
+        let sized = self.sizes.all_mut().filter(|(_, all)| !all.depends);
+        judging.extend(sized.map(|(_, all)| &mut all.model));
+        if 2 * self.news >= judging.len() {
+            let evidence = judging.into_iter().filter_map(FunctionModes::publish);
             self.program.learn(&mut evidence.collect::<Vec<_>>());
             self.news = 0;
         }
@@ -209,32 +246,53 @@ impl Tail {
     fn know(&mut self, view: &Functions<Sketch>) {
         let known = std::mem::take(&mut self.known);
         for (function, theirs) in view.iter() {
-            // Values use the resolution of this detector.
-            let mut sketch = Sketch::new(self.params.resolution());
-            sketch.merge_into_own(theirs);
-            while sketch.count() >= self.params.memory() {
-                sketch.halve();
-            }
-            let mut watched = FunctionModes::new(sketch, &self.params);
-            if let Some(before) = known.get(function).filter(|before| before.mixed > 0) {
-                // Mixtures are not recomputed at each view, nor for all functions at the same view.
-                watched.cuts.clone_from(&before.cuts);
-                (watched.mixed, watched.age) = (before.mixed, before.age + 1);
-                watched.keep_evidence(before);
-            }
-            let per_million = self.rules.threshold(function);
-            watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
-            if known.get(function).is_none() {
-                watched.age = function.0 % MIXED_VIEWS;
-            }
-            watched.exchange(&Program::default());
+            let watched = self.fitted(function, [theirs], known.get(function));
             self.known.entry(function, || watched);
         }
+        let mut sizes = std::mem::take(&mut self.sizes);
+        for (function, all) in sizes.all_mut() {
+            let classes = all.classes().filter_map(|class| view.get(class));
+            all.set(self.fitted(function, classes, Some(&all.model)));
+            all.compare(0, &self.known);
+        }
+        self.sizes = sizes;
         self.news = self.known.len();
         self.learn_shapes();
-        for watched in self.known.values_mut() {
-            watched.learn_from(&self.program);
+        let known = self.known.entries_mut().map(|(_, model)| model);
+        for model in known.chain(self.sizes.all_mut().map(|(_, all)| &mut all.model)) {
+            model.learn_from(&self.program);
         }
+    }
+
+    /// Returns the model of a function with the calls of `sketches`. `before` is its earlier model.
+    fn fitted<'a>(
+        &mut self,
+        function: FunctionId,
+        sketches: impl IntoIterator<Item = &'a Sketch>,
+        before: Option<&FunctionModes>,
+    ) -> FunctionModes {
+        // Values use the resolution of this detector.
+        let mut sketch = Sketch::new(self.params.resolution());
+        for theirs in sketches {
+            sketch.merge_into_own(theirs);
+        }
+        while sketch.count() >= self.params.memory() {
+            sketch.halve();
+        }
+        let mut watched = FunctionModes::new(sketch, &self.params);
+        if let Some(before) = before.filter(|before| before.mixed > 0) {
+            // Mixtures are not recomputed at each view, nor for all functions at the same view.
+            watched.cuts.clone_from(&before.cuts);
+            (watched.mixed, watched.age) = (before.mixed, before.age + 1);
+            watched.keep_evidence(before);
+        }
+        let per_million = self.rules.threshold(function);
+        watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
+        if before.is_none() {
+            watched.age = function.0 % MIXED_VIEWS;
+        }
+        watched.exchange(&Program::default());
+        watched
     }
 }
 
@@ -276,9 +334,15 @@ impl Detector for Tail {
             if self.rules.ignored(sample.function) {
                 return IGNORED;
             }
-            match self.known.get(sample.function) {
-                Some(watched) if !sample.first || self.params.learns_first() => {
-                    watched.judge(watched.sketch.value(sample.runtime))
+            match self.model(sample.function) {
+                Some(model) if !sample.first || self.params.learns_first() => {
+                    let value = model.sketch.value(sample.runtime);
+                    match self.sizes.of(sample.function) {
+                        Some((whole, all)) if whole != sample.function => {
+                            all.judge((sample.function, model), value, FunctionModes::judge)
+                        }
+                        _ => model.judge(value),
+                    }
                 }
                 _ => TOO_FEW,
             }
@@ -286,13 +350,22 @@ impl Detector for Tail {
     }
 
     fn snapshot(&self) -> Model {
-        Model::Tail(self.sketches())
+        let mut sketches = Functions::default();
+        for (function, model) in self.known.iter() {
+            if self.sizes.judges(function) {
+                sketches.entry(function, || model.sketch.clone());
+            }
+        }
+        for (function, all) in self.sizes.all().filter(|(_, all)| !all.depends) {
+            sketches.entry(function, || all.model.sketch.clone());
+        }
+        Model::Tail(sketches)
     }
 
     fn take_delta(&mut self) -> Model {
         match self.untold.replace(Functions::default()) {
             Some(untold) => Model::Tail(untold),
-            None => self.snapshot(),
+            None => Model::Tail(self.sketches()),
         }
     }
 
@@ -316,7 +389,7 @@ impl Detector for Tail {
     }
 
     fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
-        let Some(watched) = self.known.get(function) else {
+        let Some(watched) = self.model(function) else {
             return Vec::new();
         };
         let time = |value| watched.time(value).0 as f64;
@@ -343,8 +416,18 @@ impl Detector for Tail {
         if self.untold.is_none() {
             self.untold = Some(self.sketches());
         }
-        if let Some(watched) = self.known.get_mut(function) {
-            *watched = FunctionModes::new(Sketch::new(self.params.resolution()), &self.params);
+        let new = || FunctionModes::new(Sketch::new(self.params.resolution()), &self.params);
+        let mut classes = vec![function];
+        if let Some((whole, all)) = self.sizes.of_mut(function)
+            && whole == function
+        {
+            all.model = new();
+            classes.extend(all.classes());
+        }
+        for class in classes {
+            if let Some(watched) = self.known.get_mut(class) {
+                *watched = new();
+            }
         }
     }
 
@@ -355,9 +438,35 @@ impl Detector for Tail {
     fn set_threshold(&mut self, function: FunctionId, per_million: Option<f64>) -> Result<()> {
         per_million.map_or(Ok(()), params::check_false_positives)?;
         self.rules.set_threshold(function, per_million);
-        if let Some(watched) = self.known.get_mut(function) {
-            watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
+        let all = self.sizes.of_mut(function);
+        let all = all.filter(|(whole, _)| *whole == function);
+        let all = all.map(|(_, all)| &mut all.model);
+        for model in self.known.get_mut(function).into_iter().chain(all) {
+            model.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
         }
         Ok(())
+    }
+
+    fn separates_sizes(&self) -> bool {
+        true
+    }
+
+    fn add_size_class(&mut self, class: FunctionId, function: FunctionId, bytes: u64) {
+        let new = || FunctionModes::new(Sketch::new(self.params.resolution()), &self.params);
+        let own = self.known.get(function);
+        let own = || own.cloned().unwrap_or_else(new);
+        let all = self.sizes.add(class, (function, bytes), own);
+        // A restored model may have calls of the class.
+        if let (Some(all), Some(restored)) = (all, self.known.get(class)) {
+            all.model.sketch.merge_into_own(&restored.sketch);
+        }
+    }
+
+    fn judged_by(&self, class: FunctionId) -> FunctionId {
+        let is_young = || self.known.get(class).is_none_or(FunctionModes::is_young);
+        match self.sizes.of(class) {
+            Some((function, all)) if !all.depends || is_young() => function,
+            _ => class,
+        }
     }
 }

@@ -9,3 +9,4 @@ mod own;
 mod power;
 mod programs;
 mod scenarios;
+mod sizes;

@@ -3,7 +3,7 @@
 use crate::common::Random;
 use perf_anomaly::Monitor;
 use perf_anomaly::server::{Client, Local, Ranking, Server};
-use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey};
 
 const CLIENT: u64 = 77;
 const STEPS: u64 = 24;
@@ -25,7 +25,7 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
         thread: 0,
     };
     let stream = monitor.stream(key);
-    let (solve, pack) = (monitor.region(0, "solve"), monitor.region(0, "pack"));
+    let (solve, pack) = (monitor.region(0, "solve"), monitor.region(0, "MPI_Send"));
     let mut random = Random::new(1 + number * 31 + u64::from(rank));
     let mut at = begin + number as i64 * 1_000_000_000 + i64::from(rank);
     for call in 0..60 {
@@ -36,6 +36,17 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
         }
         let region = if call % 3 == 0 { pack } else { solve };
         monitor.push(stream, Nanos(at), StreamEvent::Enter(region));
+        if call % 3 == 0 {
+            // Messages of two sizes, which take different times.
+            let is_large = call % 2 == 0;
+            let bytes = if is_large { 1_000_000 } else { 1000 };
+            length *= if is_large { 8 } else { 1 };
+            let peer = Peer {
+                bytes,
+                ..Peer::default()
+            };
+            monitor.push(stream, Nanos(at), StreamEvent::Send(peer));
+        }
         monitor.push(stream, Nanos(at + length), StreamEvent::Exit(region));
         at += length + 1000;
     }

@@ -193,7 +193,7 @@ fn headline(lost: &LostTime, all: &Loss) -> String {
 /// include one.
 fn place(count: u64, name: &str, records: &[Record], many: bool) -> String {
     let mut records = records.iter();
-    let longest = records.find(|one| one.call.function == name && one.severity.0 > 0);
+    let longest = records.find(|one| one.function == name && one.severity.0 > 0);
     let Some(longest) = longest else {
         return String::new();
     };

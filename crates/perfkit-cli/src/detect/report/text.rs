@@ -176,12 +176,13 @@ impl Detected {
                 0 => "",
                 _ => "at least ",
             };
+            let name = record.sized_function();
             let sizes = match bytes {
-                0 => String::new(),
-                some => format!(
+                some if some > 0 && name == record.call.function => format!(
                     " from calls with messages of all sizes (this one: {least}{} bytes)",
                     grouped(some)
                 ),
+                _ => String::new(),
             };
             let expected = match record.expected {
                 Some(one) => format!("{one}{sizes}"),
@@ -199,7 +200,7 @@ impl Detected {
                 record.thread,
                 record.step,
                 record.call.entry,
-                shortened(&record.call.function, 60),
+                shortened(name, 60),
                 record.runtime,
                 record.label,
                 record.score

@@ -98,7 +98,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
             .map_or_else(String::new, |usual| format!(" instead of {usual}"));
         format!(
             " The worst is {} on rank {} at {}: {}{expected}.",
-            shortened(&worst.call.function, 60),
+            shortened(worst.sized_function(), 60),
             worst.rank,
             worst.call.entry,
             worst.runtime
