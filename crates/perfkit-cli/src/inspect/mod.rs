@@ -109,6 +109,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         let explain = findings::explain(&profiled.diagnostics);
         let found = ByRank::of(&profiled, (metric.as_deref(), *scope), *compared);
         let found = found.map_err(explain)?;
+        findings::print(&profiled.diagnostics, &profiled.counts);
         output::csv(csv.as_ref(), || found.table())?;
         let scene = || found.heat_map(top, Theme::light());
         let title = format!("{name}: load imbalance");

@@ -24,7 +24,8 @@ pub(super) struct NegativeValues {
     count: u64,
     /// Number of values that are not zero.
     of: u64,
-    /// `true` if the recording states the values, `false` if they are differences of inclusive ones.
+    /// `true` if the recording states the values or is a difference of profiles, `false` if they are differences of
+    /// inclusive ones.
     stated: bool,
     /// Lowest value, in the unit of the metric.
     lowest: f64,
@@ -47,6 +48,7 @@ fn of_metric(profile: &Profile, id: MetricId) -> Option<NegativeValues> {
     let about = profile.metrics().get(id.index())?;
     let stated = about.scope == Scope::Exclusive;
     let is_other = about.counterpart.is_some() && !stated;
+    let stated = stated || algebra::is_difference(profile);
     if about.combine != Combine::Sum || is_other {
         return None;
     }
