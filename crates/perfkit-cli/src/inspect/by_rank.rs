@@ -445,9 +445,10 @@ impl<'a> ByRank<'a> {
         }
         // Work cannot be balanced on a single rank.
         if self.has_savings() && count > 1 {
-            let of = match threads > count {
-                true => "max - mean of the slowest threads of the ranks",
-                false => "max - mean",
+            let of = if threads > count {
+                "max - mean of the slowest threads of the ranks"
+            } else {
+                "max - mean"
             };
             writeln!(
                 out,
@@ -556,9 +557,10 @@ fn names(profile: &Profile, locations: &[LocationId], compared: Compared) -> Vec
     }
     let has_threads = compared == Compared::Threads && names.iter().any(|(_, own)| own.len() > 1);
     let name = |(rank, threads): (String, Vec<u64>)| -> Vec<String> {
-        match has_threads {
-            true => threads.iter().map(|it| format!("{rank}.{it}")).collect(),
-            false => vec![rank],
+        if has_threads {
+            threads.iter().map(|it| format!("{rank}.{it}")).collect()
+        } else {
+            vec![rank]
         }
     };
     names.into_iter().flat_map(name).collect()

@@ -195,7 +195,13 @@ impl<'a> ProfileSummary<'a> {
         // A change has no share of the sum of changes, which cancel each other.
         let share = |it: &Path| 100.0 * it.value(self.scope) / self.exclusive;
         let share = paths().map(|it| (!self.is_change).then(|| share(it)));
-        let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
+        let visits = paths().map(|it| it.visits.filter(|visits| visits.is_finite()));
+        let visits = visits.map(|visits| visits.map(f64::round));
+        let visits = if self.is_change {
+            Column::signed("visits", "", visits.map(|it| it.map(|it| it as i64)))
+        } else {
+            Column::unsigned("visits", "", visits.map(|it| it.map(|it| it as u64)))
+        };
         let words = format!("By {}.", self.order(by));
         let table =
             Table::new("call paths", words).text("call path", paths().map(|it| it.name.as_str()));
@@ -210,7 +216,7 @@ impl<'a> ProfileSummary<'a> {
         let table = columns
             .into_iter()
             .fold(table, |table, column| table.with(column))
-            .unsigned("visits", "", visits);
+            .with(visits);
         Some(table)
     }
 
