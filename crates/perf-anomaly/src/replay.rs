@@ -2,9 +2,9 @@
 
 use crate::calls::{CORRELATION, NESTED, is_running, within};
 use perf_core::{
-    Cancelled, Definitions, Event, EventId, EventSink, EventSource, Job, Link, LocationId,
-    LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey,
-    Ticks, TimeRange, Trace, TraceView, Transfer, Unify, Value,
+    Cancelled, Definitions, Event, EventId, EventSink, EventSource, Job, Link, LocationGroupId,
+    LocationId, LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId,
+    StreamKey, SystemTree, Ticks, TimeRange, Trace, TraceView, Transfer, Unify, Value,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -309,8 +309,22 @@ fn sources(
     sources
 }
 
-/// Returns rank and thread of all locations. Processes are numbered as ranks in the order of their
-/// locations; a location without a process is a separate rank. An accelerator stream belongs to the
+/// Returns the ranks of the processes that the recording states, if they are all different and less than twice
+/// the number of processes; numbers of processes of the operating system are larger. Empty otherwise.
+fn stated_ranks(system: &SystemTree) -> HashMap<LocationGroupId, u32> {
+    let processes = system.processes_by_rank();
+    let ranks = system.ranks();
+    let most = 2 * processes.len() as u64;
+    let stated = processes.into_iter().map(|id| {
+        let rank = ranks.get(id.index()).copied().flatten();
+        let rank = rank.filter(|rank| *rank < most && system.stated_rank(id) == Some(*rank))?;
+        Some((id, u32::try_from(rank).ok()?))
+    });
+    stated.collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Returns rank and thread of all locations. Processes have the [`stated_ranks`], otherwise they are numbered
+/// in the order of their locations; a location without a process is a separate rank. An accelerator stream belongs to the
 /// rank that launches its first work, or if there is none, to the rank of its process.
 fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
     let system = &trace.definitions().system;
@@ -327,30 +341,28 @@ fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
         .map(|id| (is_gpu(trace.definitions(), id), id))
         .collect();
     order.sort_unstable();
-    let mut of_group = HashMap::new();
-    let mut threads: Vec<u32> = Vec::new();
+    let mut of_group = stated_ranks(system);
+    let mut next = of_group.values().max().map_or(0, |most| most + 1);
+    let mut new = || {
+        next += 1;
+        next - 1
+    };
+    let mut threads: HashMap<u32, u32> = HashMap::new();
     let mut keys = vec![StreamKey::default(); order.len()];
     for (_, id) in order {
         let launcher = launcher.get(&id).map(|(_, launcher)| *launcher);
         let process = launcher.and_then(|id| system.process(id));
         let rank = match process.or_else(|| system.process(id)) {
-            Some(group) => *of_group.entry(group).or_insert_with(|| {
-                threads.push(0);
-                threads.len() - 1
-            }),
-            None => {
-                threads.push(0);
-                threads.len() - 1
-            }
+            Some(group) => *of_group.entry(group).or_insert_with(&mut new),
+            None => new(),
         };
-        let thread = threads.get_mut(rank).map_or(0, |next| {
-            *next += 1;
-            *next - 1
-        });
+        let own = threads.entry(rank).or_default();
+        let thread = *own;
+        *own += 1;
         if let Some(key) = keys.get_mut(id.index()) {
             *key = StreamKey {
                 program: 0,
-                rank: rank as u32,
+                rank,
                 thread,
             };
         }

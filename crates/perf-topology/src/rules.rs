@@ -3,7 +3,7 @@
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Check, Shape};
-use perf_core::{GroupKind, SystemTree};
+use perf_core::SystemTree;
 
 /// Axis along which consecutive ranks lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,15 +31,23 @@ impl Topology {
         Self::new(String::new(), shape, places, found)
     }
 
-    /// Assigns processes to the cells of a grid in order. The cell of a process holds its CPU
-    /// threads and the streams of its accelerators; [`view_of`](Self::view_of) combines their
+    /// Assigns processes to the cells of a grid by [rank](SystemTree::ranks): the cell of that number,
+    /// or, if a rank is past the last cell, in the order of the ranks. The cell of a process holds its
+    /// CPU threads and the streams of its accelerators; [`view_of`](Self::view_of) combines their
     /// values.
     pub fn by_process(shape: Shape, order: AxisOrder, system: &SystemTree) -> Self {
-        let mut rank_of = vec![None; system.groups().len()];
-        let groups = system.groups().iter().zip(&mut rank_of);
-        let processes = groups.filter(|(group, _)| group.kind != GroupKind::Accelerator);
-        for (rank, (_, slot)) in processes.enumerate() {
-            *slot = Some(rank);
+        let ranks = system.ranks();
+        let cells = shape.cells() as u64;
+        let has_cells = ranks.iter().flatten().all(|rank| *rank < cells);
+        let mut rank_of = vec![None; ranks.len()];
+        for (at, id) in system.processes_by_rank().into_iter().enumerate() {
+            let rank = ranks.get(id.index()).copied().flatten();
+            let rank = rank
+                .filter(|_| has_cells)
+                .and_then(|rank| usize::try_from(rank).ok());
+            if let Some(slot) = rank_of.get_mut(id.index()) {
+                *slot = Some(rank.unwrap_or(at));
+            }
         }
         let mut found = Check::default();
         let cells = system.location_ids().map(|id| {

@@ -24,7 +24,8 @@ pub enum Place {
 impl Topology {
     /// Builds a topology with levels of the system tree as axes. Each axis is as long as the
     /// fullest node or process requires. Only CPU threads and locations of unknown kind are placed,
-    /// not the streams of accelerators or metric sources.
+    /// not the streams of accelerators or metric sources. Nodes, processes and threads are numbered in
+    /// the order of the [ranks](SystemTree::ranks) of processes.
     ///
     /// No axis is periodic.
     ///
@@ -32,6 +33,8 @@ impl Topology {
     /// Returns the errors of [`Shape::new`].
     pub fn from_system(system: &SystemTree, places: &[Place]) -> Result<Self> {
         let count = system.locations().len();
+        let mut order = system.locations_by_rank();
+        order.retain(|id| is_thread(system, *id));
         // Coordinate of each location along each axis.
         let mut along: Vec<Vec<u32>> = Vec::with_capacity(places.len());
         // Each axis numbers its entities within an owner: the node, the process, or the whole
@@ -41,7 +44,7 @@ impl Topology {
             let (by_node, by_process) = (has(Place::Node), has(Place::Process));
             let mut numbers: HashMap<(u32, u32), HashMap<u32, u32>> = HashMap::new();
             let mut axis = vec![NOWHERE; count];
-            for id in system.location_ids().filter(|id| is_thread(system, *id)) {
+            for id in order.iter().copied() {
                 let (node, process) = owners(system, id);
                 let key = match place {
                     Place::Node => (0, 0),

@@ -1,7 +1,7 @@
 //! [`Nature`]: kind of a function for comparisons between ranks and steps, from the programming model
 //! and role that a recording states, otherwise from the name.
 
-use perf_core::{Paradigm, Region, RegionRole, fits};
+use perf_core::{Paradigm, Region, RegionRole};
 
 /// Kind of a function for comparisons between ranks and steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +35,6 @@ pub(crate) fn within(function: &str) -> Region {
     }
 }
 
-/// Codes of OTF2 for roles of OpenMP and threads that wait: critical section, wait for tasks, wait for
-/// threads.
-const WAITING_ROLES: [u8; 3] = [12, 22, 33];
-
 impl Nature {
     /// Returns the nature of a function of which only the name is known.
     pub(crate) fn of_name(name: &str) -> Self {
@@ -47,20 +43,10 @@ impl Nature {
 
     /// Returns the nature of a region. Of streams only the name is known.
     pub(crate) fn of(region: &Region) -> Self {
-        use {Paradigm as P, RegionRole as R};
         if is_running(region) {
             return Nature::UnknownFunctions;
         }
-        let waits = match (region.paradigm, region.role) {
-            (_, R::Barrier | R::Collective | R::PointToPoint | R::Rma) => true,
-            (_, R::Other(role)) if WAITING_ROLES.contains(&role) => true,
-            (P::Mpi | P::Shmem | P::Pthread, _) => true,
-            (P::Measurement, role) => role != R::FileIo,
-            // Some tools record their wrappers of MPI and OpenMP as functions of the user.
-            (P::User | P::Compiler, R::Function | R::Loop) => is_known(short(&region.name)),
-            _ => is_waiting_name(short(&region.name)),
-        };
-        if waits {
+        if region.waits() {
             Nature::Waits
         } else {
             Nature::Computes
@@ -68,203 +54,9 @@ impl Nature {
     }
 }
 
-/// Patterns of the names of functions that wait, in lower case.
-const WAITING: [&str; 77] = [
-    // MPI in C, Fortran and C++, and its profiling interface.
-    "mpi_*",
-    "pmpi_*",
-    "mpi::*",
-    // One-sided and partitioned memory: SHMEM, GASPI, GASNet, UPC, ARMCI, Global Arrays, coarrays.
-    "shmem*",
-    "pshmem*",
-    "gaspi_*",
-    "pgaspi_*",
-    "gasnet*",
-    "upc_*wait*",
-    "upc_*barrier*",
-    "upc_*lock*",
-    "armci_*",
-    "ga_*sync*",
-    "_gfortran_caf_sync*",
-    "_gfortran_caf_lock*",
-    // Constructs of OpenMP, and the runtimes of LLVM and Intel (kmp) and of GNU (gomp).
-    "*omp*barrier*",
-    "*openmp*barrier*",
-    "*omp*taskwait*",
-    "*openmp*taskwait*",
-    "!$omp critical @*",
-    "*kmp*barrier*",
-    "*kmp*wait*",
-    "*kmp*critical*",
-    "*kmp*lock*",
-    "*gomp*wait*",
-    "*gomp*critical_start*",
-    "*gomp*lock*",
-    "omp_set_lock*",
-    "omp_set_nest_lock*",
-    // Threads and the operating system.
-    "*pthread_*wait*",
-    "*pthread_*lock*",
-    "*pthread_join*",
-    "*futex*",
-    "*lll_lock*",
-    "sem_*wait*",
-    "poll",
-    "ppoll",
-    "epoll_*wait*",
-    "select",
-    "pselect*",
-    "sleep",
-    "usleep",
-    "*nanosleep",
-    "sched_yield",
-    "wait4",
-    "waitpid",
-    // Devices, and collective operations of their libraries.
-    "*synchronize*",
-    "context sync*",
-    "stream sync*",
-    "event sync*",
-    "stream wait*",
-    "clfinish*",
-    "clwaitforevents*",
-    "acc_*wait*",
-    "acc wait*",
-    "nccl*",
-    "rccl*",
-    "c10d::*",
-    "gloo:*",
-    "record_param_comms*",
-    // States of Paraver.
-    "flush",
-    "idle",
-    "not created",
-    "blocked",
-    "waiting a message",
-    "waiting links",
-    "blocking send",
-    "immediate send",
-    "immediate receive",
-    "send receive",
-    "synchronization",
-    "test/probe",
-    "wait/waitall",
-    "group communication",
-    "scheduling and fork/join",
-    "one-sided op",
-    "tracing disabled",
-];
-
-/// Collective operations in names, without separators.
-const COLLECTIVES: [&str; 6] = [
-    "allreduce",
-    "allgather",
-    "reducescatter",
-    "alltoall",
-    "collectivepermute",
-    "sendrecv",
-];
-
-/// Last words of the names of operations that wait for others, such as `forward-recv`.
-const LAST_WORDS: [&str; 8] = [
-    "send", "recv", "isend", "irecv", "barrier", "wait", "waitall", "join",
-];
-
-/// Longest name of a function that waits, in bytes. Longer names have types of templates.
-const LONGEST: usize = 200;
-
-/// Returns a name without types of arguments and without the source that TAU adds; empty if it is too long.
-fn short(name: &str) -> &str {
-    let end = name.find(['(', '[']).unwrap_or(name.len());
-    let short = name.get(..end).unwrap_or_default().trim();
-    if short.len() > LONGEST { "" } else { short }
-}
-
-/// Returns `true` if a name is that of a library function, construct or state that waits.
-fn is_known(name: &str) -> bool {
-    let name = name.to_lowercase();
-    WAITING.iter().any(|pattern| fits(pattern, &name)) || waits_for_device(&name)
-}
-
-/// Returns `true` if a name of which nothing else is known is that of an operation that waits.
-fn is_waiting_name(name: &str) -> bool {
-    let letters: String = name.chars().filter(|it| it.is_alphanumeric()).collect();
-    let letters = letters.to_lowercase();
-    let last = name.rsplit(|it: char| !it.is_alphanumeric()).next();
-    is_known(name)
-        || COLLECTIVES.iter().any(|word| letters.contains(word))
-        || last.is_some_and(|last| LAST_WORDS.contains(&&*last.to_lowercase()))
-}
-
-/// Returns `true` for copies and releases of memory of CUDA and HIP that wait for the device. Those in a
-/// stream return at once.
-fn waits_for_device(name: &str) -> bool {
-    let runtimes = ["cuda", "hip", "cu"];
-    let rest = runtimes.iter().find_map(|prefix| name.strip_prefix(prefix));
-    rest.is_some_and(|rest| {
-        let is_waiting = ["memcpy", "free", "memfree"].iter();
-        let mut is_waiting = is_waiting.map(|kind| rest.starts_with(kind));
-        is_waiting.any(|it| it) && !rest.contains("async") && !rest.contains("host")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn functions_that_wait_are_known_by_their_names() {
-        let waiting = [
-            "MPI_Recv()",
-            "PMPI_Wait",
-            "mpi_barrier_",
-            "MPI_WAITALL",
-            "MPI::Comm::Recv",
-            "shmem_barrier_all",
-            "gaspi_notify_waitsome",
-            "OpenMP implicit barrier",
-            "!$omp implicit barrier @a.c:9",
-            "OpenMP_Sync_Region_Barrier_Implicit parallel [{a.c} {9,1}]",
-            "__kmp_join_barrier(int)",
-            "kmp_flag_64<false, true>::wait",
-            "GOMP_taskwait",
-            "gomp_team_barrier_wait_end",
-            "pthread_cond_timedwait",
-            "__lll_lock_wait",
-            "sem_timedwait",
-            "poll",
-            "cudaStreamSynchronize_v3020",
-            "cuMemcpyDtoH_v2",
-            "hipDeviceSynchronize",
-            "cudaFree_v3020",
-            "Event Sync",
-            "ncclDevKernel_AllReduce_Sum_f32",
-            "all-reduce-start.7",
-            "grads-reduce-scatter",
-            "embedding-grads-all-reduce",
-            "backward-recv",
-            "Synchronization",
-        ];
-        for name in waiting {
-            assert_eq!(Nature::of_name(name), Nature::Waits, "{name}");
-        }
-        let working = [
-            "solve",
-            "!$omp for @a.c:9",
-            "mpirun",
-            "ompute",
-            "cudaMemcpyAsync_v3020",
-            "cudaLaunchKernel",
-            "cudaFreeHost",
-            "void LAMMPS_NS::Pair::compute(int) [{pair.cpp} {1,1}]",
-            "forward-compute",
-            "aten::select",
-            "pollution",
-        ];
-        for name in working {
-            assert_eq!(Nature::of_name(name), Nature::Computes, "{name}");
-        }
-    }
 
     /// The role and programming model of a recording count before the name.
     #[test]

@@ -14,3 +14,4 @@ pub(crate) mod properties;
 pub(crate) mod regions;
 pub(crate) mod system;
 pub(crate) mod unify;
+pub(crate) mod waiting_regions;

@@ -2,6 +2,7 @@
 //! and their threads and streams ([`Location`]), as a tree.
 
 use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
+use std::collections::HashSet;
 
 /// Node of the machine: the machine itself, a rack or a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -250,6 +251,83 @@ impl SystemTree {
         }
     }
 
+    /// Returns the rank that the recording states for a process: its property `rank`, otherwise the
+    /// only number in its name. Returns `None` without either.
+    pub fn stated_rank(&self, id: LocationGroupId) -> Option<u64> {
+        let group = self.group(id)?;
+        stated_number(&group.name, &group.properties)
+    }
+
+    /// Returns the ranks of the groups by [`LocationGroupId`]; `None` for accelerators. These are the
+    /// [stated](Self::stated_rank) ones if every process has one and no two are the same. Otherwise
+    /// processes are numbered from 0 in the order of their ids.
+    ///
+    /// ```
+    /// use perf_core::{LocationGroup, SystemTree};
+    /// let process = |name: &str| LocationGroup { name: name.into(), ..Default::default() };
+    /// let system = |names: [&str; 2]| {
+    ///     SystemTree::new(vec![], names.map(process).into(), vec![], &Default::default())
+    /// };
+    /// assert_eq!(system(["MPI Rank 5", "MPI Rank 3"])?.ranks(), [Some(5), Some(3)]);
+    /// assert_eq!(system(["solver", "MPI Rank 3"])?.ranks(), [Some(0), Some(1)]);
+    /// # Ok::<(), perf_core::Error>(())
+    /// ```
+    pub fn ranks(&self) -> Vec<Option<u64>> {
+        let is_process = |group: &LocationGroup| group.kind != GroupKind::Accelerator;
+        let groups = || self.groups.iter().map(is_process);
+        let stated = (0..).map(LocationGroupId).zip(groups());
+        let stated = stated.map(|(id, is_process)| is_process.then(|| self.stated_rank(id)));
+        let stated: Vec<Option<Option<u64>>> = stated.collect();
+        let mut seen = HashSet::new();
+        let mut all = stated.iter().flatten();
+        if all.all(|rank| rank.is_some_and(|rank| seen.insert(rank))) {
+            return stated.into_iter().map(Option::flatten).collect();
+        }
+        let mut next = 0..;
+        let numbered = groups().map(|is_process| if is_process { next.next() } else { None });
+        numbered.collect()
+    }
+
+    /// Returns the processes in the order of their [`ranks`](Self::ranks), without accelerators.
+    pub fn processes_by_rank(&self) -> Vec<LocationGroupId> {
+        let ranks = (0..).map(LocationGroupId).zip(self.ranks());
+        let mut order: Vec<_> = ranks.filter_map(|(id, rank)| Some((rank?, id))).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Returns the ids of all locations in the order of the [`ranks`](Self::ranks) of their processes,
+    /// and of their ids within a process. Locations without a process come last.
+    pub fn locations_by_rank(&self) -> Vec<LocationId> {
+        let ranks = self.ranks();
+        let rank = |id: &LocationId| {
+            let rank = self
+                .process(*id)
+                .and_then(|process| ranks.get(process.index()));
+            rank.copied().flatten().unwrap_or(u64::MAX)
+        };
+        let mut order: Vec<_> = self.location_ids().collect();
+        order.sort_by_cached_key(rank);
+        order
+    }
+
+    /// Returns the numbers of some threads of one process: those that the recording states, as a
+    /// property `rank` or the only number in the name, if every thread has one and no two are the
+    /// same. Otherwise threads are numbered from 0 in order.
+    pub fn thread_numbers(&self, threads: &[LocationId]) -> Vec<u64> {
+        let stated = threads.iter().map(|id| {
+            let own = self.location(*id)?;
+            stated_number(&own.name, &own.properties)
+        });
+        let stated: Option<Vec<u64>> = stated.collect();
+        let are_distinct = |numbers: &Vec<u64>| {
+            let distinct: HashSet<_> = numbers.iter().collect();
+            distinct.len() == numbers.len()
+        };
+        let stated = stated.filter(are_distinct);
+        stated.unwrap_or_else(|| (0..threads.len() as u64).collect())
+    }
+
     /// Returns a display name of the form `process, thread`, which distinguishes locations of
     /// different processes.
     pub fn label(&self, id: LocationId) -> String {
@@ -261,6 +339,17 @@ impl SystemTree {
             None => location.name.clone(),
         }
     }
+}
+
+/// Returns the property `rank`, otherwise the only number in the name.
+fn stated_number(name: &str, properties: &Properties) -> Option<u64> {
+    if let Some(rank) = properties.get("rank") {
+        return rank.parse().ok();
+    }
+    let is_other = |letter: char| !letter.is_ascii_digit();
+    let mut numbers = name.split(is_other).filter(|part| !part.is_empty());
+    let first = numbers.next()?.parse().ok();
+    first.filter(|_| numbers.next().is_none())
 }
 
 /// Checks the depth of all nodes. The walk from each node ends at the first ancestor of known
@@ -363,6 +452,46 @@ mod tests {
         assert!(matches!(error, Error::Duplicate { id: 7, .. }));
         assert_eq!(error.to_string(), "location key 7 is defined twice");
         assert!(tree([7, 3, 8]).is_ok());
+    }
+
+    #[test]
+    fn ranks_are_the_stated_ones_if_all_are_distinct() {
+        let process = |rank: &str| LocationGroup {
+            properties: [("rank", rank)].into(),
+            ..Default::default()
+        };
+        let device = LocationGroup {
+            kind: GroupKind::Accelerator,
+            ..process("3")
+        };
+        let of = |ranks: [&str; 3]| {
+            let mut groups: Vec<_> = ranks.map(process).into();
+            groups.insert(1, device.clone());
+            let own = |group| Location {
+                name: format!("thread {}", 9 - group),
+                group: Some(LocationGroupId(group)),
+                key: group.into(),
+                ..Default::default()
+            };
+            let locations = (0..4).map(own).collect();
+            SystemTree::new(vec![], groups, locations, &Limits::default()).unwrap()
+        };
+        let stated = of(["3", "0", "7"]);
+        assert_eq!(stated.ranks(), [Some(3), None, Some(0), Some(7)]);
+        let ids = |ids: [u32; 3]| ids.map(LocationGroupId).to_vec();
+        assert_eq!(stated.processes_by_rank(), ids([2, 0, 3]));
+        let locations = [2, 0, 3, 1].map(LocationId).to_vec();
+        assert_eq!(stated.locations_by_rank(), locations);
+        for unclear in [of(["3", "3", "7"]), of(["3", "x", "7"])] {
+            assert_eq!(unclear.ranks(), [Some(0), None, Some(1), Some(2)]);
+            assert_eq!(unclear.processes_by_rank(), ids([0, 2, 3]));
+        }
+        let number = |name| stated_number(name, &Properties::new());
+        assert_eq!((number("MPI Rank 12"), number("P#3")), (Some(12), Some(3)));
+        assert_eq!((number("node 1, rank 2"), number("main")), (None, None));
+        assert_eq!(stated.thread_numbers(&locations), [7, 9, 6, 8]);
+        let twice = [LocationId(2), LocationId(2)];
+        assert_eq!(stated.thread_numbers(&twice), [0, 1]);
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(super) fn profile(
         let place = Place::file("call paths").record(name);
         found.add(rules::CUT_PATHS, place);
     }
+    add_missing_ranks(&tables.threads, found);
     let mut properties = tables.metadata.clone();
     let common = common(&tables.threads);
     properties.extend(common.iter().cloned());
@@ -264,6 +265,36 @@ fn sums(
         }
     }
     sums
+}
+
+/// Counts the numbers of nodes, and of the threads of a process, that are below the largest one and have no
+/// profile.
+fn add_missing_ranks(threads: &[Thread], found: &mut Diagnostics) {
+    let mut add = |numbers: &BTreeSet<u32>, file: &dyn Fn(u32) -> String| {
+        let mut next = 0;
+        for number in numbers {
+            let missing = number.saturating_sub(next);
+            found.add_many(rules::MISSING_RANK, missing.into(), Place::file(file(next)));
+            next = number.saturating_add(1);
+        }
+    };
+    let mut of_process: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
+    for Key {
+        node,
+        context,
+        thread,
+    } in threads.iter().map(|thread| thread.key)
+    {
+        of_process
+            .entry((node, context))
+            .or_default()
+            .insert(thread);
+    }
+    let nodes = of_process.keys().map(|(node, _)| *node).collect();
+    add(&nodes, &|node| format!("profile.{node}.0.0"));
+    for ((node, context), own) in &of_process {
+        add(own, &|thread| format!("profile.{node}.{context}.{thread}"));
+    }
 }
 
 /// Returns the metadata that all threads share.

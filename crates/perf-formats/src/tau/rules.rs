@@ -5,6 +5,8 @@ crate::rule_table::rule_table! {
         "a value is negative; set to 0, as ParaProf does";
     MISSING_FILE: Loss = "missing-file",
         "a thread has no file for one of the metrics; its values of that metric are zero";
+    MISSING_RANK: Loss = "missing-rank",
+        "a number of a node or thread below the largest one has no profile; its values are missing";
     METRIC_NAME: Note = "metric-name",
         "a file names its metric differently from its folder or from earlier files; the first \
          name in a file is used, or that of the folder if another metric has that name";

@@ -2,7 +2,7 @@
 //! each [`Candidate`] with the frequencies along its axes.
 
 use super::Assignment;
-use perf_core::{GroupKind, SystemTree};
+use perf_core::SystemTree;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest number of candidates with the same number of axes.
@@ -79,7 +79,7 @@ pub(super) struct Candidates {
     pub(super) grids: Vec<Candidate>,
     /// Number of grids that are no candidates because there are too many.
     pub(super) untried: usize,
-    /// Processes in the order of their nodes.
+    /// Processes by their place in the order of ranks, in the order of their nodes.
     pub(super) by_node: Vec<u32>,
 }
 
@@ -109,12 +109,11 @@ impl Candidates {
     /// Marks the candidate whose axes are node and process, or adds it if the order of the
     /// processes does not follow the nodes.
     fn add_machine(&mut self, system: &SystemTree, processes: usize) {
-        let groups = system.groups().iter();
-        let groups = groups.filter(|group| group.kind != GroupKind::Accelerator);
         let mut of_node: BTreeMap<_, Vec<u32>> = BTreeMap::new();
-        for (process, group) in groups.enumerate() {
-            let Some(node) = group.parent else { return };
-            of_node.entry(node).or_default().push(process as u32);
+        for (process, id) in (0..).zip(system.processes_by_rank()) {
+            let node = system.group(id).and_then(|group| group.parent);
+            let Some(node) = node else { return };
+            of_node.entry(node).or_default().push(process);
         }
         let (nodes, on_each) = (of_node.len(), processes / of_node.len().max(1));
         let is_even = of_node.values().all(|own| own.len() == on_each);

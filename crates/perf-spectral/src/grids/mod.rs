@@ -96,7 +96,7 @@ pub struct CheckedGrids(GridParams);
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Assignment {
-    /// Processes in order, last axis fastest.
+    /// Processes in the order of their ranks, last axis fastest.
     Order,
     /// Machine node and process of the node, [`Topology::from_system`]. Used if the order of the
     /// processes does not follow the nodes.

@@ -1,8 +1,8 @@
 //! Candidates for the grid of a profile: the textbook definition, planted grids and noise.
 
 use perf_core::{
-    CallTree, GroupKind, Job, Limits, Location, LocationGroup, MetricId, Profile, ProfileMetric,
-    Region, RegionId, Rows, Severities, SystemNode, SystemNodeId, SystemTree,
+    CallTree, GroupKind, Job, Limits, Location, LocationGroup, LocationId, MetricId, Profile,
+    ProfileMetric, Region, RegionId, Rows, Severities, SystemNode, SystemNodeId, SystemTree,
 };
 use perf_core::{LocationGroupId, LocationKind};
 use perf_spectral::{Assignment, Error, GridParams, GridVerdict, Grids};
@@ -29,15 +29,25 @@ impl Noise {
 
 /// Creates a profile with one process for each value; process i is on node `node(i)`.
 fn profile_on(views: &[Vec<f64>], node: impl Fn(usize) -> Option<u32>) -> Profile {
+    profile_with(views, node, |at| at)
+}
+
+/// Creates a profile as [`profile_on`]; process i has rank `rank(i)`.
+fn profile_with(
+    views: &[Vec<f64>],
+    node: impl Fn(usize) -> Option<u32>,
+    rank: impl Fn(usize) -> usize,
+) -> Profile {
     let count = views.first().map_or(0, Vec::len);
     let nodes = (0..count)
         .filter_map(&node)
         .max()
         .map_or(0, |most| most + 1);
     let nodes = (0..nodes).map(|_| SystemNode::default()).collect();
-    let group = |rank: usize| LocationGroup {
+    let group = |at: usize| LocationGroup {
         kind: GroupKind::Process,
-        parent: node(rank).map(SystemNodeId),
+        parent: node(at).map(SystemNodeId),
+        name: format!("rank {}", rank(at)),
         ..Default::default()
     };
     let location = |rank: usize| Location {
@@ -360,6 +370,24 @@ fn nodes_are_a_candidate() {
         let machines = found.candidates.iter().filter(|grid| grid.is_machine);
         assert_eq!(machines.count(), 1);
     }
+}
+
+/// Processes that a recording lists node by node, with ranks in turn, have the grid of their ranks.
+#[test]
+fn the_order_of_a_recording_does_not_matter() {
+    let views = planted(&[4, 4, 4], 0.3, &mut Noise(11));
+    let rank = |at: usize| at % 32 * 2 + at / 32;
+    let listed = |view: &Vec<f64>| (0..64).map(|at| view[rank(at)]).collect();
+    let listed: Vec<Vec<f64>> = views.iter().map(listed).collect();
+    let node = |at: usize| Some(at as u32 / 32);
+    let found = searched(&profile_with(&listed, node, rank));
+    let block = searched(&profile_on(&views, |rank| Some(rank as u32 % 2)));
+    assert_eq!(found, block);
+    let grid = found.proposal().expect("a grid");
+    assert_eq!(grid.lens, [4, 4, 4]);
+    let topology = grid.topology(&profile_with(&listed, node, rank));
+    let cell = topology.expect("a shape").cell(LocationId(33));
+    assert_eq!(cell, Some(3));
 }
 
 #[test]

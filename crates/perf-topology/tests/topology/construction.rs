@@ -71,6 +71,49 @@ fn grids_are_built_from_the_system_tree() {
     assert_eq!(ranks.cell(LocationId(2)), Some(2));
 }
 
+/// Recordings list processes in any order, for example by node, and may lack some.
+#[test]
+fn processes_lie_at_their_ranks() {
+    let of = |ranks: &[u32], node: fn(u32) -> u32| {
+        let process = |rank: &u32| LocationGroup {
+            properties: [("rank", rank.to_string())].into(),
+            parent: Some(SystemNodeId(node(*rank))),
+            ..LocationGroup::default()
+        };
+        let thread = |at: u32| Location {
+            key: at.into(),
+            group: Some(LocationGroupId(at)),
+            ..Location::default()
+        };
+        let nodes = vec![SystemNode::default(); 2];
+        let groups = ranks.iter().map(process).collect();
+        let threads = (0..ranks.len() as u32).map(thread).collect();
+        SystemTree::new(nodes, groups, threads, &Limits::default()).expect("a tree")
+    };
+    let cells = |grid: &Topology| {
+        (0..4)
+            .map(|at| grid.cell(LocationId(at)))
+            .collect::<Vec<_>>()
+    };
+    let by_process = |ranks: &[u32], lens: &[usize]| {
+        let system = of(ranks, |_| 0);
+        cells(&Topology::by_process(
+            shape(lens),
+            AxisOrder::LastFastest,
+            &system,
+        ))
+    };
+    let cyclic = [0, 2, 1, 3].map(Some);
+    assert_eq!(by_process(&[0, 2, 1, 3], &[2, 2]), cyclic);
+    // Rank 0 is missing, so that its cell is empty.
+    assert_eq!(by_process(&[3, 2, 1], &[2, 2])[..3], [3, 2, 1].map(Some));
+    // Numbers past the last cell give only the order.
+    assert_eq!(by_process(&[40, 20, 10, 30], &[4]), [3, 1, 0, 2].map(Some));
+    let system = of(&[1, 3, 0, 2], |rank| rank % 2);
+    let grid = Topology::from_system(&system, &[Place::Node, Place::Process]).expect("a shape");
+    assert_eq!(cells(&grid), [2, 3, 0, 1].map(Some));
+}
+
 #[test]
 fn grids_are_built_from_definitions() {
     let dimension = |size| CartDimension {

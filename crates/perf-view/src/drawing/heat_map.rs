@@ -114,7 +114,7 @@ impl HeatMap {
         let (from, middle, to) = if is_signed {
             ("minus most", "0", "most of the row")
         } else {
-            ("0", "mean of the row", "2x")
+            ("0", "mean of the row", ">= 2x")
         };
         scene.title = format!("{}: cells from {from} over {middle} to {to}", self.title);
         let map = ColourMap::default();

@@ -392,7 +392,8 @@ impl Activities {
         processes.sort_unstable();
         processes.dedup();
         let is_rank = |(rank, id): (u64, &LocationId)| {
-            stated_rank(system, *id).is_none_or(|stated| stated == rank)
+            let stated = system.process(*id).and_then(|id| system.stated_rank(id));
+            stated.is_none_or(|stated| stated == rank)
         };
         if processes.len() == ranks.len() && (0..).zip(&ranks).all(is_rank) {
             for (rank, id) in ranks.iter().enumerate() {
@@ -431,17 +432,4 @@ fn label(system: &SystemTree, id: LocationId) -> String {
     } else {
         system.label(id)
     }
-}
-
-/// Returns the rank of a location that the recording states: as a property of its process, or as the only number in the
-/// name of the process.
-fn stated_rank(system: &SystemTree, id: LocationId) -> Option<u64> {
-    let process = system.group(system.process(id)?)?;
-    if let Some(rank) = process.properties.get("rank") {
-        return rank.parse().ok();
-    }
-    let is_digit = |letter: char| !letter.is_ascii_digit();
-    let mut numbers = process.name.split(is_digit).filter(|part| !part.is_empty());
-    let first = numbers.next()?.parse().ok();
-    first.filter(|_| numbers.next().is_none())
 }

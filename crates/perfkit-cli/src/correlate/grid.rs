@@ -4,7 +4,9 @@
 use super::{Options, detected};
 use crate::failure::{Failure, input};
 use crate::table::{counted, grouped};
-use perfkit::core::{CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile};
+use perfkit::core::{
+    CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile, SystemTree,
+};
 use perfkit::spectral::Grids;
 use perfkit::topology::{
     AxisOrder, Check, Error, Place, Ranks, Shape, Sharing, Topology, balanced, coordinates_in,
@@ -138,7 +140,7 @@ impl Grid {
                 (grid.topology(profile).map_err(input)?, source)
             }
             (None, Some(cart)) => {
-                let source = format!("{file}, grid `{}`", cart.name);
+                let source = format!("{file}, grid {}", name_of(grids, cart));
                 (of_recording(profile, cart, &source)?, source)
             }
             (None, None) => {
@@ -199,6 +201,15 @@ impl Grid {
     }
 }
 
+/// Returns the name of a grid of the recording in quotes, or its number because many grids have no name.
+fn name_of(grids: &[CartTopology], cart: &CartTopology) -> String {
+    let at = grids.iter().position(|own| own == cart);
+    match (cart.name.as_str(), at) {
+        ("", Some(at)) => format!("{at} without a name"),
+        (name, _) => format!("`{name}`"),
+    }
+}
+
 /// Returns `true` for the grid of process and thread that Score-P writes for each recording.
 pub(super) fn is_process_thread(cart: &CartTopology) -> bool {
     let name = cart.name.to_lowercase();
@@ -213,9 +224,12 @@ fn contradicts(topology: &Topology, sharing: &Sharing) -> Option<String> {
     } = *sharing;
     (of_nodes > 0).then(|| {
         format!(
-            "{of_nodes} of {occupied} cells hold processes of different nodes, so that the grid {} does \
+            "{of_nodes} of {occupied} cells hold processes of different nodes, so that the grid{} does \
              not describe the recording",
-            topology.name()
+            match topology.name() {
+                "" => String::new(),
+                name => format!(" {name}"),
+            }
         )
     })
 }
@@ -298,7 +312,7 @@ impl Rule {
                 }
             }
             Rule::Places(places) => Topology::from_system(system, places).map_err(usage),
-            Rule::Table(file) => table_of(file, locations),
+            Rule::Table(file) => table_of(file, system),
             Rule::Metadata(name) => {
                 // The lengths for `BGP Coords` are in `BGP Size`.
                 let size = name.replace("Coords", "Size");
@@ -356,7 +370,11 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
         let names = names.map(|(at, cart)| {
             let lens = cart.dimensions.iter().map(|axis| axis.size.to_string());
             let lens: Vec<String> = lens.collect();
-            format!("{at} `{}` ({})", cart.name, lens.join(" x "))
+            let name = match cart.name.as_str() {
+                "" => "without a name".into(),
+                name => format!("`{name}`"),
+            };
+            format!("{at} {name} ({})", lens.join(" x "))
         });
         let names = if known.is_empty() {
             "it has none".into()
@@ -424,9 +442,10 @@ fn lacks(check: &Check, is_table: bool) -> Vec<String> {
     found.map(|(_, text)| text).collect()
 }
 
-/// Reads coordinates from a file with one line for each location, in order. The lengths of the grid
-/// are the largest coordinates plus 1.
-fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
+/// Reads coordinates from a file with one line for each location, in the order of the ranks of their
+/// processes. The lengths of the grid are the largest coordinates plus 1.
+fn table_of(file: &Path, system: &SystemTree) -> Result<Topology, Failure> {
+    let locations = system.locations().len();
     let wrong = |what: String| Failure::Input(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
     let mut all = Vec::new();
@@ -457,8 +476,14 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
         .collect();
     let shape = Shape::of(&lens).and_then(|shape| shape.plausible_for(locations));
     let shape = shape.map_err(|error| wrong(format!("coordinates up to {lens:?}: {error}")))?;
+    let order = system.locations_by_rank();
     let entries = all.iter().enumerate().filter_map(|(at, coordinates)| {
-        Some((LocationId::from_index(at)?, coordinates.as_slice()))
+        // Lines past the last location are places of unknown ones.
+        let id = order
+            .get(at)
+            .copied()
+            .or_else(|| LocationId::from_index(at))?;
+        Some((id, coordinates.as_slice()))
     });
     Ok(Topology::from_table(shape, locations, entries))
 }

@@ -101,9 +101,9 @@ pub struct ViewsBy {
     pub(crate) scope: ScopeBy,
     /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE, metadata:NAME or detect
     ///
-    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
-    /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
-    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`; detect is the way to write the
+    /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes by rank, last axis fastest;
+    /// node,process,thread are levels of the machine; table:FILE has a line for each location, in the order of ranks,
+    /// with its coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`; detect is the way to write the
     /// number of processes as a product, or node x process, along whose axes the views vary most against chance.
     ///
     /// Default: the first grid of the file with several axes, else a detected one that is clearly better than others,

@@ -10,6 +10,7 @@ use crate::scope::find_metric;
 use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit::spectral::{Missing, Spectra, stored_rows};
 use perfkit::topology::Topology;
+use perfkit::view::Unit;
 use std::collections::BTreeMap;
 
 /// Views of a profile with their spectra.
@@ -133,11 +134,12 @@ fn check_memory(
     let spectra = views.saturating_add(BESIDE).saturating_mul(cells * copies);
     let scores = views.saturating_mul(options.surrogates.unwrap_or_default());
     let numbers = spectra.saturating_add(scores);
-    let gib = numbers.saturating_mul(size_of::<f64>()) as f64 / GIB;
-    let budget = options.views.memory;
-    if gib <= budget {
+    let bytes = numbers.saturating_mul(size_of::<f64>()) as f64;
+    let budget = options.views.memory * GIB;
+    if bytes <= budget {
         return Ok(());
     }
+    let [taken, budget] = [bytes, budget].map(|count| Unit::Bytes.write(count));
     let fewer = match options.path {
         Some(_) => "--same-metric",
         None => "--metric",
@@ -147,7 +149,7 @@ fn check_memory(
         None => String::new(),
     };
     Err(Failure::Input(format!(
-        "{source}: {views} views of {cells} cells{surrogates} take {gib:.2} GiB, more than the memory budget of \
-         {budget} GiB; {fewer} compares fewer views, --memory raises the budget"
+        "{source}: {views} views of {cells} cells{surrogates} take {taken}, more than the memory budget of \
+         {budget}; {fewer} compares fewer views, --memory raises the budget"
     )))
 }

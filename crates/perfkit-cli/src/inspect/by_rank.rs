@@ -1,7 +1,9 @@
 //! Output of `inspect --by rank` ([`ByRank`]): load imbalance of the call paths, and their values
 //! on each rank, as text, table and JSON.
 
+use super::negative_values::is_change;
 use super::profile::selected;
+use super::undefined_values::{self, UndefinedValues, undefined_values};
 use crate::correlate::detected;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::Findings;
@@ -11,11 +13,15 @@ use crate::recording::Profiled;
 use crate::report::exclusive_times::Class;
 use crate::scope::scope_name;
 use crate::table::{self, counted};
-use perfkit::core::{CallPathId, Column, LocationId, Nanos, Profile, ProfileMetric, Scope, Table};
+use perfkit::core::{
+    CallPathId, Column, Combine, LocationGroupId, LocationId, MetricId, Profile, ProfileMetric,
+    Scope, Table,
+};
 use perfkit::topology::Topology;
 use perfkit::view::{HeatMap, Scene, Section, Theme, Unit};
-use perfkit::wait::imbalance::{Imbalance, LoadImbalance, PathImbalance};
+use perfkit::wait::imbalance::{Compared, Imbalance, LoadImbalance, PathImbalance};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Largest number of columns of ranks in a text. Of more ranks, neighbours share a column.
@@ -33,6 +39,8 @@ struct Row {
     path: Option<CallPathId>,
     /// Distribution over the compared locations.
     values: Imbalance,
+    /// Largest time of a thread minus the mean over the ranks.
+    saves: f64,
 }
 
 /// Load imbalance of a profile, with the grid of its processes.
@@ -42,12 +50,17 @@ pub(super) struct ByRank<'a> {
     opened: &'a Profiled,
     /// Imbalance of each call path: computation first, largest excess first.
     found: LoadImbalance,
-    /// Sum over all computation for each location; empty unless values are exclusive times.
-    all: Vec<f64>,
+    /// Sum over all computation for each compared location, and of the times of its slowest threads;
+    /// empty unless values are exclusive times.
+    all: [Vec<f64>; 2],
     /// Names of the compared locations: rank, or rank and thread.
     names: Vec<String>,
-    /// `rank`, or `thread` if a process has several.
+    /// `rank`, or `thread` if threads are compared.
     noun: &'static str,
+    /// `true` if values are differences of two profiles.
+    is_change: bool,
+    /// Values of the metric that are not finite.
+    undefined: Option<UndefinedValues>,
     /// Grid of the processes, with its name.
     grid: Option<(Topology, String)>,
 }
@@ -57,33 +70,52 @@ impl<'a> ByRank<'a> {
     /// summary.
     ///
     /// # Errors
-    /// Returns [`Failure::Input`] if the metric does not exist or a row cannot be read.
+    /// Returns [`Failure::Input`] if the metric does not exist, does not add up, or a row cannot be
+    /// read.
     pub(super) fn of(
         opened: &'a Profiled,
         chosen: (Option<&str>, Option<Scope>),
+        compared: Compared,
     ) -> Result<Self, Failure> {
         let profile = &opened.profile;
         let (metric, scope) = selected(profile, chosen)?;
         let metric =
             metric.ok_or_else(|| Failure::Input("the profile has no additive metric".into()))?;
-        let found = LoadImbalance::of(profile, metric, scope, &Bar::job()).map_err(input)?;
-        let (names, noun) = names(profile, &found.locations);
+        adds_up(profile, metric)?;
+        let found = LoadImbalance::of(profile, (metric, scope), compared, &Bar::job());
+        let found = found.map_err(input)?;
         let mut by_rank = ByRank {
-            names,
-            noun,
+            names: names(profile, &found.locations, compared),
+            noun: match compared {
+                Compared::Threads => "thread",
+                _ => "rank",
+            },
+            is_change: is_change(profile, metric)?,
+            undefined: undefined_values(profile, metric),
             grid: detected::placed(profile),
             opened,
             found,
-            all: Vec::new(),
+            all: Default::default(),
         };
+        if by_rank.is_change {
+            let size = |it: &PathImbalance| it.values.total.abs();
+            let order = |a: &PathImbalance, b: &PathImbalance| size(b).total_cmp(&size(a));
+            by_rank.found.paths.sort_by(order);
+        }
         if by_rank.has_savings() {
-            // The sort is stable, so that both parts keep their order.
+            // The sort is stable, so that of equal ones, the first call path comes first.
             let calls = |it: &PathImbalance| !is_computation(profile, it.path);
-            by_rank.found.paths.sort_by_key(calls);
-            let mut sums = vec![0.0; profile.system().locations().len()];
+            by_rank.found.paths.sort_by(|a, b| {
+                let saved = b.slowest.excess().total_cmp(&a.slowest.excess());
+                calls(a).cmp(&calls(b)).then(saved)
+            });
+            let mut sums = [(); 2].map(|()| vec![0.0; by_rank.names.len()]);
             for it in by_rank.computation() {
-                for (sum, value) in sums.iter_mut().zip(by_rank.values(it.path)?) {
-                    *sum += value;
+                let own = by_rank.found.values(profile, it.path).map_err(input)?;
+                for (sums, own) in sums.iter_mut().zip(own) {
+                    for (sum, value) in sums.iter_mut().zip(own) {
+                        *sum += value;
+                    }
                 }
             }
             by_rank.all = sums;
@@ -102,7 +134,8 @@ impl<'a> ByRank<'a> {
 
     /// Returns `true` if the excess of a value is time that balancing saves.
     fn has_savings(&self) -> bool {
-        self.unit().0 == Unit::Nanos && self.found.scope == Scope::Exclusive
+        let is_time = self.unit().0 == Unit::Nanos && self.found.scope == Scope::Exclusive;
+        is_time && !self.is_change
     }
 
     fn computation(&self) -> impl Iterator<Item = &PathImbalance> {
@@ -111,13 +144,11 @@ impl<'a> ByRank<'a> {
         paths.filter(|it| is_computation(profile, it.path))
     }
 
-    /// Returns the values of a call path on all locations of the profile.
+    /// Returns the values of a call path on the compared locations.
     fn values(&self, path: CallPathId) -> Result<Vec<f64>, Failure> {
-        let profile = &self.opened.profile;
-        let row = profile.scoped(self.found.metric, path, self.found.scope);
-        Ok(row
-            .map_err(input)?
-            .map_or_else(Vec::new, |row| row.to_f64()))
+        let values = self.found.values(&self.opened.profile, path);
+        let [sums, _] = values.map_err(input)?;
+        Ok(sums)
     }
 
     /// Returns the name of a location in the columns.
@@ -141,24 +172,18 @@ impl<'a> ByRank<'a> {
 
     /// Returns a column of values in the unit of the metric.
     fn column(&self, name: impl Into<String>, values: impl Iterator<Item = Option<f64>>) -> Column {
-        let (unit, factor) = self.unit();
-        let name = name.into();
-        match unit {
-            Unit::Nanos => Column::times(
-                name,
-                values.map(|it| it.map(|it| Nanos((it * factor).round() as i64))),
-            ),
-            Unit::Bytes => Column::floats(name, "B", values),
-            _ => Column::floats(name, self.metric().metric.unit.clone(), values),
-        }
+        pictures::column(name.into(), &self.metric().metric.unit, values)
     }
 
     /// Returns the row of the sum of all computation, if there is one.
     fn all(&self) -> Option<Row> {
-        let is_there = !self.all.is_empty();
-        let values = is_there.then(|| Imbalance::of(&self.all, &self.found.locations));
-        let values = values.flatten()?;
-        Some(Row { path: None, values })
+        let measured = |values: &Vec<f64>| Imbalance::of(values, &self.found.locations);
+        let [values, slowest] = self.all.each_ref().map(measured);
+        Some(Row {
+            path: None,
+            values: values?,
+            saves: slowest?.excess(),
+        })
     }
 
     /// Returns the rows of the first `top` call paths.
@@ -167,6 +192,7 @@ impl<'a> ByRank<'a> {
         let row = |it: &PathImbalance| Row {
             path: Some(it.path),
             values: it.values,
+            saves: it.slowest.excess(),
         };
         paths.map(row).collect()
     }
@@ -206,7 +232,7 @@ impl<'a> ByRank<'a> {
         if self.has_savings() {
             let saves = rows.iter().map(|row| {
                 let is_work = row.path.is_none_or(|path| is_computation(profile, path));
-                is_work.then(|| row.values.excess())
+                is_work.then_some(row.saves)
             });
             table = table.with(self.column("saves", saves));
         }
@@ -241,23 +267,21 @@ impl<'a> ByRank<'a> {
     fn ranks(&self, rows: &[Row], width: usize) -> Result<Vec<Column>, Failure> {
         let values = |row: &Row| match row.path {
             Some(path) => self.values(path),
-            None => Ok(self.all.clone()),
+            None => Ok(self.all[0].clone()),
         };
         let rows: Vec<Vec<f64>> = rows.iter().map(values).collect::<Result<_, _>>()?;
-        let groups = self
-            .found
-            .locations
-            .chunks(width)
-            .zip(self.names.chunks(width));
-        let columns = groups.map(|(locations, names)| {
+        let groups = self.names.chunks(width).enumerate();
+        let columns = groups.map(|(at, names)| {
             let name = match names {
                 [one] => one.clone(),
                 [first, .., last] => format!("{first}-{last}"),
                 [] => String::new(),
             };
             let mean = |row: &Vec<f64>| {
-                let values = locations.iter().filter_map(|id| row.get(id.index()));
-                Some(values.sum::<f64>() / locations.len() as f64)
+                let values = row.iter().skip(at * width).take(width).copied();
+                let finite = values.filter(|value| value.is_finite());
+                let (sum, count) = finite.fold((0.0, 0), |(sum, count), it| (sum + it, count + 1));
+                (count > 0).then(|| sum / f64::from(count))
             };
             self.column(name, rows.iter().map(mean))
         });
@@ -295,9 +319,7 @@ impl<'a> ByRank<'a> {
         map = map.titled(title).theme(theme);
         for it in self.rows(top) {
             let Some(path) = it.path else { continue };
-            let all = self.values(path)?;
-            let values = self.found.locations.iter();
-            let values = values.map(|id| all.get(id.index()).map_or(f64::NAN, |it| it * factor));
+            let values = self.values(path)?.into_iter().map(|value| value * factor);
             map.push(labels.label(path), values.collect());
         }
         Ok(map.scene())
@@ -318,7 +340,11 @@ impl<'a> ByRank<'a> {
             let (_, scene) = if theme.paper == dark.0 { &dark } else { &light };
             scene.clone()
         };
-        let words = "All cells share one scale. The first call paths are those with the largest load imbalance.";
+        let words = "Each row has a scale of its own, relative to its mean. The first call paths are those with the \
+                     largest load imbalance.";
+        let change = "Each row has a scale of its own, from minus to plus its largest change. The first call paths are \
+                      those that changed most.";
+        let words = if self.is_change { change } else { words };
         let map = Section::picture("ranks", &pictures::capitalised(&self.title()), draw, words);
         let table = self.summary(&self.listed(top));
         let table = Section::table("imbalance", "Load imbalance of the call paths", &table);
@@ -353,6 +379,7 @@ impl<'a> ByRank<'a> {
             call_path_count: usize,
             #[serde(flatten)]
             findings: Findings,
+            undefined: Option<UndefinedValues>,
             all_computation: Option<Table>,
             call_paths: Table,
         }
@@ -367,6 +394,7 @@ impl<'a> ByRank<'a> {
             grid_name: grid.map(|(_, name)| name.clone()),
             call_path_count: self.found.paths.len(),
             findings: Findings::new(&self.opened.diagnostics, self.opened.counts),
+            undefined: self.undefined.clone(),
             all_computation: all,
             call_paths: self.whole(&self.rows(top))?,
         })
@@ -379,12 +407,15 @@ impl<'a> ByRank<'a> {
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let quantity = self.quantity();
         let (count, noun) = (self.found.locations.len(), self.noun);
-        writeln!(
-            out,
-            "  load imbalance of {quantity} over {}",
-            counted(count, noun)
-        )?;
-        let skipped = self.opened.profile.system().locations().len() - count;
+        let what = if self.is_change {
+            "change"
+        } else {
+            "load imbalance"
+        };
+        writeln!(out, "  {what} of {quantity} over {}", counted(count, noun))?;
+        let system = self.opened.profile.system();
+        let threads = self.found.threads.len();
+        let skipped = system.locations().len() - threads;
         if skipped > 0 {
             let skipped = counted(skipped, "location");
             writeln!(
@@ -396,9 +427,16 @@ impl<'a> ByRank<'a> {
             let lens: Vec<_> = grid.shape().lens().iter().map(usize::to_string).collect();
             writeln!(out, "  grid        {}, {name}", lens.join(" x "))?;
         }
-        if noun == "thread" {
+        if noun == "thread" && self.names.iter().any(|name| name.contains('.')) {
             writeln!(out, "  threads     rank.thread: 3.1 is thread 1 of rank 3")?;
+        } else if threads > count {
+            let threads = counted(threads, "thread");
+            writeln!(
+                out,
+                "  threads     a rank has the sum over its threads, of {threads} in all: --by thread"
+            )?;
         }
+        undefined_values::write(self.undefined.as_slice(), out)?;
         let rows = self.listed(top);
         table::print(out, &self.summary(&rows), MAX_NAME)?;
         let more = self.found.paths.len().saturating_sub(top);
@@ -407,10 +445,15 @@ impl<'a> ByRank<'a> {
         }
         // Work cannot be balanced on a single rank.
         if self.has_savings() && count > 1 {
+            let of = if threads > count {
+                "max - mean of the slowest threads of the ranks"
+            } else {
+                "max - mean"
+            };
             writeln!(
                 out,
-                "  saves       max - mean: the run time that balanced work saves at most, if all {noun}s wait for the \
-                 slowest one, and {count} times that in CPU time. Calls that wait or communicate have none: balanced \
+                "  saves       {of}: the run time that balanced work saves at most, if all {noun}s wait for the \
+                 slowest one, and {threads} times that in CPU time. Calls that wait or communicate have none: balanced \
                  work shortens them"
             )?;
         }
@@ -439,41 +482,86 @@ fn is_computation(profile: &Profile, path: CallPathId) -> bool {
     region.is_some_and(|region| Class::of(region) == Class::Computing)
 }
 
-/// Returns the number of the process of each location, with the number of the thread if a process
-/// has several, and the noun for a location.
-fn names(profile: &Profile, locations: &[LocationId]) -> (Vec<String>, &'static str) {
-    let system = profile.system();
-    let mut ranks: Vec<(usize, usize)> = Vec::with_capacity(locations.len());
-    // Processes are numbered in the order in which their first location comes.
-    let mut rank_of = vec![None; system.groups().len()];
-    let mut threads = vec![0; system.groups().len()];
-    let mut next = 0;
-    for id in locations {
-        let process = system.process(*id).map(|process| process.index());
-        let rank = process.and_then(|process| rank_of.get_mut(process));
-        let mut new = || {
-            next += 1;
-            next - 1
-        };
-        let rank = match rank {
-            Some(rank) => *rank.get_or_insert_with(new),
-            None => new(),
-        };
-        let thread = process.and_then(|process| threads.get_mut(process));
-        let thread = thread.map_or(0, |thread| {
-            *thread += 1;
-            *thread - 1
-        });
-        ranks.push((rank, thread));
+/// Checks that the values of a metric add up over call paths and locations.
+///
+/// # Errors
+/// Returns [`Failure::Input`] with metrics that do if they do not.
+fn adds_up(profile: &Profile, metric: MetricId) -> Result<(), Failure> {
+    let metrics = profile.metrics();
+    let about = &metrics[metric.index()];
+    if about.combine == Combine::Sum {
+        return Ok(());
     }
-    let has_threads = ranks.iter().any(|(_, thread)| *thread > 0);
-    let name = |(rank, thread): &(usize, usize)| {
+    const LISTED: usize = 3;
+    let others = metrics.iter().filter(|it| it.combine == Combine::Sum);
+    let others: Vec<_> = others.map(|it| it.metric.name.as_str()).collect();
+    let shown = others.iter().take(LISTED).copied().collect::<Vec<_>>();
+    Err(Failure::Input(format!(
+        "--metric {}: the values of this metric of the profile do not add up, so that they have no load imbalance; \
+         {} do, such as {}",
+        about.metric.name,
+        counted(others.len(), "metric"),
+        shown.join(", ")
+    )))
+}
+
+/// Returns the names of the compared locations: the rank of the process, with the number of the thread if
+/// threads of processes with several are compared. If the processes have numbers that are no ranks, or several
+/// have the same, these are the names of the processes.
+fn names(profile: &Profile, locations: &[LocationId], compared: Compared) -> Vec<String> {
+    let system = profile.system();
+    let ranks = system.ranks();
+    let process_of = |id: &LocationId| system.process(*id);
+    let rank_of = |process: LocationGroupId| ranks.get(process.index()).copied().flatten();
+    let processes: BTreeSet<_> = locations.iter().filter_map(process_of).collect();
+    let most = 2 * processes.len() as u64;
+    let is_stated = |process: &LocationGroupId| {
+        let (Some(stated), Some(group)) = (system.stated_rank(*process), system.group(*process))
+        else {
+            return true;
+        };
+        // Larger numbers in names are those of processes of the operating system.
+        let is_rank = stated < most || group.properties.get("rank").is_some();
+        is_rank && rank_of(*process) == Some(stated)
+    };
+    let labels = processes.iter().filter_map(|id| system.group(*id));
+    let labels: BTreeSet<&str> = labels.map(|group| group.name.as_str()).collect();
+    let has_ranks = processes.iter().all(is_stated) || labels.len() < processes.len();
+    // Locations without a process are numbered after the processes.
+    let mut next = ranks
+        .iter()
+        .flatten()
+        .max()
+        .map_or(0, |most| most.saturating_add(1));
+    let mut names = Vec::with_capacity(locations.len());
+    for threads in
+        locations.chunk_by(|a, b| process_of(a).is_some_and(|it| process_of(b) == Some(it)))
+    {
+        let process = threads.first().and_then(process_of);
+        let rank = process.and_then(rank_of).unwrap_or_else(|| {
+            let own = next;
+            next = next.saturating_add(1);
+            own
+        });
+        let group = process.and_then(|id| system.group(id));
+        let rank = match group {
+            Some(group) if !has_ranks => group.name.clone(),
+            _ => rank.to_string(),
+        };
+        let own = system.thread_numbers(threads);
+        // Some recordings number the threads of all processes together.
+        let count = threads.len() as u64;
+        let is_own = own.iter().any(|number| *number < count);
+        let own = if is_own { own } else { (0..count).collect() };
+        names.push((rank, own));
+    }
+    let has_threads = compared == Compared::Threads && names.iter().any(|(_, own)| own.len() > 1);
+    let name = |(rank, threads): (String, Vec<u64>)| -> Vec<String> {
         if has_threads {
-            format!("{rank}.{thread}")
+            threads.iter().map(|it| format!("{rank}.{it}")).collect()
         } else {
-            rank.to_string()
+            vec![rank]
         }
     };
-    let noun = if has_threads { "thread" } else { "rank" };
-    (ranks.iter().map(name).collect(), noun)
+    names.into_iter().flat_map(name).collect()
 }

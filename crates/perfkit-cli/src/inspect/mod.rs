@@ -10,6 +10,7 @@ pub(crate) mod profile;
 mod severities;
 mod severity_table;
 pub mod trace;
+mod undefined_values;
 
 use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome};
@@ -24,6 +25,7 @@ use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
 use perfkit::view::{Section, Theme};
+use perfkit::wait::imbalance::Compared;
 use profile::ProfileSummary;
 pub(crate) use severity_table::severity_table;
 use std::io::Write;
@@ -46,18 +48,21 @@ pub struct Options {
     metric: Option<String>,
     #[command(flatten)]
     scope: ScopeBy,
-    /// Print the load imbalance of the call paths instead, and their values on each rank. The profile of a recording
-    /// with events is computed
-    #[arg(long, value_name = "BY", value_parser = words(&[("rank", (), "a column for each rank, or group of ranks")]))]
-    by: Option<()>,
+    /// Print the load imbalance of the call paths instead, and their values on each rank or thread. The profile of a
+    /// recording with events is computed
+    #[arg(long, value_name = "BY", value_parser = words(&[
+        ("rank", Compared::Ranks, "a column for each rank, or group of ranks; values are sums over the threads"),
+        ("thread", Compared::Threads, "a column for each thread, or group of threads"),
+    ]))]
+    by: Option<Compared>,
     #[command(flatten)]
     unify: UnifyBy,
     #[command(flatten)]
     clocks: ClocksBy,
     #[command(flatten)]
     window: Window,
-    /// Write the severities of all metrics as CSV, a row for each call path and location; with --by rank the values of
-    /// one metric, a column for each rank
+    /// Write the severities of all metrics as CSV, a row for each call path and location; with --by the values of
+    /// one metric, a column for each rank or thread
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     csv: Option<PathBuf>,
     #[command(flatten)]
@@ -99,10 +104,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let name = pictures::name(file);
     let title = format!("{name}: where the time goes");
     let opened = recording::any_by(file, reading)?;
-    if by.is_some() {
+    if let Some(compared) = by {
         let profiled = recording::profiled(opened, unify)?;
         let explain = findings::explain(&profiled.diagnostics);
-        let found = ByRank::of(&profiled, (metric.as_deref(), *scope)).map_err(explain)?;
+        let found = ByRank::of(&profiled, (metric.as_deref(), *scope), *compared);
+        let found = found.map_err(explain)?;
+        findings::print(&profiled.diagnostics, &profiled.counts);
         output::csv(csv.as_ref(), || found.table())?;
         let scene = || found.heat_map(top, Theme::light());
         let title = format!("{name}: load imbalance");

@@ -1,8 +1,11 @@
 //! [`negative_values`]: exclusive values of a profile that are below zero, which no time or count
-//! can be.
+//! can be; [`is_change`] for profiles whose values are differences.
 
+use crate::failure::{Failure, input};
+use crate::pictures;
 use crate::table::{counted, grouped, shortened};
-use perfkit::core::{CallPathId, Column, Combine, LocationId, MetricId, Profile, Scope};
+use perfkit::core::{CallPathId, Column, Combine, LocationId, MetricId, Profile, Scope, algebra};
+use perfkit::view::Unit;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -21,7 +24,8 @@ pub(super) struct NegativeValues {
     count: u64,
     /// Number of values that are not zero.
     of: u64,
-    /// `true` if the recording states the values, `false` if they are differences of inclusive ones.
+    /// `true` if the recording states the values or is a difference of profiles, `false` if they are differences of
+    /// inclusive ones.
     stated: bool,
     /// Lowest value, in the unit of the metric.
     lowest: f64,
@@ -44,6 +48,7 @@ fn of_metric(profile: &Profile, id: MetricId) -> Option<NegativeValues> {
     let about = profile.metrics().get(id.index())?;
     let stated = about.scope == Scope::Exclusive;
     let is_other = about.counterpart.is_some() && !stated;
+    let stated = stated || algebra::is_difference(profile);
     if about.combine != Combine::Sum || is_other {
         return None;
     }
@@ -124,4 +129,32 @@ pub(super) fn write(found: &[NegativeValues], out: &mut dyn Write) -> io::Result
         )?;
     }
     Ok(())
+}
+
+/// Smallest share of negative values of a time, by size, that a difference of profiles has. Corrections of
+/// the overhead of a measurement leave few.
+const OF_CHANGE: f64 = 0.01;
+
+/// Returns `true` if the values of a metric are differences of two profiles: the profile says so, or a
+/// considerable part of the stored values of a time is negative.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if a row cannot be read.
+pub(super) fn is_change(profile: &Profile, metric: MetricId) -> Result<bool, Failure> {
+    if algebra::is_difference(profile) {
+        return Ok(true);
+    }
+    let about = &profile.metrics()[metric.index()].metric;
+    if pictures::unit(&about.unit).0 != Unit::Nanos {
+        return Ok(false);
+    }
+    let (mut negative, mut size) = (0.0, 0.0);
+    for path in profile.paths(metric) {
+        let row = profile.row(metric, path).map_err(input)?;
+        for value in row.map_or_else(Vec::new, |row| row.to_f64()) {
+            negative += (-value).max(0.0);
+            size += value.abs();
+        }
+    }
+    Ok(negative > OF_CHANGE * size)
 }

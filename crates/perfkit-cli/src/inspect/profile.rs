@@ -3,15 +3,16 @@
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings};
-use crate::inspect::negative_values::{self, NegativeValues, negative_values};
-use crate::inspect::severities::{About, Spread, about};
+use crate::inspect::negative_values::{self, NegativeValues, is_change, negative_values};
+use crate::inspect::severities::{About, Spread, about, in_tree_order};
+use crate::inspect::undefined_values::{self, UndefinedValues, undefined_values};
 use crate::pictures;
 use crate::recording::Profiled;
 use crate::scope::{find_metric, scope_name};
 use crate::table::{self, counted, grouped};
 use perfkit::core::{
-    CallPathId, CartDimension, CartMembers, CartTopology, Column, Combine, MetricId, Nanos,
-    Profile, ProfileMetric, Scope, Table,
+    CallPathId, CartDimension, CartMembers, CartTopology, Column, Combine, MetricId, Profile,
+    ProfileMetric, Scope, Table,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde::Serialize;
@@ -49,14 +50,18 @@ impl Path {
 pub(crate) struct ProfileSummary<'a> {
     /// Profile with the findings of its reader.
     opened: &'a Profiled,
-    /// Severities of each metric.
+    /// Severities of each metric; a metric is followed by its parts.
     metrics: Vec<About>,
+    /// Values of the metrics that are not finite.
+    undefined: Vec<UndefinedValues>,
     /// Metric that orders the call paths.
     by: Option<MetricId>,
     /// Top call paths.
     paths: Vec<Path>,
     /// Scope of the values that order the call paths.
     scope: Scope,
+    /// `true` if values are differences of two profiles, ordered by their size.
+    is_change: bool,
     /// Sum of the exclusive values over all call paths.
     exclusive: f64,
     /// Number of call paths without a caller.
@@ -78,7 +83,7 @@ impl<'a> ProfileSummary<'a> {
         top: usize,
     ) -> Result<Self, Failure> {
         let profile = &opened.profile;
-        let all = || (0..profile.metrics().len()).filter_map(MetricId::from_index);
+        let all = in_tree_order(profile);
         let (by, scope) = selected(profile, (metric, scope))?;
         let calls = profile.calls();
         let mut depths: Vec<usize> = Vec::with_capacity(calls.paths().len());
@@ -87,16 +92,23 @@ impl<'a> ProfileSummary<'a> {
             let above = path.parent.and_then(|id| depths.get(id.index()).copied());
             depths.push(above.unwrap_or_default() + 1);
         }
+        let is_change = by.map(|by| is_change(profile, by)).transpose()?;
+        let is_change = is_change.unwrap_or_default();
         let (paths, exclusive) = match by {
-            Some(by) => paths(profile, (by, scope), top)?,
+            Some(by) => paths(profile, (by, scope), is_change, top)?,
             None => (Vec::new(), 0.0),
         };
         Ok(ProfileSummary {
             opened,
-            metrics: all().map(|id| about(profile, id)).collect(),
+            metrics: all.iter().map(|id| about(profile, *id)).collect(),
+            undefined: all
+                .iter()
+                .filter_map(|id| undefined_values(profile, *id))
+                .collect(),
             by,
             paths,
             scope,
+            is_change,
             exclusive,
             roots: calls.children(None).count(),
             deepest: depths.into_iter().max().unwrap_or_default(),
@@ -171,23 +183,26 @@ impl<'a> ProfileSummary<'a> {
     /// Returns the top call paths; `None` without a metric that orders them.
     fn call_paths(&self) -> Option<Table> {
         let by = self.metric(self.by?);
-        let (unit, factor) = pictures::unit(&by.metric.unit);
+        // Other units are those of the list of metrics.
+        let unit = match pictures::unit(&by.metric.unit).0 {
+            Unit::Number => "",
+            _ => &by.metric.unit,
+        };
         let paths = || self.paths.iter();
         let values = |name: &'static str, of: fn(&Path) -> f64| {
-            let values = paths().map(|it| of(it) * factor);
-            match unit {
-                Unit::Nanos => Column::times(name, values.map(|it| Nanos(it.round() as i64))),
-                Unit::Bytes => Column::floats(name, "B", values),
-                _ => Column::floats(name, "", values),
-            }
+            pictures::column(name, unit, paths().map(|it| Some(of(it))))
         };
-        let share = paths().map(|it| 100.0 * it.value(self.scope) / self.exclusive);
-        let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
-        let words = format!(
-            "By {} {}, summed over locations.",
-            scope_name(self.scope),
-            by.quantity()
-        );
+        // A change has no share of the sum of changes, which cancel each other.
+        let share = |it: &Path| 100.0 * it.value(self.scope) / self.exclusive;
+        let share = paths().map(|it| (!self.is_change).then(|| share(it)));
+        let visits = paths().map(|it| it.visits.filter(|visits| visits.is_finite()));
+        let visits = visits.map(|visits| visits.map(f64::round));
+        let visits = if self.is_change {
+            Column::signed("visits", "", visits.map(|it| it.map(|it| it as i64)))
+        } else {
+            Column::unsigned("visits", "", visits.map(|it| it.map(|it| it as u64)))
+        };
+        let words = format!("By {}.", self.order(by));
         let table =
             Table::new("call paths", words).text("call path", paths().map(|it| it.name.as_str()));
         let share = Column::floats("share", "%", share);
@@ -201,8 +216,23 @@ impl<'a> ProfileSummary<'a> {
         let table = columns
             .into_iter()
             .fold(table, |table, column| table.with(column))
-            .unsigned("visits", "", visits);
+            .with(visits);
         Some(table)
+    }
+
+    /// Returns the quantity that orders the call paths.
+    fn order(&self, by: &ProfileMetric) -> String {
+        let over = match by.combine {
+            Combine::Minimum => "the smallest over locations",
+            Combine::Maximum => "the largest over locations",
+            _ => "summed over locations",
+        };
+        let size = if self.is_change {
+            "size of the change of "
+        } else {
+            ""
+        };
+        format!("{size}{} {}, {over}", scope_name(self.scope), by.quantity())
     }
 
     /// Draws the top call paths of the recording `name` as bars of the values that order them.
@@ -213,7 +243,8 @@ impl<'a> ProfileSummary<'a> {
         let scope = scope_name(self.scope);
         let title = format!("{name}: {scope} {quantity} of call paths, summed over locations");
         let mut bars = Bars::new(unit).titled(title);
-        for path in &self.paths {
+        let is_finite = |path: &&Path| path.value(self.scope).is_finite();
+        for path in self.paths.iter().filter(is_finite) {
             bars.push(&path.name, path.value(self.scope) * factor);
         }
         bars.scene()
@@ -249,6 +280,7 @@ impl<'a> ProfileSummary<'a> {
             scope: &'static str,
             call_paths: Option<Table>,
             negative_exclusive: Vec<NegativeValues>,
+            undefined: &'a [UndefinedValues],
         }
         let profile = &self.opened.profile;
         let system = profile.system();
@@ -277,6 +309,7 @@ impl<'a> ProfileSummary<'a> {
             scope: scope_name(self.scope),
             call_paths: self.call_paths(),
             negative_exclusive: negative_values(profile),
+            undefined: &self.undefined,
         }
     }
 
@@ -331,6 +364,7 @@ impl<'a> ProfileSummary<'a> {
             writeln!(out, "  topology    {at} {}", described(cart))?;
         }
         findings::write_entries(&self.opened.diagnostics, &self.opened.counts, out)?;
+        undefined_values::write(&self.undefined, out)?;
         Ok(negative_values::write(&negative_values(profile), out)?)
     }
 
@@ -415,16 +449,15 @@ impl<'a> ProfileSummary<'a> {
     }
 
     fn write_call_paths(&self, out: &mut dyn Write) -> Outcome {
-        let paths = self.call_paths();
-        let (Some(by), Some(paths)) = (self.by, paths.filter(|paths| paths.rows() > 0)) else {
+        let (Some(by), Some(paths)) = (self.by, self.call_paths()) else {
             return Ok(());
         };
-        let quantity = self.metric(by).quantity();
-        writeln!(
-            out,
-            "  top call paths by {} {quantity}, summed over locations",
-            scope_name(self.scope)
-        )?;
+        let by = self.metric(by);
+        if paths.rows() == 0 {
+            writeln!(out, "  no call path has a value of {}", by.metric.name)?;
+            return Ok(());
+        }
+        writeln!(out, "  top call paths by {}", self.order(by))?;
         Ok(table::print(out, &paths, 60)?)
     }
 }
@@ -498,11 +531,13 @@ fn described(cart: &CartTopology) -> String {
     )
 }
 
-/// Returns the call paths with the largest values of a metric in a scope, the largest first, and
+/// Returns the call paths with the largest values of a metric in a scope, or the values of the largest
+/// size, the largest first, and
 /// the sum of the exclusive values over all call paths.
 fn paths(
     profile: &Profile,
     (by, scope): (MetricId, Scope),
+    by_size: bool,
     top: usize,
 ) -> Result<(Vec<Path>, f64), Failure> {
     let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
@@ -522,7 +557,7 @@ fn paths(
             Scope::Exclusive => exclusive,
             Scope::Inclusive => of(by, path, Scope::Inclusive)?,
         };
-        all.push((key, path));
+        all.push((if by_size { key.abs() } else { key }, path));
     }
     all.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.cmp(b)));
     let labels = profile.call_path_labels();

@@ -1,6 +1,8 @@
-//! [`about`]: summary of a metric of a profile, with the spread of its severities over locations.
+//! [`about`]: summary of a metric of a profile, with the spread of its severities over locations; the
+//! order of metrics in a list.
 
 use perfkit::core::{Combine, MetricId, Profile, Severities};
+use std::collections::BTreeMap;
 
 /// Metric with its severities.
 #[derive(Debug)]
@@ -79,4 +81,26 @@ fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Sprea
         mean: sum / values.len().max(1) as f64,
         max: fold(f64::max, f64::NEG_INFINITY),
     }))
+}
+
+/// Returns all metrics, each followed by its parts. Metrics that are parts of themselves come last.
+pub(super) fn in_tree_order(profile: &Profile) -> Vec<MetricId> {
+    let count = profile.metrics().len();
+    let ids = || (0..count).filter_map(MetricId::from_index);
+    let mut parts: BTreeMap<Option<MetricId>, Vec<MetricId>> = BTreeMap::new();
+    for id in ids() {
+        let parent = profile.metrics()[id.index()].metric.parent;
+        let parent = parent.filter(|id| id.index() < count);
+        parts.entry(parent).or_default().push(id);
+    }
+    let mut order = Vec::with_capacity(count);
+    let mut stack = parts.remove(&None).unwrap_or_default();
+    stack.reverse();
+    while let Some(id) = stack.pop() {
+        order.push(id);
+        let own = parts.remove(&Some(id)).unwrap_or_default();
+        stack.extend(own.into_iter().rev());
+    }
+    order.extend(parts.into_values().flatten());
+    order
 }

@@ -89,7 +89,14 @@ impl Cells {
     fn column(self, name: String, unit: String) -> Column {
         match (self.has_floats, unit.as_str()) {
             (true, _) => Column::floats(name, unit, self.floats),
-            (false, "ns") => {
+            // Larger values are past the range of times.
+            (false, "ns")
+                if self
+                    .whole
+                    .iter()
+                    .flatten()
+                    .all(|cell| *cell <= i64::MAX as u64) =>
+            {
                 let nanos = |cell: Option<u64>| Some(Nanos(i64::try_from(cell?).ok()?));
                 Column::times(name, self.whole.into_iter().map(nanos))
             }

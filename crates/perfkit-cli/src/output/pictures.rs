@@ -9,7 +9,9 @@ use crate::phases::series::Series;
 use crate::progress::Bar;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use perfkit::core::{Job, LocationKind, Messages, TimeRange, Trace, Unify, match_messages};
+use perfkit::core::{
+    Column, Job, LocationKind, Messages, Nanos, TimeRange, Trace, Unify, match_messages,
+};
 use perfkit::fold::{
     Counter, Counters, FoldParams, Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups,
     RegionMap, Timelines,
@@ -432,6 +434,33 @@ pub fn unit(name: &str) -> (Unit, f64) {
         "sec" | "s" => (Unit::Nanos, 1e9),
         "bytes" | "B" => (Unit::Bytes, 1.0),
         _ => (Unit::Number, 1.0),
+    }
+}
+
+/// Returns a column of values in the unit `name`. Times are those of a table, in nanoseconds, unless one
+/// is past their range of 292 years; they are then numbers of seconds. Values that are not finite are
+/// missing.
+pub fn column(
+    title: impl Into<Cow<'static, str>>,
+    name: &str,
+    values: impl IntoIterator<Item = Option<f64>>,
+) -> Column {
+    let (unit, factor) = unit(name);
+    let scaled = |value: Option<f64>| Some(value? * factor).filter(|value| value.is_finite());
+    let values: Vec<Option<f64>> = values.into_iter().map(scaled).collect();
+    // The conversion of floating-point numbers to integers saturates.
+    let is_time = |value: &f64| value.abs() < i64::MAX as f64;
+    match unit {
+        Unit::Nanos if values.iter().flatten().all(is_time) => {
+            let nanos = |value: Option<f64>| value.map(|value| Nanos(value.round() as i64));
+            Column::times(title, values.into_iter().map(nanos))
+        }
+        Unit::Nanos => {
+            let seconds = values.into_iter().map(|value| value.map(|it| it / 1e9));
+            Column::floats(title, "s", seconds)
+        }
+        Unit::Bytes => Column::floats(title, "B", values),
+        _ => Column::floats(title, name.to_owned(), values),
     }
 }
 

@@ -4,6 +4,7 @@
 use super::model::Model;
 use crate::options::General;
 use crate::scope::ScopeBy;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
 
@@ -110,11 +111,22 @@ pub(super) struct Output {
     #[arg(long, value_name = "N", default_value = "10")]
     pub(super) top: usize,
     /// Write the result as .cubex
-    #[arg(short, long, value_name = "OUT", help_heading = "Output files")]
+    #[arg(short, long, value_name = "OUT", help_heading = "Output files", value_parser = cubex())]
     pub(super) output: Option<PathBuf>,
     /// Write the severities of the result as a table
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(super) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(super) general: General,
+}
+
+/// Returns a parser of paths that refuses the extension of another kind of file.
+fn cubex() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        match extension.to_ascii_lowercase().as_str() {
+            "" | "cubex" => Ok(path),
+            other => Err(format!("the result is written as .cubex, not as .{other}")),
+        }
+    })
 }

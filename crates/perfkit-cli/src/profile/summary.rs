@@ -72,6 +72,8 @@ pub(super) struct Summary<'a> {
     profile: &'a Profile,
     /// Matched elements and dropped metrics of an operation on several profiles.
     combined: Option<&'a Combined>,
+    /// `true` if the profile is a difference whose values are all 0.
+    is_unchanged: bool,
     /// Descriptions of the dropped metrics.
     dropped: Vec<String>,
     /// Totals of all metrics.
@@ -158,6 +160,7 @@ impl<'a> Summary<'a> {
             locations: Vec::new(),
             profile,
             combined,
+            is_unchanged: operation == "diff" && is_zero(profile)?,
             dropped,
             metrics,
             by,
@@ -197,6 +200,11 @@ impl<'a> Summary<'a> {
                 let paths = self.profile.calls().paths().len();
                 writeln!(out, "  call paths  {}", grouped(paths as u64))?;
             }
+        }
+        if self.is_unchanged {
+            let metrics = counted(self.metrics.len(), "metric");
+            writeln!(out, "  no difference: all values of {metrics} are equal")?;
+            return Ok(());
         }
         writeln!(
             out,
@@ -368,6 +376,20 @@ fn dropped_metrics(
         format!("{count} {why}: {names}")
     });
     Ok(described.collect())
+}
+
+/// Returns `true` if all values of a profile are 0.
+fn is_zero(profile: &Profile) -> Result<bool, Failure> {
+    for id in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
+        for path in profile.paths(id) {
+            let row = profile.row(id, path).map_err(input)?;
+            let mut values = row.map_or_else(Vec::new, |row| row.to_f64()).into_iter();
+            if values.any(|value| value != 0.0) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the total of a metric over all call paths and locations; `None` if its values cannot be

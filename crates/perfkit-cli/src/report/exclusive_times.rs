@@ -3,8 +3,8 @@
 use crate::failure::{Failure, input};
 use crate::pictures;
 use perfkit::core::{
-    CallPathId, Combine, LocationId, LocationKind, MetricId, Paradigm, Profile, Region, RegionRole,
-    Scope, TraceView,
+    CallPathId, Combine, LocationGroupId, LocationId, LocationKind, MetricId, Paradigm, Profile,
+    Region, RegionRole, Scope, TraceView,
 };
 use perfkit::view::Unit;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) enum Class {
     Communication,
     /// Initialisation and end of MPI.
     StartUp,
-    /// OpenMP barriers, critical sections and waits for tasks.
+    /// OpenMP barriers, critical sections and waits for tasks, and calls that wait for threads.
     Synchronisation,
     /// Input and output.
     InputOutput,
@@ -69,10 +69,25 @@ impl Class {
             (Paradigm::Unknown, _) if IDLE_STATES.contains(&name) => Class::Idle,
             _ if is_wait_of_python(name) => Class::Idle,
             (Paradigm::Unknown, _) if COMMUNICATION_STATES.contains(&name) => Class::Communication,
+            _ if region.waits() => {
+                let name = name.to_lowercase();
+                let is_mpi = name.trim_start_matches('p').starts_with("mpi");
+                let synchronises = SYNCHRONISATIONS.iter().any(|word| name.contains(word));
+                if synchronises && !is_mpi {
+                    Class::Synchronisation
+                } else {
+                    Class::Communication
+                }
+            }
             _ => Class::Computing,
         }
     }
 }
+
+/// Parts of the names of functions that wait without communicating.
+const SYNCHRONISATIONS: [&str; 9] = [
+    "barrier", "wait", "lock", "join", "critical", "sync", "poll", "select", "sleep",
+];
 
 /// Calls that start and end MPI, which every run makes once.
 const START_UP: [&str; 3] = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];
@@ -433,9 +448,7 @@ fn members(profile: &Profile, cpus: &[LocationId]) -> Members {
                     .map_or_else(String::new, |it| it.name.clone());
                 members.push(match group.filter(|_| is_parallel) {
                     Some(group) => {
-                        let stated = group.properties.get("rank");
-                        let stated = stated.and_then(|rank| rank.parse().ok());
-                        let rank = stated.or_else(|| number(&group.name));
+                        let rank = system.stated_rank(LocationGroupId(process));
                         none(group.name.clone(), rank.or_else(|| task(&group.name)))
                     }
                     None => none(name, None),
@@ -468,15 +481,6 @@ fn task(name: &str) -> Option<u64> {
     number.checked_sub(1)
 }
 
-/// Returns the number in a name that contains exactly one number.
-fn number(name: &str) -> Option<u64> {
-    let mut numbers = name
-        .split(|letter: char| !letter.is_ascii_digit())
-        .filter(|part| !part.is_empty());
-    let first = numbers.next()?.parse().ok();
-    first.filter(|_| numbers.next().is_none())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -500,6 +504,12 @@ mod tests {
         assert_eq!(plain("Waiting a message"), Class::Idle);
         assert_eq!(plain("cudaDeviceSynchronize"), Class::DeviceCalls);
         assert_eq!(plain("custom_kernel"), Class::Computing);
+        for name in ["PMPI_Barrier", "mpi_wait_", "ncclAllReduce"] {
+            assert_eq!(plain(name), Class::Communication, "{name}");
+        }
+        for name in ["GOMP_barrier", "pthread_cond_wait", "sleep"] {
+            assert_eq!(plain(name), Class::Synchronisation, "{name}");
+        }
         assert_eq!(plain("OpenMP implicit barrier"), Class::Synchronisation);
         let fork = class(
             "Scheduling and Fork/Join",
@@ -518,12 +528,8 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_numbers_in_names() {
-        assert_eq!(number("MPI Rank 12"), Some(12));
-        assert_eq!(number("P#3"), Some(3));
-        assert_eq!(number("node 1, rank 2"), None);
+    fn tasks_of_the_only_application_are_ranks() {
         assert_eq!(task("TASK 1.1"), Some(0));
         assert_eq!(task("TASK 2.1"), None);
-        assert_eq!(number("main"), None);
     }
 }

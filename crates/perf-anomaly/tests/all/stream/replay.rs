@@ -4,9 +4,9 @@ use perf_anomaly::calls::{Calls, StreamHealth};
 use perf_anomaly::provenance::{Kind, Query, Recorder};
 use perf_anomaly::{Monitor, Replay, Tail};
 use perf_core::{
-    Definitions, Event, EventId, EventSink, EventSource, Events, Job, Location, MetricId, Nanos,
-    Paradigm, Region, RegionId, RegionRole, StreamEvent, StreamId, StreamKey, SystemTree, Ticks,
-    TimeRange, Trace, intervals,
+    Definitions, Event, EventId, EventSink, EventSource, Events, Job, Location, LocationGroup,
+    LocationGroupId, MetricId, Nanos, Paradigm, Region, RegionId, RegionRole, StreamEvent,
+    StreamId, StreamKey, SystemTree, Ticks, TimeRange, Trace, intervals,
 };
 
 /// Sink that keeps all events.
@@ -185,6 +185,49 @@ fn only_locations_in_view_are_replayed() {
             .next_step(&mut sink, &Job::default())
             .expect("not cancelled")
     );
+}
+
+/// Recordings list processes in any order, such as node by node, and may lack some. Numbers of processes of
+/// the operating system are no ranks.
+#[test]
+fn ranks_are_those_that_the_recording_states() {
+    let ranks = |names: [&str; 3]| -> Vec<u32> {
+        let process = |name: &str| LocationGroup {
+            name: name.into(),
+            ..LocationGroup::default()
+        };
+        let thread = |at: u32| Location {
+            key: at.into(),
+            group: Some(LocationGroupId(at)),
+            ..Location::default()
+        };
+        let groups = names.map(process).into();
+        let threads = (0..3).map(thread).collect();
+        let system = SystemTree::new(vec![], groups, threads, &Default::default());
+        let mut definitions = Definitions::default();
+        definitions.system = system.expect("it fits");
+        definitions.regions = vec![Region::named("f")];
+        let calls = |begin: u64| {
+            let mut events = Events::default();
+            events.push_call(Ticks(begin), false, RegionId(0));
+            events.push_call(Ticks(begin + 10), true, RegionId(0));
+            events
+        };
+        let trace = Trace::new(definitions, (0..3).map(calls).collect());
+        let trace = trace.expect("a column a location");
+        let kept = kept(Replay::new(trace.view(), Nanos(1_000)));
+        let mut enters: Vec<_> = kept.events.iter().collect();
+        enters.sort_by_key(|(_, _, at, _)| *at);
+        let enters = enters
+            .into_iter()
+            .filter(|it| matches!(it.3, StreamEvent::Enter(_)));
+        enters
+            .map(|(_, id, ..)| kept.streams[id.index()].rank)
+            .collect()
+    };
+    assert_eq!(ranks(["MPI Rank 4", "MPI Rank 1", "MPI Rank 3"]), [4, 1, 3]);
+    assert_eq!(ranks(["pid 4711", "pid 81", "pid 82"]), [0, 1, 2]);
+    assert_eq!(ranks(["MPI Rank 1", "MPI Rank 1", "MPI Rank 0"]), [0, 1, 2]);
 }
 
 #[test]

@@ -31,6 +31,7 @@
 //! assert_eq!(change.locations.common, change.locations.all);
 //! let time = change.profile.metric("time").expect("both profiles have it");
 //! assert_eq!(change.profile.total(time, CallPathId(0))?, Value::I64(0));
+//! assert!(algebra::is_difference(&change.profile) && !algebra::is_difference(&profile));
 //! # Ok::<(), perf_core::Error>(())
 //! ```
 
@@ -103,7 +104,23 @@ pub struct Combined {
 /// [`Error::Cancelled`] if the job is cancelled.
 pub fn difference(minuend: &Profile, subtrahend: &Profile, job: &Job) -> Result<Combined> {
     let profiles = [minuend.clone(), subtrahend.clone()];
-    combined(&profiles, Operator::Difference, job)
+    let mut found = combined(&profiles, Operator::Difference, job)?;
+    let mut properties = found.profile.properties().to_vec();
+    let (name, value) = DIFFERENCE;
+    properties.retain(|(own, _)| own != name);
+    properties.push((name.into(), value.into()));
+    found.profile = found.profile.with_properties(properties);
+    Ok(found)
+}
+
+/// Property of a profile that is a difference.
+const DIFFERENCE: (&str, &str) = ("perfkit operation", "difference");
+
+/// Returns `true` if a profile is the [`difference`] of two, or was computed from such profiles. Its values
+/// are changes, positive or negative, and no times or counts. Files keep the property that says so.
+pub fn is_difference(profile: &Profile) -> bool {
+    let mut properties = profile.properties().iter();
+    properties.any(|(name, value)| (name.as_str(), value.as_str()) == DIFFERENCE)
 }
 
 /// Returns the mean of all profiles that have the metric, such as repeated runs. Means are

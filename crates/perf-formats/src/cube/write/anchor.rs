@@ -28,6 +28,8 @@ pub(super) struct Anchor<'a> {
     forest: &'a Forest,
     /// Data types by metric.
     kinds: Vec<String>,
+    /// Ranks of the location groups.
+    ranks: Vec<Option<u64>>,
     /// Losses of the writer.
     lost: &'a mut Diagnostics,
     /// Address, description, paradigm and role of regions, see [`TEXTS`].
@@ -55,6 +57,7 @@ impl<'a> Anchor<'a> {
             profile,
             forest,
             kinds,
+            ranks: profile.system().ranks(),
             lost,
             texts,
             text: String::new(),
@@ -382,7 +385,8 @@ impl<'a> Anchor<'a> {
         let group = &self.profile.system().groups()[id as usize];
         self.line(&format!("<locationgroup Id=\"{id}\">"));
         self.field("name", &group.name);
-        self.rank(&group.properties, id as usize);
+        let rank = self.ranks.get(id as usize).copied().flatten();
+        self.rank(&group.properties, rank.unwrap_or(id.into()));
         self.field("type", names::of_group_kind(group.kind));
         self.facts(&group.properties);
         self.locations(locations);
@@ -394,14 +398,14 @@ impl<'a> Anchor<'a> {
             let location = &self.profile.system().locations()[*id as usize];
             self.line(&format!("<location Id=\"{id}\">"));
             self.field("name", &location.name);
-            self.rank(&location.properties, place);
+            self.rank(&location.properties, place as u64);
             self.field("type", names::of_location_kind(location.kind));
             self.facts(&location.properties);
             self.line("</location>");
         }
     }
 
-    fn rank(&mut self, properties: &Properties, otherwise: usize) {
+    fn rank(&mut self, properties: &Properties, otherwise: u64) {
         match properties.get(property::RANK) {
             Some(rank) => self.field("rank", rank),
             None => self.field("rank", &otherwise.to_string()),
