@@ -45,6 +45,7 @@ use super::cells::{Cell, above_ties, cells};
 use super::mode::Segment;
 use super::program::{Evidence, Multipliers, UNCHANGED};
 use super::shapes::{COUNT, SHAPES, kind, log_excesses, look_up, nearest_start, table};
+use super::sketch::Sketch;
 
 /// Shape of each kind from which the range of likely scales is computed.
 const MIDDLE: [usize; 2] = [4, SHAPES.len() + 1];
@@ -232,22 +233,23 @@ pub(super) struct Extrapolation {
 impl Extrapolation {
     /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `least` calls
     /// that the tail does not explain are a part of it. `regular` are the calls without outliers far
-    /// beyond the others. `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// beyond the others. Both are segments of `sketch`; `tick` is the tick of the clock.
     /// `factors` multiply the fixed weights of the shapes.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
+        sketch: &Sketch,
         (outliers, least): (u64, u64),
-        resolution: f64,
         tick: f64,
         factors: &Multipliers,
     ) -> Self {
         let mut calls = all.calls;
-        let mut cells = cells(all.filled, resolution, tick);
+        let resolution = sketch.resolution().0 as f64;
+        let mut cells = cells(all, sketch, tick);
         let above = above_ties(&cells, calls);
         if above.is_none() {
             calls = regular.calls;
-            cells = super::cells::cells(regular.filled, resolution, tick);
+            cells = super::cells::cells(regular, sketch, tick);
         }
         let mut shift = tick - resolution;
         if above.is_some() {
@@ -288,14 +290,14 @@ impl Extrapolation {
     /// at `center`, a value of the sketch. The arguments are those of [`new`](Self::new).
     pub(super) fn mirrored(
         calls: &Segment<'_>,
+        sketch: &Sketch,
         (outliers, least): (u64, u64),
-        resolution: f64,
         tick: f64,
         center: f64,
     ) -> Self {
-        let shift = tick - resolution;
+        let shift = tick - sketch.resolution().0 as f64;
         let turn = 2.0 * (center + shift);
-        let cells = cells(calls.filled, resolution, tick);
+        let cells = cells(calls, sketch, tick);
         let below = cells.iter().rev().filter(|cell| cell.low < turn / 2.0);
         let cells: Vec<Cell> = below
             .map(|cell| Cell {

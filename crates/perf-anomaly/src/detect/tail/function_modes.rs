@@ -4,7 +4,7 @@
 use super::extrapolation::Extrapolation;
 use super::fit::{Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
-use super::mode::{Mode, middle};
+use super::mode::Mode;
 use super::params::TailChecked;
 use super::program::{Evidence, Multipliers, Program, UNCHANGED};
 use super::sketch::{Sketch, edge};
@@ -270,6 +270,10 @@ impl FunctionModes {
         let least = (share - KNOWN_SPARE * share.sqrt()).max(floor);
         let are_enough = |from: f64, until: f64| {
             let near = self.sketch.filled();
+            let middle = |bucket| {
+                let (low, high) = self.sketch.bounds(bucket);
+                f64::midpoint(low, high)
+            };
             let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
             let calls: u64 = near.map(|(_, calls)| calls).sum();
             calls > 0 && calls as f64 >= least
