@@ -28,6 +28,7 @@ pub(super) struct Cell {
 /// multiple of the tick together.
 pub(super) fn cells(segment: &Segment<'_>, sketch: &Sketch, tick: f64) -> Vec<Cell> {
     let resolution = sketch.resolution().0 as f64;
+    let is_constant = segment.is_constant(sketch);
     let mut cells: Vec<Cell> = Vec::with_capacity(segment.filled.len());
     for (bucket, count) in segment.filled {
         let (low, high) = (edge(*bucket), edge(bucket + 1));
@@ -45,7 +46,7 @@ pub(super) fn cells(segment: &Segment<'_>, sketch: &Sketch, tick: f64) -> Vec<Ce
                 let middle = (ticks + 1) as f64 * tick;
                 (middle - tick / 2.0, middle + tick / 2.0)
             }
-            None if segment.is_exact() => {
+            None if is_constant => {
                 let (low, high) = segment.bounds(sketch, *bucket);
                 let shift = tick - resolution;
                 (low + shift - tick / 2.0, high + shift + tick / 2.0)
@@ -58,7 +59,7 @@ pub(super) fn cells(segment: &Segment<'_>, sketch: &Sketch, tick: f64) -> Vec<Ce
             ticks,
             low,
             high: match ticks {
-                None if segment.is_exact() => high.max(low + tick / 2.0),
+                None if is_constant => high.max(low + tick / 2.0),
                 _ => high.max(low * 1.001),
             },
             calls: *count,
