@@ -38,7 +38,7 @@ const EXTRAPOLATED: f64 = 8.0;
 /// taken for normal without a further fit.
 const COMMON: f64 = 30.0;
 /// Largest number of resolutions between the shortest and the longest call of a mode of constant time. If
-/// this included wider modes, normal times of 0.05 to 0.2 % would have twice the stated rate of false alarms.
+/// this included wider modes, normal times of 100 ms, 0.05 to 0.2 %, would have twice the stated rate of false alarms.
 const CONSTANT: f64 = 8.0;
 /// Number of clock ticks below which values may be equal because of the resolution.
 const COARSE: f64 = 4.0;
