@@ -45,6 +45,7 @@ pub struct UnjudgedCall {
 /// let report = watch.into_sink().finish()?;
 /// let [longest] = report.unjudged.longest(5)[..] else { panic!("one function") };
 /// assert_eq!((longest.runtime, longest.known, longest.stream.rank), (Nanos(700), 1, 3));
+/// assert_eq!(report.unjudged.time(), Nanos(810));
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -54,6 +55,8 @@ pub struct Unjudged(Functions<Known>);
 struct Known {
     /// Number of calls so far.
     calls: u64,
+    /// Run time of the calls that were not judged.
+    time: Nanos,
     /// Longest call that was not judged.
     longest: Option<UnjudgedCall>,
 }
@@ -72,7 +75,11 @@ impl Unjudged {
                 let known = self.0.entry(sample.function, Known::default);
                 let before = known.calls;
                 known.calls += 1;
-                if judgement.label == Label::NotEnoughData && known.is_longer(sample) {
+                if judgement.label != Label::NotEnoughData {
+                    continue;
+                }
+                known.time.0 = known.time.0.saturating_add(sample.runtime.0.max(0));
+                if known.is_longer(sample) {
                     known.longest = Some(UnjudgedCall {
                         function: sample.function,
                         stream: calls.stream_key(*stream).unwrap_or_default(),
@@ -85,6 +92,14 @@ impl Unjudged {
                 }
             }
         }
+    }
+
+    /// Returns the run time of all calls that were not judged, first calls included.
+    /// [`Unjudged`] has an example.
+    pub fn time(&self) -> Nanos {
+        self.0.iter().fold(Nanos(0), |sum, (_, known)| {
+            Nanos(sum.0.saturating_add(known.time.0))
+        })
     }
 
     /// Returns at most `most` calls, one for each function, the longest first.

@@ -30,7 +30,7 @@ The isolation forest has 100 trees of 256 calls and labels scores above 0.5, as 
 
 Share of the planted calls that are found, and false alarms in a million normal calls, of which the default detector
 allows 10. Planted calls are 10, 7 and 6 deviations above the mean after 200, 2,000 and 20,000 calls, or have a
-probability of 1e-7, or take the stated time.
+probability of 1e-7, or take the stated time. The constant time is 1,234 us, where buckets are 16 us wide.
 
 "
     );

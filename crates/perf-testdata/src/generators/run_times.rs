@@ -210,7 +210,10 @@ pub const SHAPES: [Shape; 18] = [
             usual * (1.0 + 0.02 * s.random.normal())
         },
     ),
-    shape("constant, 10 to 6 ticks", deviations(1e5, 1e3), |_| 1e5),
+    // 1,234 us are in a bucket of the sketch that is 16 us wide.
+    shape("constant, 10 to 6 ticks", deviations(1.234e6, 1e3), |_| {
+        1.234e6
+    }),
     shape(
         "lognormal, 0.3",
         Planted::Probability(|size| 1e6 * (0.3 * normal_quantile(size)).exp()),

@@ -235,7 +235,7 @@ impl<'a> View<'a> {
                 details.unjudged open[self.found.records.is_empty()] {
                     summary { "Longest calls that were not judged" }
                     p.note {
-                        "Too few calls of the function were known to separate normal from abnormal, or recent ones were as slow. One call of each function is listed, regardless of the selection."
+                        "Too few calls of the function were known to separate normal from abnormal or to exclude one so long, or recent ones were as slow. One call of each function is listed, regardless of the selection."
                     }
                     div.scroll { table {
                         thead { tr {

@@ -1,7 +1,7 @@
 //! [`Cell`]: calls with indistinguishable run times, and ties at the ticks of a coarse clock.
 
-use super::mode::middle;
-use super::sketch::edge;
+use super::mode::{Segment, middle};
+use super::sketch::{Sketch, edge};
 
 /// Largest number of ticks of calls that are ties because of the resolution of the clock.
 const MOST_TICKS: u64 = 4;
@@ -24,11 +24,13 @@ pub(super) struct Cell {
     pub(super) calls: u64,
 }
 
-/// Returns the calls of occupied buckets in ascending order, those within half a tick of the same
+/// Returns the calls of a segment of a sketch in ascending order, those within half a tick of the same
 /// multiple of the tick together.
-pub(super) fn cells(filled: &[(usize, u64)], resolution: f64, tick: f64) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = Vec::with_capacity(filled.len());
-    for (bucket, count) in filled {
+pub(super) fn cells(segment: &Segment<'_>, sketch: &Sketch, tick: f64) -> Vec<Cell> {
+    let resolution = sketch.resolution().0 as f64;
+    let is_constant = segment.is_constant(sketch);
+    let mut cells: Vec<Cell> = Vec::with_capacity(segment.filled.len());
+    for (bucket, count) in segment.filled {
         let (low, high) = (edge(*bucket), edge(bucket + 1));
         let ticks = ((middle(*bucket) - resolution) / tick).round();
         let is_narrow = high - low < tick;
@@ -44,6 +46,11 @@ pub(super) fn cells(filled: &[(usize, u64)], resolution: f64, tick: f64) -> Vec<
                 let middle = (ticks + 1) as f64 * tick;
                 (middle - tick / 2.0, middle + tick / 2.0)
             }
+            None if is_constant => {
+                let (low, high) = segment.bounds(sketch, *bucket);
+                let shift = tick - resolution;
+                (low + shift - tick / 2.0, high + shift + tick / 2.0)
+            }
             None => (low + tick - resolution, high + tick - resolution),
         };
         let below = cells.last().map_or(tick / 2.0, |cell| cell.high);
@@ -51,7 +58,10 @@ pub(super) fn cells(filled: &[(usize, u64)], resolution: f64, tick: f64) -> Vec<
         cells.push(Cell {
             ticks,
             low,
-            high: high.max(low * 1.001),
+            high: match ticks {
+                None if is_constant => high.max(low + tick / 2.0),
+                _ => high.max(low * 1.001),
+            },
             calls: *count,
         });
     }

@@ -22,7 +22,10 @@
 //! If most calls are ties at a few ticks of the clock, only the calls above the ties are the tail,
 //! however few they are. Their rate is the mean of its posterior distribution, `(k + 1/2) / (n + 1)`,
 //! and `s` is limited to tails with about a finite mean. A first longer call is thus abnormal only
-//! if it is far longer than the ties and there were many of them.
+//! if it is far longer than the ties and there were many of them. Calls above ties have a distribution
+//! of their own, which may be as light as a uniform one: with [`OWN`] calls, they are a whole distribution
+//! and not the outer part of one. Ten calls of 2 to 9 us among 1,520 then exclude 300 us. From
+//! more calls, the share of the calls above ties is a better start.
 //!
 //! A tail may have two parts, such as usual calls and those with an interrupt. If at least as many
 //! calls as a mode requires lie so far out that the fitted tail does not explain their number, they are
@@ -42,6 +45,7 @@ use super::cells::{Cell, above_ties, cells};
 use super::mode::Segment;
 use super::program::{Evidence, Multipliers, UNCHANGED};
 use super::shapes::{COUNT, SHAPES, kind, log_excesses, look_up, nearest_start, table};
+use super::sketch::Sketch;
 
 /// Shape of each kind from which the range of likely scales is computed.
 const MIDDLE: [usize; 2] = [4, SHAPES.len() + 1];
@@ -65,14 +69,26 @@ const FIRST: f64 = 0.5;
 /// of the calls at the largest one take at least 2.5 times as long as the threshold, a little more
 /// than those of a Pareto tail with exponent 1, the limit of tails with a finite mean.
 const BOUNDS: (f64, f64) = (-3.9, -0.1);
+/// The largest median excess, as above, of [`OWN`] calls above ties with a light tail: such calls may be
+/// far above the ties and near to each other.
+const LIGHT_BOUND: f64 = 0.2;
+/// Heaviest shape of these tails. It is about an exponential one.
+const LIGHT: f64 = 0.5;
+/// Numbers of calls above ties that are fitted as a whole distribution. Fewer ones do not determine
+/// a shape.
+const OWN: std::ops::Range<u64> = 5..31;
 /// The same bounds as long as there is no call above ties. Tails without a mean are included, because
 /// [`FAR_SHARE`] bounds their far part.
 const FIRST_BOUNDS: (f64, f64) = (-3.9, 0.3);
-/// Number of ticks of a call that is far above ties, if no call above them is known.
-const FAR_TICKS: f64 = 50.0;
+/// Number of resolutions of a call that is far above ties, if no call above them is known, ...
+const FAR_RESOLUTIONS: f64 = 50.0;
+/// ... and its fewest ticks.
+const FAR_TICKS: f64 = 10.0;
 /// Largest assumed fraction of such calls among the calls above ties. Interrupts take a few ticks,
 /// so that the scales that are possible without any call do not describe calls that far out.
-const FAR_SHARE: f64 = 0.0026;
+const FAR_SHARE: f64 = 0.0037;
+/// Multiple of that time from which on the fraction falls, in inverse proportion to the time.
+const FARTHER: f64 = 4.0;
 /// Decrease of the log likelihood at which a scale is negligible.
 const NEGLIGIBLE: f64 = 12.0;
 /// Decrease of the log likelihood at which the weight of a shape and scale is negligible.
@@ -217,22 +233,23 @@ pub(super) struct Extrapolation {
 impl Extrapolation {
     /// Fits the tail of the calls of `all`, of which up to `outliers` may be anomalies; `least` calls
     /// that the tail does not explain are a part of it. `regular` are the calls without outliers far
-    /// beyond the others. `resolution` is the one of the sketch, and `tick` the tick of the clock.
+    /// beyond the others. Both are segments of `sketch`; `tick` is the tick of the clock.
     /// `factors` multiply the fixed weights of the shapes.
     pub(super) fn new(
         all: &Segment<'_>,
         regular: &Segment<'_>,
+        sketch: &Sketch,
         (outliers, least): (u64, u64),
-        resolution: f64,
         tick: f64,
         factors: &Multipliers,
     ) -> Self {
         let mut calls = all.calls;
-        let mut cells = cells(all.filled, resolution, tick);
+        let resolution = sketch.resolution().0 as f64;
+        let mut cells = cells(all, sketch, tick);
         let above = above_ties(&cells, calls);
         if above.is_none() {
             calls = regular.calls;
-            cells = super::cells::cells(regular.filled, resolution, tick);
+            cells = super::cells::cells(regular, sketch, tick);
         }
         let mut shift = tick - resolution;
         if above.is_some() {
@@ -257,13 +274,13 @@ impl Extrapolation {
             cells: &cells,
             first,
             share: (kept as f64 + FIRST) / (calls + 1) as f64,
-            outliers: outliers.min(kept / 4),
+            outliers: outliers.min(kept / 8),
             // Few calls above ties do not determine more shapes.
             pareto: None,
             factors: UNCHANGED,
         };
         let far = match kept {
-            0 => FAR_TICKS * tick,
+            0 => (FAR_RESOLUTIONS * resolution).max(FAR_TICKS * tick),
             _ => f64::INFINITY,
         };
         Extrapolation::of_part(&part, shift, far).0
@@ -273,14 +290,14 @@ impl Extrapolation {
     /// at `center`, a value of the sketch. The arguments are those of [`new`](Self::new).
     pub(super) fn mirrored(
         calls: &Segment<'_>,
+        sketch: &Sketch,
         (outliers, least): (u64, u64),
-        resolution: f64,
         tick: f64,
         center: f64,
     ) -> Self {
-        let shift = tick - resolution;
+        let shift = tick - sketch.resolution().0 as f64;
         let turn = 2.0 * (center + shift);
-        let cells = cells(calls.filled, resolution, tick);
+        let cells = cells(calls, sketch, tick);
         let below = cells.iter().rev().filter(|cell| cell.low < turn / 2.0);
         let cells: Vec<Cell> = below
             .map(|cell| Cell {
@@ -353,18 +370,20 @@ impl Extrapolation {
             None => tail.first().map_or(1.0, |cell| cell.low),
         };
         let intervals = intervals(tail, start, part.outliers);
+        let kept = tail.iter().map(|cell| cell.calls).sum();
+        let is_own = part.pareto.is_none() && OWN.contains(&kept);
         let mut all = Extrapolation {
             shift,
             start,
             share: part.share,
             far,
-            table: nearest_start(part.share),
+            table: if is_own { 0 } else { nearest_start(part.share) },
             scale: [0.0; 2],
             step: [0.0; 2],
             weights: [[0.0; SCALES]; COUNT],
             evidence: None,
         };
-        all.weigh(&intervals, part.pareto);
+        all.weigh(&intervals, part.pareto, is_own);
         all.share_out(part);
         (all, intervals)
     }
@@ -386,8 +405,9 @@ impl Extrapolation {
     }
 
     /// Weighs shapes and scales by the likelihood of calls. `pareto` is the logarithm of the prior
-    /// weight of [`PARETO`](super::shapes::PARETO); `None` for a tail above ties, which has the other shapes only.
-    fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>) {
+    /// weight of [`PARETO`](super::shapes::PARETO); `None` for a tail above ties, which has the other shapes only. `is_own` is
+    /// `true` if the calls are a whole distribution.
+    fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>, is_own: bool) {
         let tables = table(self.table);
         // No term is positive, so that the sum ends where it is negligible.
         let likelihood = |shape: usize, scale: f64, least: f64| {
@@ -422,6 +442,8 @@ impl Extrapolation {
             let lowest = logs.fold(f64::INFINITY, f64::min);
             let (mut from, mut to) = if is_above_ties && intervals.is_empty() {
                 FIRST_BOUNDS
+            } else if is_own {
+                (BOUNDS.0, LIGHT_BOUND)
             } else if is_above_ties {
                 BOUNDS
             } else {
@@ -454,6 +476,9 @@ impl Extrapolation {
             for (at, weight) in weights.iter_mut().enumerate() {
                 let scale = self.scale[kind] + self.step[kind] * at as f64;
                 let prior = match (kind, pareto) {
+                    (0, _) if is_own && scale > BOUNDS.1 && SHAPES[shape] > LIGHT => {
+                        f64::NEG_INFINITY
+                    }
                     (0, _) => log_weight(shape, scale),
                     // Scales are equally likely in all shapes.
                     (_, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),
@@ -526,7 +551,10 @@ impl Extrapolation {
         if shifted <= self.start {
             return self.share;
         }
-        let most = if shifted >= self.far { FAR_SHARE } else { 1.0 };
+        let most = match shifted / self.far {
+            times if times >= 1.0 => FAR_SHARE * (FARTHER / times).min(1.0),
+            _ => 1.0,
+        };
         self.share
             * self
                 .beyond(log_excesses(shifted / self.start), 1e-30)

@@ -125,7 +125,7 @@ pub(super) fn fit(
             let own = wanted.probability * parts / segment.calls.max(1) as f64;
             let own = own.min(RARELY).max(wanted.probability / MOST_MODES as f64);
             let inner = without_outliers(*segment, least.mode);
-            let mut mode = Mode::new(&inner, resolution, own, wanted.mode_share);
+            let mut mode = Mode::new(&inner, sketch, resolution, own, wanted.mode_share);
             if mode.low <= sketch.resolution().0 as u64 {
                 // No call can be too fast.
                 mode.probability = own;
@@ -259,13 +259,10 @@ pub(super) fn extrapolate(
     let regular = without_outliers(all, least.mode);
     // Fewer calls than those of a mode may be anomalies.
     let outliers = (wanted.mode_share * regular.calls as f64) as u64;
-    let resolution = sketch.resolution().0 as f64;
     let (outliers, tick) = ((outliers, least.mode), wanted.tick);
     match median {
-        Some(median) => {
-            Extrapolation::mirrored(&regular, outliers, resolution, tick, median as f64)
-        }
-        None => Extrapolation::new(&all, &regular, outliers, resolution, tick, factors),
+        Some(median) => Extrapolation::mirrored(&regular, sketch, outliers, tick, median as f64),
+        None => Extrapolation::new(&all, &regular, sketch, outliers, tick, factors),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::extrapolation::Extrapolation;
 use super::fit::{Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
-use super::mode::{Mode, middle};
+use super::mode::Mode;
 use super::params::TailChecked;
 use super::program::{Evidence, Multipliers, Program, UNCHANGED};
 use super::sketch::{Sketch, edge};
@@ -99,6 +99,12 @@ const MOVED: f64 = 0.4;
 /// Multiple of the longest calls of a mode above which a call is beyond experience if it is
 /// abnormal, and not labelled normal otherwise.
 const FARTHEST: f64 = 10.0;
+/// Multiple of the longest of `n` calls above which the probability of a longer call is bounded by that of
+/// a tail with a finite mean: it takes `c` times as long with a probability of at most `1 / ((n + 1) c)`, as
+/// [`FunctionModes::warm_up`] derives. 900 ms are thus an alarm after 196 calls of at most 1.15 ms.
+const FAR_BEYOND: f64 = 30.0;
+/// Share of the probability of alarms for this rule, so that both rules together do not exceed it.
+const BOTH_RULES: f64 = 0.7;
 /// Multiple of the longest calls of a mode above which a call is abnormal even if few calls do not
 /// exclude a tail that long. A Pareto tail with exponent 1 reaches it with a probability of
 /// `0.001 / n` after `n` calls.
@@ -174,7 +180,11 @@ impl FunctionModes {
         if mode.tail.get().is_none() && times <= FARTHEST && mode.is_common(value) {
             return (Label::Normal, normal);
         }
-        let probability = self.tail(at, mode).probability(value as f64);
+        let mut probability = self.tail(at, mode).probability(value as f64);
+        if times > FAR_BEYOND {
+            let bound = 1.0 / ((self.sketch.count() + 1) as f64 * times * BOTH_RULES);
+            probability = probability.min(bound);
+        }
         let is_above = self.modes.get(at + 1).is_some_and(|next| value >= next.low);
         let label = if is_above {
             Label::Normal
@@ -260,6 +270,10 @@ impl FunctionModes {
         let least = (share - KNOWN_SPARE * share.sqrt()).max(floor);
         let are_enough = |from: f64, until: f64| {
             let near = self.sketch.filled();
+            let middle = |bucket| {
+                let (low, high) = self.sketch.bounds(bucket);
+                f64::midpoint(low, high)
+            };
             let near = near.filter(|(bucket, _)| (from..until).contains(&middle(*bucket)));
             let calls: u64 = near.map(|(_, calls)| calls).sum();
             calls > 0 && calls as f64 >= least

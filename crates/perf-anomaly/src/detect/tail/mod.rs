@@ -51,8 +51,10 @@ use tick::Tick;
 ///   beyond.
 /// * An abnormal call that takes more than ten times as long as the longest call of its mode is
 ///   [`Label::BeyondExperience`], a separate kind of alarm. A thousand times the longest call is
-///   always an alarm. A call above ten times the longest that is not abnormal at the stated rate is
+///   always an alarm, and so is `1 / (0.7 (n + 1) p)` times the longest of `n` calls from 30 times on. A call above ten times the longest that is not abnormal at the stated rate is
 ///   [`Label::NotEnoughData`].
+/// * Calls of a mode of constant time, within eight resolutions, are compared with this time and not with
+///   the bounds of the buckets of the [`Sketch`].
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`],
 ///   unless the call takes `1 / ((n + 1) p)` times as long as the longest of `n` calls, for an
 ///   alarm probability of `p`. Such a call is beyond experience.

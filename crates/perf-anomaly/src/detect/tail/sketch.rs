@@ -15,6 +15,8 @@ const BUCKETS: usize = (65 - BITS as usize) << BITS;
 /// A run time `t` is counted as the value `t + resolution`, so that times below the resolution,
 /// which are indistinguishable, share few buckets. The error of a quantile is at most half a
 /// bucket, `(t + resolution) / 128`. Merging adds counts; it is exact and independent of the order.
+/// As long as at most eight buckets are occupied, the shortest and the longest call of each are known too,
+/// within 1/65,536 of its width.
 /// The buckets cover the range from the shortest to the longest call. There are at most 3,776 (30
 /// KB); a function whose calls differ by a factor of 30 takes 2.5 KB.
 ///
@@ -34,6 +36,11 @@ pub struct Sketch {
     first: u32,
     /// Counts of consecutive buckets.
     counts: Vec<u64>,
+    /// Occupied buckets in ascending order, each with its shortest and longest value as
+    /// [offsets](offset); empty unless `is_exact`.
+    extremes: Vec<(usize, [u16; 2])>,
+    /// `true` if there were never more than [`EXACT`] occupied buckets.
+    is_exact: bool,
     /// Total count.
     total: u64,
 }
@@ -46,6 +53,31 @@ fn bucket(value: u64) -> usize {
     }
     let shift = 63 - value.leading_zeros() - BITS;
     ((shift as usize) << BITS) + (value >> shift) as usize
+}
+
+/// Largest number of occupied buckets whose extremes are known. Times that are about constant, and a few
+/// anomalies, take no more. The number of all sketches that are merged decides, in any order.
+const EXACT: usize = 8;
+/// First number of an encoded sketch with extremes, which is no resolution.
+const WITH_EXTREMES: u64 = 0;
+
+/// Returns the logarithm of the width of a bucket to the base of two.
+#[inline]
+fn log_width(bucket: usize) -> u32 {
+    ((bucket >> BITS) as u32).saturating_sub(1)
+}
+
+/// Returns the distance of a value from the smallest one of its bucket, in units that make the
+/// largest one at most 65,535.
+#[inline]
+fn offset(value: u64, bucket: usize) -> u16 {
+    let width = log_width(bucket);
+    ((value & ((1 << width) - 1)) >> width.saturating_sub(16)) as u16
+}
+
+/// Returns the offsets of a whole bucket.
+fn whole(bucket: usize) -> [u16; 2] {
+    [0, offset(u64::MAX, bucket)]
 }
 
 /// Returns the smallest value of a bucket; that of the index after the last bucket is 2^64.
@@ -67,6 +99,8 @@ impl Default for Sketch {
             resolution: 1,
             first: 0,
             counts: Vec::new(),
+            extremes: Vec::new(),
+            is_exact: true,
             total: 0,
         }
     }
@@ -97,11 +131,34 @@ impl Sketch {
     #[inline]
     pub(crate) fn add(&mut self, value: u64, count: u64) {
         let bucket = bucket(value);
+        self.add_within(bucket, [offset(value, bucket); 2], count);
+    }
+
+    /// Counts values of a bucket with these extremes.
+    #[inline]
+    fn add_within(&mut self, bucket: usize, extremes: [u16; 2], count: u64) {
         let at = bucket.wrapping_sub(self.first as usize);
         self.total += count;
         match self.counts.get_mut(at) {
             Some(counted) => *counted += count,
             None => self.widen(bucket, count),
+        }
+        if self.is_exact {
+            self.extend(bucket, extremes);
+        }
+    }
+
+    /// Extends the extremes of a bucket.
+    fn extend(&mut self, bucket: usize, [low, high]: [u16; 2]) {
+        let known = self.extremes.iter_mut().find(|one| one.0 == bucket);
+        if let Some((_, known)) = known {
+            *known = [known[0].min(low), known[1].max(high)];
+        } else if self.extremes.len() < EXACT {
+            let at = self.extremes.partition_point(|one| one.0 < bucket);
+            self.extremes.insert(at, (bucket, [low, high]));
+        } else {
+            self.is_exact = false;
+            self.extremes = Vec::new();
         }
     }
 
@@ -132,6 +189,7 @@ impl Sketch {
     /// Returns the heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
+            + self.extremes.capacity() * size_of::<(usize, [u16; 2])>()
     }
 
     /// Returns the number of run times, without those that were dropped when counts were halved.
@@ -182,6 +240,17 @@ impl Sketch {
         filled.map(|(at, count)| (self.first as usize + at, *count))
     }
 
+    /// Returns bounds of the values of an occupied bucket, which are narrower than the bucket if its
+    /// values are.
+    pub(crate) fn bounds(&self, bucket: usize) -> (f64, f64) {
+        let known = self.extremes.iter().find(|one| one.0 == bucket);
+        let [low, high] = known.map_or_else(|| whole(bucket), |one| one.1);
+        let from = edge(bucket);
+        let unit = ((edge(bucket + 1) - from) / 65_536.0).max(1.0);
+        let high = from + f64::from(high) * unit + unit - 1.0;
+        (from + f64::from(low) * unit, high)
+    }
+
     /// Halves all counts; the remainder of an odd count is added to the next occupied bucket.
     pub(crate) fn halve(&mut self) {
         let mut over = 0;
@@ -191,15 +260,24 @@ impl Sketch {
             over = sum % 2;
         }
         self.total = self.counts.iter().sum();
+        let (first, counts) = (self.first as usize, &self.counts);
+        self.extremes.retain(|one| counts[one.0 - first] > 0);
     }
 
     pub(crate) fn encode(&self, to: &mut Writer) {
+        if self.is_exact {
+            to.varint(WITH_EXTREMES);
+        }
         to.varint(self.resolution);
         to.varint(self.filled().count() as u64);
         let mut next = 0;
         for (bucket, count) in self.filled() {
             to.varint((bucket - next) as u64);
             to.varint(count);
+            if let Some((_, [low, high])) = self.extremes.iter().find(|one| one.0 == bucket) {
+                to.varint((*low).into());
+                to.varint(high.saturating_sub(*low).into());
+            }
             next = bucket + 1;
         }
     }
@@ -208,7 +286,11 @@ impl Sketch {
     pub(crate) const LEAST: usize = 2;
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
-        let resolution = from.varint("a resolution")?;
+        let mut resolution = from.varint("a resolution")?;
+        let has_extremes = resolution == WITH_EXTREMES;
+        if has_extremes {
+            resolution = from.varint("a resolution")?;
+        }
         if resolution == 0 || resolution > i64::MAX as u64 {
             return Err(from.error(1, "a resolution from 1 to 2^63").into());
         }
@@ -218,14 +300,18 @@ impl Sketch {
         }
         let mut sketch = Sketch {
             resolution,
+            is_exact: has_extremes,
             ..Sketch::default()
         };
+        if has_extremes && filled > EXACT as u64 {
+            return Err(from.error(1, "extremes of at most eight buckets").into());
+        }
         // A first pass finds the range of buckets, so that memory is allocated once, at most 30 KB
         // for any bytes.
         let mut ahead = *from;
         let (mut range, mut next) = (None, 0);
         for _ in 0..filled {
-            let (bucket, count) = read_bucket(&mut ahead, next)?;
+            let (bucket, count, _) = read_bucket(&mut ahead, next, has_extremes)?;
             next = bucket + 1;
             let (first, _) = *range.get_or_insert((bucket, bucket));
             range = Some((first, bucket));
@@ -243,30 +329,48 @@ impl Sketch {
             sketch.counts = vec![0; last - first + 1];
             next = 0;
             for _ in 0..filled {
-                let (bucket, count) = read_bucket(from, next)?;
+                let (bucket, count, extremes) = read_bucket(from, next, has_extremes)?;
                 next = bucket + 1;
                 sketch.counts[bucket - first] = count;
+                if has_extremes {
+                    sketch.extremes.push((bucket, extremes));
+                }
             }
         }
         Ok(sketch)
     }
 }
 
-/// Reads the next occupied bucket, whose index is at least `next`, and its count.
-fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
+/// Reads the next occupied bucket, whose index is at least `next`, its count and its extremes.
+fn read_bucket(
+    from: &mut Reader<'_>,
+    next: usize,
+    has_extremes: bool,
+) -> Result<(usize, u64, [u16; 2])> {
     let skipped = from.varint("buckets to skip")?;
     let bucket = (next as u64).saturating_add(skipped);
     if bucket >= BUCKETS as u64 {
         return Err(from.error(1, "a bucket of a sketch").into());
     }
-    Ok((bucket as usize, from.varint("the count of a bucket")?))
+    let bucket = bucket as usize;
+    let count = from.varint("the count of a bucket")?;
+    let whole = whole(bucket);
+    if !has_extremes {
+        return Ok((bucket, count, whole));
+    }
+    let low = from.varint("the shortest time of a bucket")?;
+    let high = low.saturating_add(from.varint("the longest time of a bucket")?);
+    if high > whole[1].into() {
+        return Err(from.error(1, "times of a bucket").into());
+    }
+    Ok((bucket, count, [low as u16, high as u16]))
 }
 
 impl PartialEq for Sketch {
     /// Compares counts; the capacity is ignored, and so is the resolution of an empty sketch.
     fn eq(&self, other: &Self) -> bool {
         let same = self.resolution == other.resolution || self.total == 0;
-        same && self.filled().eq(other.filled())
+        same && self.filled().eq(other.filled()) && self.extremes == other.extremes
     }
 }
 
@@ -305,13 +409,22 @@ impl Sketch {
             for (own, count) in own.iter_mut().zip(&other.counts) {
                 *own = own.saturating_add(*count);
             }
+            if !other.is_exact {
+                (self.is_exact, self.extremes) = (false, Vec::new());
+            }
+            for (bucket, extremes) in &other.extremes {
+                if self.is_exact {
+                    self.extend(*bucket, *extremes);
+                }
+            }
             self.total = self.total.saturating_add(other.total);
             return;
         }
         for (bucket, count) in other.filled() {
             let middle = (edge(bucket) + edge(bucket + 1)) / 2.0 - other.resolution as f64;
             let value = middle.max(0.0) as u64;
-            self.add(value.saturating_add(self.resolution), count);
+            let bucket = self::bucket(value.saturating_add(self.resolution));
+            self.add_within(bucket, whole(bucket), count);
         }
     }
 }
@@ -330,6 +443,27 @@ mod tests {
             assert!(upper - lower < 1.5 || bucket(upper as u64 - 1) <= index);
             assert!(index < PER_OCTAVE || (upper - lower) / lower <= 1.0 / 64.0);
         }
+    }
+
+    #[test]
+    fn extremes_of_buckets_are_exact() {
+        for value in [0, 40, 1_235_000, 100_004_000, 1 << 40, u64::MAX] {
+            let mut sketch = Sketch::new(Nanos(1));
+            sketch.add(value, 3);
+            let width = edge(bucket(value) + 1) - edge(bucket(value));
+            let (low, high) = sketch.bounds(bucket(value));
+            assert!(low <= value as f64 && value as f64 <= high, "{value}");
+            assert!(high - low <= width / 65_536.0, "{value}: {low} to {high}");
+            let mut to = Writer::default();
+            sketch.encode(&mut to);
+            let decoded = Sketch::decode(&mut Reader::new(&to.0)).expect("it was written");
+            assert_eq!(decoded, sketch);
+        }
+        // Bytes of an earlier version have no extremes.
+        let mut to = Writer::default();
+        [1000, 1, 700, 5].into_iter().for_each(|one| to.varint(one));
+        let sketch = Sketch::decode(&mut Reader::new(&to.0)).expect("an earlier version");
+        assert_eq!(sketch.bounds(700), (edge(700), edge(701) - 1.0));
     }
 
     #[test]

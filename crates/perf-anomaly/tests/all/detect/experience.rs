@@ -273,3 +273,63 @@ fn short_delays_in_functions_of_a_real_run_are_found() {
         assert!(found >= least, "{}: {found}", Nanos(delay));
     }
 }
+
+/// Plants one call in each function, after shares of its calls.
+#[test]
+fn delays_are_found_at_any_time_of_a_real_run() {
+    let Some(steps) = steps("chimbuko/lammps-0.tsv.gz") else {
+        return;
+    };
+    let steps: Vec<Vec<Sample>> = steps.into_iter().map(|step| step.samples).collect();
+    let mut functions: BTreeMap<FunctionId, usize> = BTreeMap::new();
+    for sample in steps.iter().flatten() {
+        *functions.entry(sample.function).or_default() += 1;
+    }
+    functions.retain(|_, calls| *calls > 50);
+    let delays = [100_000, 300_000, 1_000_000, 900_000_000].map(Nanos);
+    for (share, least) in [
+        (0.3, [5, 9, 14, 14]),
+        (0.6, [9, 11, 12, 15]),
+        (0.9, [9, 12, 12, 15]),
+        (0.99, [8, 11, 12, 15]),
+    ] {
+        let mut found = [0; 4];
+        let mut seen: BTreeMap<FunctionId, usize> = BTreeMap::new();
+        let mut detector = tail(10.0);
+        let detect = |detector: &mut Tail, samples: &[Sample]| {
+            let mut judgements = Vec::new();
+            detector
+                .detect(samples, &mut judgements, &Job::default())
+                .expect("not cancelled");
+            judgements
+        };
+        for step in &steps {
+            let mut from = 0;
+            for (at, sample) in step.iter().enumerate() {
+                let seen = seen.entry(sample.function).or_default();
+                let calls = functions.get(&sample.function);
+                if calls.is_some_and(|calls| *seen == (share * *calls as f64) as usize) {
+                    detect(&mut detector, &step[from..at]);
+                    from = at;
+                    for (found, delay) in found.iter_mut().zip(delays) {
+                        let planted = Sample {
+                            runtime: sample.runtime + delay,
+                            first: false,
+                            ..*sample
+                        };
+                        let one = detect(&mut detector.clone(), &[planted]);
+                        *found += usize::from(one[0].label.is_anomaly());
+                    }
+                }
+                *seen += 1;
+            }
+            detect(&mut detector, &step[from..]);
+        }
+        println!("{share}: {found:?} of {}", functions.len());
+        let are_enough = found
+            .iter()
+            .zip(least)
+            .all(|(found, least)| *found >= least);
+        assert!(are_enough, "{share}: {found:?}, {least:?}");
+    }
+}

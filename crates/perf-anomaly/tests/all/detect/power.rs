@@ -277,3 +277,47 @@ fn narrow_modes_are_as_sensitive_at_all_bounds_of_buckets() {
         }
     }
 }
+
+#[test]
+fn a_few_ticks_beyond_a_constant_time_are_found_whatever_it_is() {
+    let mut wrong = Vec::new();
+    for micros in [
+        7, 40, 100, 777, 1000, 1234, 4095, 33_333, 100_003, 2_000_001,
+    ] {
+        for (calls, ticks) in [(200, 10), (2_000, 7), (20_000, 6)] {
+            let known = vec![call(0, f64::from(micros) * 1e3); calls];
+            let mut detector = Tail::default();
+            let mut judgements = Vec::new();
+            for batch in known.chunks(1000) {
+                detector
+                    .detect(batch, &mut judgements, &Job::default())
+                    .expect("not cancelled");
+            }
+            assert_eq!(count(&judgements), 0, "{micros} us");
+            // A model that other ranks know keeps the constant time.
+            let mut adopted = Tail::default();
+            adopted
+                .adopt(&detector.snapshot())
+                .expect("of the same kind");
+            for mut detector in [detector, adopted] {
+                for (more, found) in [(ticks, 1), (1, 0)] {
+                    let planted = [call(0, f64::from(micros + more) * 1e3)];
+                    let mut one = Vec::new();
+                    detector.rejudge(&planted, &mut one);
+                    if count(&one) != found {
+                        wrong.push((micros, more, calls));
+                    }
+                }
+                let planted = [call(0, f64::from(micros + ticks) * 1e3)];
+                let mut one = Vec::new();
+                detector
+                    .detect(&planted, &mut one, &Job::default())
+                    .expect("not cancelled");
+                if count(&one) != 1 {
+                    wrong.push((micros, ticks, calls));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, [], "times, differences and calls");
+}

@@ -20,7 +20,7 @@ impl Detected {
         }
         writeln!(
             out,
-            "\nlongest calls that were not judged, one a function: too few calls are known, or recent ones were as slow"
+            "\nlongest calls that were not judged, one a function: too few calls are known, they do not exclude one so long, or recent ones were as slow"
         )?;
         let table = UnjudgedCall::table(&longest, &self.report.calls);
         let program = self.many.then_some("program");

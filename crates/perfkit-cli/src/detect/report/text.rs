@@ -6,7 +6,7 @@ use crate::table::{self, counted, grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::anomaly::provenance::{CallRecord, Reduction};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::core::{Column, Table};
+use perfkit::core::{Column, Nanos, Table};
 use std::collections::BTreeSet;
 use std::io::Write;
 
@@ -44,7 +44,7 @@ impl Detected {
         )?;
         writeln!(
             out,
-            "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls",
+            "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls{}",
             grouped(total.too_slow),
             match total.beyond_experience {
                 0 => String::new(),
@@ -52,7 +52,11 @@ impl Detected {
             },
             total.time,
             grouped(total.too_fast),
-            grouped(total.not_enough_data)
+            grouped(total.not_enough_data),
+            match self.report.unjudged.time() {
+                Nanos(0) => String::new(),
+                time => format!(" ({time})"),
+            }
         )?;
         self.by_rank(out)?;
         self.functions(out)?;
