@@ -164,6 +164,7 @@ impl Monitor {
     /// Shares the knowledge of the detector with other ranks. Default: it is not shared.
     pub fn share<E: Exchange + 'static>(mut self, client: Client<E>) -> Self {
         self.client = Some(Box::new(client));
+        self.lasting.share();
         self
     }
 
@@ -436,6 +437,7 @@ impl Monitor {
         }
         self.detect()?;
         self.withdraw();
+        self.lasting.begin();
         let batch = self.calls.batch();
         for (stream, rows) in batch.streams() {
             let key = self.calls.stream_key(*stream).unwrap_or_default();
@@ -485,11 +487,10 @@ impl Monitor {
             first = first.or(kept.err());
         }
         if let Some(client) = &mut self.client {
+            client.count(&self.calls, &self.judgements, &mut self.lasting);
             if is_step {
-                let synced = client.step(&self.calls, &self.judgements, &mut *self.detector);
+                let synced = client.sync_if_due(&self.calls, &mut *self.detector);
                 first = first.or(synced.err());
-            } else {
-                client.count(&self.calls, &self.judgements);
             }
         }
         self.error = first;

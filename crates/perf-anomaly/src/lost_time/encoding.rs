@@ -68,7 +68,6 @@ impl Peers {
     pub(crate) fn write(&self, to: &mut Writer) {
         self.open.write(to);
         to.varint(self.closed);
-        to.varint(self.group);
         to.varint(self.late);
         to.u32(self.ranks.len() as u32);
         for ((program, rank), series) in &self.ranks {
@@ -92,10 +91,12 @@ impl Peers {
         let mut peers = Peers {
             open: StepTimes::read(from)?,
             closed: from.varint("a step")?,
-            group: from.varint("a number of steps")?,
-            late: from.varint("a number of calls")?,
             ..Peers::default()
         };
+        if !from.context.has_modes {
+            peers.open.group = from.varint("a number of steps")?;
+        }
+        peers.late = from.varint("a number of calls")?;
         for _ in 0..from.count(7, "a number of ranks that fits the remaining bytes")? {
             let rank = (from.varint32("a program")?, from.varint32("a rank")?);
             let series = Series::read(from)?;

@@ -16,14 +16,23 @@
 //! step, whether or not the step is slow.
 
 mod encoding;
+mod mode_times;
 mod modes;
+mod new_mode;
 mod peers;
+mod slowness;
 mod spells;
+mod step_sums;
 mod step_times;
 mod table;
 
-pub use modes::{Accepted, Beginning, NewMode, NewModes};
-pub use peers::{Peers, PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
+pub(crate) use mode_times::RankModes;
+pub use mode_times::{ModeStep, ModeTimes};
+pub use modes::NewModes;
+pub use new_mode::{Accepted, Beginning, NewMode};
+pub use peers::Peers;
+pub use slowness::{PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
+pub use step_sums::FunctionSteps;
 pub(crate) use step_times::Compared;
 pub use step_times::StepTimes;
 
@@ -79,6 +88,8 @@ pub struct Lasting {
     rules: Vec<(String, String)>,
     /// Number of modes to which the rules were applied.
     ruled: usize,
+    /// Rows of the last batch that are calls of modes, in ascending order.
+    in_modes: Vec<usize>,
 }
 
 impl Lasting {
@@ -124,6 +135,26 @@ impl Lasting {
         self.rules.push((pattern, reason));
     }
 
+    /// Keeps changes of the time lost in modes for a server.
+    pub(crate) fn share(&mut self) {
+        self.modes.keep_changes();
+    }
+
+    /// Returns the modes for modification.
+    pub(crate) fn modes_mut(&mut self) -> &mut NewModes {
+        &mut self.modes
+    }
+
+    /// Returns the rows of the last batch that are calls of modes, in ascending order.
+    pub(crate) fn in_modes(&self) -> &[usize] {
+        &self.in_modes
+    }
+
+    /// Begins another batch.
+    pub(crate) fn begin(&mut self) {
+        self.in_modes.clear();
+    }
+
     /// Adds rows of the last batch, which belong to one stream, with their judgements.
     pub(crate) fn add(
         &mut self,
@@ -134,7 +165,7 @@ impl Lasting {
     ) {
         let batch = calls.batch();
         let step = batch.step();
-        let samples = &batch.samples()[rows.clone()];
+        let (samples, start) = (&batch.samples()[rows.clone()], rows.start);
         for function in self.compared.update(calls, rows.clone()) {
             let function = FunctionId(function as u32);
             if self.compared.is_unknown(function) {
@@ -150,6 +181,7 @@ impl Lasting {
             }
         }
         let in_modes = self.modes.add(rank, step, samples, judgements);
+        self.in_modes.extend(in_modes.iter().map(|at| start + at));
         let compared = &self.compared;
         let takes_part = |function| compared.contains(function);
         self.peers

@@ -1,9 +1,12 @@
-//! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats, with its beginning and the
-//! time lost by rank; [`Accepted`]: reasons why one is normal.
+//! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats, with the time lost by rank and
+//! step.
 
+use super::mode_times::{ModeStep, ModeTimes};
+use super::new_mode::{Accepted, NewMode};
+use super::step_sums::StepSums;
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
-use perf_core::Nanos;
+use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest slow calls of a mode.
@@ -19,9 +22,6 @@ const MOST_BINS: usize = 16;
 const ALL: f64 = 0.8;
 /// Fewest calls of a function on a rank in a step for that.
 const SEVERAL: u64 = 4;
-/// Number of calls that a mode would have had before its first one, at its later share of all calls, up
-/// to which it may have been there since the start, and from which it was not.
-const MISSING: (f64, f64) = (1.0, 3.0);
 /// Ratio of the share of a mode in the calls that were not judged to its later share from which it was
 /// there since the start.
 const EARLY_SHARE: f64 = 0.5;
@@ -34,87 +34,6 @@ const RANKS: usize = 1 << 16;
 /// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
 const FRACTION: u32 = 4;
 
-/// Reason for which a mode is normal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub enum Accepted {
-    /// It has half of the calls of its function since this step.
-    UsualSince(u64),
-    /// A rule of the user accepts it for this reason.
-    Rule(String),
-}
-
-/// Beginning of a mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub enum Beginning {
-    /// The mode was there since the first calls of the function.
-    Start,
-    /// The mode was not there before its first call.
-    Appeared,
-    /// There are too few calls before its first one to know whether it was there.
-    Unknown,
-}
-
-/// Slow run time that repeats, in addition to the usual one.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct NewMode {
-    /// Function.
-    pub function: FunctionId,
-    /// Shortest run time of the mode, within 6 %.
-    pub from: Nanos,
-    /// Longest run time of the mode, within 6 %.
-    pub to: Nanos,
-    /// Expected run time when the mode was first noticed.
-    pub usual: Nanos,
-    /// Step of its first call. A mode that was there since the [start](Self::beginning) has that of the
-    /// first call of its function.
-    pub first: u64,
-    /// Number of calls of the function before that.
-    pub before: u64,
-    /// Number of calls of the function until the last call of the mode.
-    pub of: u64,
-    /// Step of its last call.
-    pub last: u64,
-    /// Number of calls.
-    pub calls: u64,
-    /// Sum of their run times.
-    pub time: Nanos,
-    /// Number of the calls that are alarms by themselves.
-    pub alarms: u64,
-    /// Time lost: run time minus the expected one, summed over the calls until the mode is accepted.
-    pub lost: Nanos,
-    /// Part of the time lost in calls that are alarms by themselves.
-    pub alarmed: Nanos,
-    /// Number of ranks with such calls.
-    pub ranks: usize,
-    /// Reason for which the mode is normal; `None` for a mode that loses time.
-    pub accepted: Option<Accepted>,
-}
-
-impl NewMode {
-    /// Returns the beginning, from the number of calls that the mode would have had before its first one.
-    pub fn beginning(&self) -> Beginning {
-        let after = self.of.saturating_sub(self.before).max(1);
-        let missing = self.before as f64 * self.calls as f64 / after as f64;
-        match missing {
-            few if few <= MISSING.0 => Beginning::Start,
-            many if many >= MISSING.1 => Beginning::Appeared,
-            _ => Beginning::Unknown,
-        }
-    }
-
-    /// Returns the factor between the mean run time and the usual one.
-    pub fn factor(&self) -> f64 {
-        let mean = self.time.0 as f64 / self.calls.max(1) as f64;
-        mean / (self.usual.0.max(1) as f64)
-    }
-}
-
 /// Mode and the ranks on which it occurred.
 #[derive(Clone, Debug)]
 struct Event {
@@ -122,7 +41,16 @@ struct Event {
     /// Bins of its run times.
     bins: (usize, usize),
     /// Time lost on each rank, by program and number.
-    ranks: BTreeMap<(u32, u32), i64>,
+    ranks: BTreeMap<(u32, u32), RankLoss>,
+}
+
+/// Time that slow calls of a function lost on a rank, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+struct RankLoss {
+    /// Time lost.
+    lost: i64,
+    /// Time lost by step, without that of alarms.
+    steps: StepSums,
 }
 
 /// Slow calls in a bin.
@@ -138,7 +66,7 @@ struct Slow {
     /// Number of calls of the function before the first of them.
     before: u64,
     /// Time lost on each rank.
-    ranks: BTreeMap<(u32, u32), i64>,
+    ranks: BTreeMap<(u32, u32), RankLoss>,
 }
 
 /// Run times of a function.
@@ -215,6 +143,8 @@ pub struct NewModes {
     batch: u64,
     /// Functions without modes.
     ignored: BTreeSet<FunctionId>,
+    /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
+    changes: Option<ModeTimes>,
 }
 
 /// Returns the bin of a run time.
@@ -228,15 +158,21 @@ fn edge(bin: usize) -> i64 {
     f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
 }
 
-/// Adds time lost on a rank, unless there are too many ranks.
-fn lose(ranks: &mut BTreeMap<(u32, u32), i64>, rank: (u32, u32), lost: i64) {
-    let count = ranks.len();
-    match ranks.get_mut(&rank) {
-        Some(own) => *own = own.saturating_add(lost),
-        None if count < RANKS => {
-            ranks.insert(rank, lost);
+/// Returns the time lost on a rank for modification; `None` if there are too many ranks.
+fn loss_of(ranks: &mut BTreeMap<(u32, u32), RankLoss>, rank: (u32, u32)) -> Option<&mut RankLoss> {
+    if ranks.len() >= RANKS && !ranks.contains_key(&rank) {
+        return None;
+    }
+    Some(ranks.entry(rank).or_default())
+}
+
+impl RankLoss {
+    /// Adds time lost in a step, of which `rest` is not that of an alarm.
+    fn add(&mut self, step: u64, lost: i64, rest: i64) {
+        self.lost = self.lost.saturating_add(lost);
+        if rest != 0 {
+            self.steps.add(step, rest);
         }
-        None => {}
     }
 }
 
@@ -366,7 +302,8 @@ impl NewModes {
             let all = times.calls;
             match mode {
                 Some(mode) => {
-                    if self.events[mode].add(rank, step, all, sample, judgement) {
+                    let changes = self.changes.as_mut();
+                    if self.events[mode].add((rank, step), all, (sample, judgement), changes) {
                         counted.push(at);
                     }
                 }
@@ -395,11 +332,14 @@ impl NewModes {
         slow.time = slow.time.saturating_add(sample.runtime.0);
         slow.lost = slow.lost.saturating_add(lost);
         slow.alarms += u64::from(judgement.label.is_slow());
-        slow.alarmed = slow.alarmed.saturating_add(judgement.severity(sample).0);
+        let alarmed = judgement.severity(sample).0;
+        slow.alarmed = slow.alarmed.saturating_add(alarmed);
         slow.usual = usual;
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
-        lose(&mut slow.ranks, rank, lost);
+        if let Some(own) = loss_of(&mut slow.ranks, rank) {
+            own.add(step, lost, lost.saturating_sub(alarmed));
+        }
         let Some((from, until)) = times.mode(bin) else {
             return;
         };
@@ -419,8 +359,11 @@ impl NewModes {
             let (first, last) = slow.steps.unwrap_or((step, step));
             let (known, until) = all.steps.unwrap_or((first, last));
             all.steps = Some((known.min(first), until.max(last)));
-            for (rank, lost) in slow.ranks {
-                lose(&mut all.ranks, rank, lost);
+            for (rank, loss) in slow.ranks {
+                if let Some(own) = loss_of(&mut all.ranks, rank) {
+                    own.lost = own.lost.saturating_add(loss.lost);
+                    own.steps.merge(&loss.steps);
+                }
             }
         }
         if self.events.len() >= MODES {
@@ -432,7 +375,7 @@ impl NewModes {
         if first == times.first || times.is_early((from, until), all.calls) {
             (first, all.before) = (times.first, 0);
         }
-        self.events.push(Event {
+        let event = Event {
             mode: NewMode {
                 function: sample.function,
                 from: Nanos(edge(from)),
@@ -452,7 +395,11 @@ impl NewModes {
             },
             bins: (from, until),
             ranks: all.ranks,
-        });
+        };
+        if let Some(changes) = &mut self.changes {
+            event.add_to(changes, 1);
+        }
+        self.events.push(event);
     }
 
     /// Excludes a function whose calls do different work.
@@ -476,15 +423,53 @@ impl NewModes {
         let found = found.filter(|event| event.mode.accepted.is_none());
         found.flat_map(|event| {
             let ranks = event.ranks.iter();
-            ranks.map(|(rank, lost)| (&event.mode, *rank, Nanos(*lost)))
+            ranks.map(|(rank, loss)| (&event.mode, *rank, Nanos(loss.lost)))
         })
+    }
+
+    /// Returns the time that the modes [found](Self::found) lost by rank, function and step, in calls that
+    /// are no alarms. With the time lost in alarms it adds up to the time lost in single calls and modes.
+    pub fn steps(&self) -> impl Iterator<Item = ModeStep> {
+        let steps: Vec<ModeStep> = self.times(|_| true).iter().collect();
+        steps.into_iter()
+    }
+
+    /// Returns the times of [`steps`](Self::steps) for some ranks.
+    pub(crate) fn times(&self, is_wanted: impl Fn((u32, u32)) -> bool) -> ModeTimes {
+        let mut all = ModeTimes::default();
+        for event in self.events.iter().filter(|one| one.mode.accepted.is_none()) {
+            let ranks = event.ranks.iter().filter(|(rank, _)| is_wanted(**rank));
+            for (rank, loss) in ranks {
+                for (step, _, lost) in loss.steps.iter() {
+                    all.add(*rank, event.mode.function, step, lost);
+                }
+            }
+        }
+        all
+    }
+
+    /// Keeps changes of the time lost by rank and step from now on.
+    pub(crate) fn keep_changes(&mut self) {
+        self.changes = Some(ModeTimes::default());
+    }
+
+    /// Returns the changes of the time lost by rank and step since the last call.
+    pub(crate) fn take_changes(&mut self) -> ModeTimes {
+        self.changes
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
     /// Accepts all present modes of a function as normal, for a reason.
     pub fn accept(&mut self, function: FunctionId, reason: &str) {
-        let own = self.events.iter_mut().map(|event| &mut event.mode);
-        for mode in own.filter(|mode| mode.function == function && mode.accepted.is_none()) {
-            mode.accepted = Some(Accepted::Rule(reason.into()));
+        for event in &mut self.events {
+            if event.mode.function == function && event.mode.accepted.is_none() {
+                if let Some(changes) = &mut self.changes {
+                    event.add_to(changes, -1);
+                }
+                event.mode.accepted = Some(Accepted::Rule(reason.into()));
+            }
         }
     }
 
@@ -520,31 +505,47 @@ impl Event {
     /// Adds a call. Returns `false` if the mode is accepted as normal.
     fn add(
         &mut self,
-        rank: (u32, u32),
-        step: u64,
+        (rank, step): ((u32, u32), u64),
         calls: u64,
-        sample: &Sample,
-        judgement: &Judgement,
+        (sample, judgement): (&Sample, &Judgement),
+        mut changes: Option<&mut ModeTimes>,
     ) -> bool {
         let mode = &mut self.mode;
         mode.calls += 1;
         mode.of = calls;
         mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
-        let mut own = 0;
         (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
+        let own = loss_of(&mut self.ranks, rank);
         if mode.accepted.is_none() {
             let lost = sample.runtime.0.saturating_sub(mode.usual.0).max(0);
             mode.lost.0 = mode.lost.0.saturating_add(lost);
-            own = lost;
             mode.alarms += u64::from(judgement.label.is_slow());
             let alarmed = judgement.severity(sample).0;
             mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
+            if let Some(own) = own {
+                let rest = lost.saturating_sub(alarmed);
+                own.add(step, lost, rest);
+                if let Some(changes) = &mut changes {
+                    changes.add(rank, mode.function, step, rest);
+                }
+            }
             if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
                 mode.accepted = Some(Accepted::UsualSince(step));
+                if let Some(changes) = changes {
+                    self.add_to(changes, -1);
+                }
             }
         }
-        lose(&mut self.ranks, rank, own);
-        mode.ranks = self.ranks.len();
-        mode.accepted.is_none()
+        self.mode.ranks = self.ranks.len();
+        self.mode.accepted.is_none()
+    }
+
+    /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
+    fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
+        for (rank, loss) in &self.ranks {
+            for (step, _, lost) in loss.steps.iter() {
+                changes.add(*rank, self.mode.function, step, lost.saturating_mul(sign));
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
-//! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each
-//! [`SlowRank`], its [`SlowStep`]s and each [`SlowPhase`], with the time that they lose.
+//! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
+//! and each slow phase, with the time that they lose.
 
+use super::slowness::{PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
 use super::spells::{Bounds, Entry, Series, deviation, median, spells};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
@@ -28,99 +29,6 @@ const NOISE: f64 = 0.005;
 const CALLS_SCORE: f64 = 2.0;
 /// Standard deviation between steps in log time above which steps do different work.
 const DIFFERENT_WORK: f64 = 0.4;
-
-/// Time that a slow rank lost in a step, or in a group of steps of a long run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct SlowStep {
-    /// Program.
-    pub program: u32,
-    /// Rank in the program.
-    pub rank: u32,
-    /// First step.
-    pub first: u64,
-    /// Last step.
-    pub last: u64,
-    /// Time lost, above zero.
-    pub lost: Nanos,
-}
-
-/// Time that a slow phase lost in a step, or in a group of steps of a long run, on all ranks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct PhaseStep {
-    /// Function.
-    pub function: FunctionId,
-    /// First step.
-    pub first: u64,
-    /// Last step.
-    pub last: u64,
-    /// Time lost, above zero. The times of the steps of a phase add up to that of the phase.
-    pub lost: Nanos,
-}
-
-/// Slow ranks and slow phases with their steps.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Slowness {
-    /// Slow ranks, the one with the most time lost first.
-    pub ranks: Vec<SlowRank>,
-    /// Time that they lost by step.
-    pub rank_steps: Vec<SlowStep>,
-    /// Slow phases, the one with the most time lost first.
-    pub phases: Vec<SlowPhase>,
-    /// Time that they lost by step.
-    pub phase_steps: Vec<PhaseStep>,
-}
-
-/// Rank that is slower than its peers in consecutive steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct SlowRank {
-    /// Program.
-    pub program: u32,
-    /// Rank in the program.
-    pub rank: u32,
-    /// First slow step.
-    pub first: u64,
-    /// Last slow step.
-    pub last: u64,
-    /// `true` if the rank is still slow in its last step.
-    pub lasts: bool,
-    /// Factor by which its calls take longer than those of the median rank.
-    pub factor: f64,
-    /// Time lost.
-    pub lost: Nanos,
-    /// Distance from the peers in standard errors.
-    pub score: f64,
-    /// Function with the most time lost on this rank in these steps.
-    pub function: FunctionId,
-}
-
-/// Function that is slower on most ranks in consecutive steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct SlowPhase {
-    /// Function.
-    pub function: FunctionId,
-    /// First slow step.
-    pub first: u64,
-    /// Last slow step.
-    pub last: u64,
-    /// `true` if the function is still slow in its last step.
-    pub lasts: bool,
-    /// Factor by which the calls take longer than in other steps.
-    pub factor: f64,
-    /// Time lost, on all ranks.
-    pub lost: Nanos,
-    /// Distance from other steps in standard errors.
-    pub score: f64,
-}
 
 /// Decomposition of the time of functions by rank and step.
 ///
@@ -176,12 +84,8 @@ pub struct Peers {
     pub(super) ranks: BTreeMap<(u32, u32), Arc<Series>>,
     /// Median times by function.
     pub(super) functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
-    /// Number of steps that are compared as one; 0 is 1.
-    pub(super) group: u64,
     /// Number of calls that arrived after their step was closed.
     pub(super) late: u64,
-    /// Functions that do different work in other steps.
-    pub(super) without_phases: BTreeSet<FunctionId>,
 }
 
 /// Times of a function.
@@ -197,7 +101,7 @@ impl Peers {
     /// Sets the number of steps that are compared as one, default 1. Use it if most functions have less
     /// than a few calls on a rank in a step.
     pub fn grouped(mut self, steps: u64) -> Self {
-        self.group = steps;
+        self.open.set_group(steps);
         self
     }
 
@@ -212,7 +116,7 @@ impl Peers {
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
-        let step = step / self.group.max(1);
+        let step = step / self.group();
         let cells = cells(judged, skipped);
         let cells = cells
             .unordered()
@@ -227,9 +131,14 @@ impl Peers {
         }
     }
 
+    /// Returns the number of steps that are compared as one.
+    pub(crate) fn group(&self) -> u64 {
+        self.open.group()
+    }
+
     /// Ends a step. Calls of steps that are eight steps older are closed.
     pub fn end_step(&mut self, step: u64) {
-        let step = step / self.group.max(1);
+        let step = step / self.group();
         while self
             .first_open()
             .is_some_and(|first| first.saturating_add(OPEN) <= step)
@@ -240,7 +149,7 @@ impl Peers {
 
     /// Returns the number of the first group of steps whose calls may still arrive.
     pub(crate) fn first_open(&self) -> Option<u64> {
-        self.open.0.keys().next().copied()
+        self.open.steps.keys().next().copied()
     }
 
     /// Returns the number of sums of open steps.
@@ -250,30 +159,31 @@ impl Peers {
 
     /// Closes the first open step.
     pub(crate) fn close_first(&mut self) {
-        if let Some((number, cells)) = self.open.0.pop_first() {
+        if let Some((number, cells)) = self.open.steps.pop_first() {
             self.close(number, &cells);
             self.closed = number.saturating_add(1);
         }
     }
 
-    /// Adds sums of single steps from other ranks.
+    /// Adds sums of steps from other ranks. The first ones decide how many steps are compared as one.
     pub(crate) fn add_times(&mut self, times: &StepTimes) {
-        for (step, cells) in &times.0 {
-            if *step < self.closed {
-                let late = cells.values().map(|cell| cell.calls);
-                self.late = late.fold(self.late, u64::saturating_add);
-                continue;
-            }
-            let open = self.open.step(*step);
-            for (key, cell) in &**cells {
-                open.entry(*key).or_default().merge(cell);
-            }
+        if self.closed == 0 {
+            self.open.set_group(times.group);
         }
+        // The first step that is open, in the groups of the other ranks.
+        let first = self.closed.saturating_mul(self.group());
+        let first = first.div_ceil(times.group());
+        let late = times
+            .steps
+            .range(..first)
+            .flat_map(|(_, cells)| cells.values());
+        self.late = late.fold(self.late, |sum, cell| sum.saturating_add(cell.calls));
+        self.open.add_from(times, first);
     }
 
     /// Adds a complete step to the series of ranks and functions.
     fn close(&mut self, step: u64, cells: &Step) {
-        let group = self.group.max(1);
+        let group = self.group();
         let first = step.saturating_mul(group);
         let last = first.saturating_add(group - 1);
         let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
@@ -329,10 +239,10 @@ impl Peers {
         };
         let mut open = Peers {
             functions: self.functions.iter().map(known).collect(),
-            group: self.group,
             ..Peers::default()
         };
-        for (step, cells) in &self.open.0 {
+        open.open.set_group(self.group());
+        for (step, cells) in &self.open.steps {
             open.close(*step, cells);
         }
         open
@@ -428,7 +338,7 @@ impl Peers {
 
     /// Excludes a function from the slow phases because it does different work in other steps.
     pub(crate) fn ignore_phases(&mut self, function: FunctionId) {
-        self.without_phases.insert(function);
+        self.open.without_phases.insert(function);
     }
 
     /// Returns the slow phases and the time that they lost by step.
@@ -436,7 +346,7 @@ impl Peers {
         let keys = self.functions.keys().chain(open.functions.keys());
         let keys: BTreeSet<FunctionId> = keys.copied().collect();
         let mut found = (Vec::new(), Vec::new());
-        for function in keys.difference(&self.without_phases).copied() {
+        for function in keys.difference(&self.open.without_phases).copied() {
             let entries = entries(&self.functions, &open.functions, &function, |one| {
                 &one.series
             });
@@ -482,10 +392,26 @@ fn worst_function(entries: &[Entry]) -> FunctionId {
 
 /// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one
 /// long call in the same step. Ranks make such calls together. Their deviations therefore add up, and
-/// not their variances.
-fn is_of_few_calls(part: &[Entry], lost: f64, ranks: usize) -> bool {
-    let variance: f64 = part.iter().map(|entry| entry.variance).sum();
-    lost < CALLS_SCORE * (ranks as f64 * variance).sqrt()
+/// not their variances. Calls of a step vary at least as those of other steps do, so that few calls of other
+/// work in each step are no phase.
+fn is_of_few_calls(part: &[Entry], lost: f64, (ranks, relative): (usize, f64)) -> bool {
+    let variance = part.iter().map(|entry| {
+        let of_others = relative * entry.lost * entry.lost / entry.expected.max(1.0);
+        entry.variance.max(of_others)
+    });
+    lost < CALLS_SCORE * (ranks as f64 * variance.sum::<f64>()).sqrt()
+}
+
+/// Returns the mean squared coefficient of variation of the calls of a step, of which some ranks make one
+/// each.
+fn relative_variance(entries: &[Entry], ranks: usize) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for entry in entries {
+        let weight = (entry.expected - ranks as f64).max(0.0);
+        sum += weight * entry.variance * entry.expected / (entry.lost * entry.lost).max(1.0);
+        weights += weight;
+    }
+    sum / f64::max(weights, 1.0)
 }
 
 /// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
@@ -541,6 +467,7 @@ fn phases(
     }
     let outside = rest.len() as f64;
     let excess = compared(median(&mut rest));
+    let calls_variance = relative_variance(entries, ranks);
     for spell in slow {
         let part = &excess[spell.from..spell.until];
         let expected: f64 = part.iter().map(|one| one.expected).sum();
@@ -550,7 +477,7 @@ fn phases(
         let calls = &entries[spell.from..spell.until];
         if log >= bounds.least
             && log / error >= bounds.score
-            && !is_of_few_calls(calls, lost, ranks)
+            && !is_of_few_calls(calls, lost, (ranks, calls_variance))
         {
             // Steps of a phase may be faster than other steps.
             let positive: f64 = part.iter().map(|one| one.lost.max(0.0)).sum();

@@ -6,7 +6,7 @@ use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -133,33 +133,74 @@ impl Compared {
 /// Sums of the run times of normal calls by step, function and rank. Sums of several ranks are merged
 /// in any order. Clones share each step until it changes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StepTimes(pub(super) BTreeMap<u64, Arc<Step>>);
+pub struct StepTimes {
+    /// Sums by number of the step, or of the group of steps.
+    pub(super) steps: BTreeMap<u64, Arc<Step>>,
+    /// Number of steps that are compared as one; 0 is 1.
+    pub(super) group: u64,
+    /// Functions that do different work in other steps, of which only ranks are compared.
+    pub(super) without_phases: BTreeSet<FunctionId>,
+}
 
 impl StepTimes {
     /// Smallest encoded size of a cell in bytes.
     const LEAST: usize = 8;
 
+    /// Returns empty sums that are compared in the same way.
+    fn emptied(&self) -> Self {
+        StepTimes {
+            group: self.group,
+            ..StepTimes::default()
+        }
+    }
+
+    /// Returns the number of steps that are compared as one.
+    pub(crate) fn group(&self) -> u64 {
+        self.group.max(1)
+    }
+
+    /// Sets the number of steps that are compared as one, before the first step.
+    pub(crate) fn set_group(&mut self, steps: u64) {
+        if self.steps.is_empty() {
+            self.group = steps;
+        }
+    }
+
     /// Returns the sums of a step for modification.
     pub(super) fn step(&mut self, step: u64) -> &mut Step {
-        Arc::make_mut(self.0.entry(step).or_default())
+        Arc::make_mut(self.steps.entry(step).or_default())
+    }
+
+    /// Adds other sums from a step, or a group of steps, on. Other groups of steps are added to those of
+    /// these sums.
+    pub(super) fn add_from(&mut self, other: &Self, first: u64) {
+        self.without_phases.extend(&other.without_phases);
+        let (group, of_other) = (self.group(), other.group());
+        for (step, cells) in other.steps.range(first..) {
+            let open = self.step(step.saturating_mul(of_other) / group);
+            for (key, cell) in &**cells {
+                open.entry(*key).or_default().merge(cell);
+            }
+        }
     }
 
     /// Returns `true` if there are no calls.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.steps.is_empty()
     }
 
     /// Returns the number of sums.
     pub fn len(&self) -> usize {
-        self.0.values().map(|step| step.len()).sum()
+        self.steps.values().map(|step| step.len()).sum()
     }
 
     /// Returns all sums as those of one rank, given by program and number, and of later steps. A
     /// simulation of many ranks with the calls of one uses it.
     pub fn moved(&self, rank: (u32, u32), later: u64) -> Self {
-        let mut all = StepTimes::default();
-        for (step, cells) in &self.0 {
-            let step = all.step(step.saturating_add(later));
+        let mut all = self.emptied();
+        all.without_phases.clone_from(&self.without_phases);
+        for (step, cells) in &self.steps {
+            let step = all.step(step.saturating_add(later / self.group()));
             for ((function, _), cell) in &**cells {
                 step.entry((*function, rank)).or_default().merge(cell);
             }
@@ -167,24 +208,24 @@ impl StepTimes {
         all
     }
 
-    /// Adds the calls of a rank in a step.
+    /// Adds the calls of a rank in a step, without those at the indices `skipped`, which are in ascending
+    /// order.
     pub(crate) fn add(
         &mut self,
         rank: (u32, u32),
         step: u64,
         judged: (&[Sample], &[Judgement]),
+        skipped: &[usize],
         compared: &Compared,
     ) {
-        let cells = cells(judged, &[]);
-        let takes_part = |function| compared.contains(function) && !compared.is_unknown(function);
-        let mut cells = cells
-            .unordered()
-            .filter(|(function, _)| takes_part(*function))
-            .peekable();
-        if cells.peek().is_some() {
-            let open = self.step(step);
-            for (function, cell) in cells {
+        let step = step / self.group();
+        for (function, cell) in cells(judged, skipped).unordered() {
+            if compared.contains(function) {
+                let open = self.step(step);
                 open.entry((function, rank)).or_default().merge(cell);
+                if compared.is_unknown(function) {
+                    self.without_phases.insert(function);
+                }
             }
         }
     }
@@ -193,7 +234,7 @@ impl StepTimes {
     pub(crate) fn limit(&mut self, most: usize) {
         let mut cells = self.len();
         while cells > most
-            && let Some((_, step)) = self.0.pop_first()
+            && let Some((_, step)) = self.steps.pop_first()
         {
             cells -= step.len();
         }
@@ -201,8 +242,9 @@ impl StepTimes {
 
     /// Returns the numbers of the functions with calls, each at least once.
     pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
-        let all = self.0.values().flat_map(|step| step.keys());
-        all.map(|(function, _)| *function)
+        let all = self.steps.values().flat_map(|step| step.keys());
+        let all = all.map(|(function, _)| *function);
+        all.chain(self.without_phases.iter().copied())
     }
 
     /// Returns `true` if the numbers of all functions are below `end`.
@@ -213,8 +255,10 @@ impl StepTimes {
     /// Returns the same sums with other numbers of functions, without the functions for which `number`
     /// returns `None`.
     pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
-        let mut all = StepTimes::default();
-        for (step, cells) in &self.0 {
+        let mut all = self.emptied();
+        let known = self.without_phases.iter();
+        all.without_phases = known.filter_map(|one| number(*one)).collect();
+        for (step, cells) in &self.steps {
             for ((function, rank), cell) in &**cells {
                 if let Some(function) = number(*function) {
                     let step = all.step(*step);
@@ -231,10 +275,13 @@ impl StepTimes {
         number: impl Fn(FunctionId) -> Option<FunctionId>,
     ) -> BTreeMap<u32, StepTimes> {
         let mut programs: BTreeMap<u32, StepTimes> = BTreeMap::new();
-        for (step, cells) in &self.0 {
-            for ((function, rank), cell) in &**cells {
-                if let Some(function) = number(*function) {
-                    let program = programs.entry(rank.0).or_default();
+        for (step, cells) in &self.steps {
+            for ((known, rank), cell) in &**cells {
+                if let Some(function) = number(*known) {
+                    let program = programs.entry(rank.0).or_insert_with(|| self.emptied());
+                    if self.without_phases.contains(&known) {
+                        program.without_phases.insert(function);
+                    }
                     let step = program.step(*step);
                     step.entry((function, *rank)).or_default().merge(cell);
                 }
@@ -245,7 +292,7 @@ impl StepTimes {
 
     pub(crate) fn write(&self, to: &mut Writer) {
         to.u32(self.len() as u32);
-        for (step, cells) in &self.0 {
+        for (step, cells) in &self.steps {
             for ((function, (program, rank)), cell) in &**cells {
                 to.varint(*step);
                 to.varint(function.0.into());
@@ -256,6 +303,11 @@ impl StepTimes {
                 to.varint(cell.squares as u64);
                 to.varint((cell.squares >> 64) as u64);
             }
+        }
+        to.varint(self.group);
+        to.u32(self.without_phases.len() as u32);
+        for function in &self.without_phases {
+            to.varint(function.0.into());
         }
     }
 
@@ -287,17 +339,20 @@ impl StepTimes {
             let step = all.step(step);
             step.entry((function, rank)).or_default().merge(&cell);
         }
+        if from.context.has_modes {
+            all.group = from.varint("a number of steps")?;
+            for _ in 0..from.count(1, "a number of functions that fits the remaining bytes")? {
+                let function = FunctionId(from.varint32("a function")?);
+                all.without_phases.insert(function);
+            }
+        }
         Ok(all)
     }
 }
 
 impl Merge for StepTimes {
     fn merge(&mut self, other: &Self) {
-        for (step, cells) in &other.0 {
-            let open = self.step(*step);
-            for (key, cell) in &**cells {
-                open.entry(*key).or_default().merge(cell);
-            }
-        }
+        self.set_group(other.group);
+        self.add_from(other, 0);
     }
 }

@@ -2,19 +2,15 @@
 //! server with any [`Exchange`].
 
 use crate::calls::Calls;
+use crate::lost_time::Lasting;
 use crate::server::{Client, Exchange, Synced};
 use crate::{Detector, Judgement, Result};
 use std::ops::Range;
 
 /// Object-safe interface of a client with any exchange.
 pub(super) trait Shared: std::fmt::Debug + Send {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced>;
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]);
+    fn count(&mut self, calls: &Calls, judged: &[Judgement], lasting: &mut Lasting);
+    fn sync_if_due(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
     fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>>;
     fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()>;
     fn learn_apart(&mut self, own: &mut dyn Detector, is_over: bool) -> Result<()>;
@@ -23,17 +19,12 @@ pub(super) trait Shared: std::fmt::Debug + Send {
 }
 
 impl<E: Exchange> Shared for Client<E> {
-    fn step(
-        &mut self,
-        calls: &Calls,
-        judged: &[Judgement],
-        own: &mut dyn Detector,
-    ) -> Result<Synced> {
-        Client::step(self, calls, judged, own)
+    fn count(&mut self, calls: &Calls, judged: &[Judgement], lasting: &mut Lasting) {
+        Client::count_lasting(self, calls, judged, lasting);
     }
 
-    fn count(&mut self, calls: &Calls, judged: &[Judgement]) {
-        Client::count(self, calls, judged);
+    fn sync_if_due(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {
+        Client::sync_if_due(self, calls, own)
     }
 
     fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {

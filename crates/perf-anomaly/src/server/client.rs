@@ -1,15 +1,16 @@
 //! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the
 //! detector with its own function numbers; [`Synced`]: communication in a step.
 
-use super::names::{NameTable, cut};
+use super::function_numbers::{Numbers, name};
+use super::names::NameTable;
 use super::statistics::{FunctionStats, StepStats};
-use super::{Delta, Exchange, FunctionName, Position, Schedule, View};
+use super::{Delta, Exchange, Position, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
-use crate::lost_time::{Compared, StepTimes};
+use crate::lost_time::{Compared, FunctionSteps, Lasting, ModeTimes, StepTimes};
 use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// Communication of a client in a step.
@@ -78,6 +79,11 @@ pub struct Client<E> {
     steps: Vec<StepStats>,
     /// Run times of steps that were not sent yet, with the function numbers of the detector.
     times: StepTimes,
+    /// Changes of the time lost in modes that were not sent yet, with the function numbers of the
+    /// detector.
+    modes: ModeTimes,
+    /// Time lost by function and step that was not sent yet, with the function numbers of the detector.
+    losses: FunctionSteps,
     /// Functions that are compared between ranks.
     compared: Compared,
     /// Deltas in flight with the function numbers of the detector, oldest first.
@@ -92,6 +98,8 @@ struct Resumed {
     /// Positions of ranks, each with `true` if the first step of the rank begins at the same time,
     /// and `None` before that step.
     positions: Vec<(Position, Option<bool>)>,
+    /// Ranks of which the server has the modes of this client, and not only of the earlier one.
+    with_modes: BTreeSet<(u32, u32)>,
     /// Ranks of the batch whose calls are already merged.
     ranks: Vec<(u32, u32)>,
     /// Rows of these calls in the batch.
@@ -116,6 +124,10 @@ struct Flying {
     steps: Vec<StepStats>,
     /// Run times of its steps.
     times: StepTimes,
+    /// Changes of the time lost in modes.
+    modes: ModeTimes,
+    /// Time lost by function and step.
+    losses: FunctionSteps,
 }
 
 /// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
@@ -142,6 +154,8 @@ impl<E: Exchange> Client<E> {
             functions: Functions::default(),
             steps: Vec::new(),
             times: StepTimes::default(),
+            modes: ModeTimes::default(),
+            losses: FunctionSteps::default(),
             compared: Compared::default(),
             flying: VecDeque::new(),
             resumed: Resumed::default(),
@@ -264,6 +278,18 @@ impl<E: Exchange> Client<E> {
         detector: &mut dyn Detector,
     ) -> Result<Synced> {
         self.count(calls, judgements);
+        self.sync_if_due(calls, detector)
+    }
+
+    /// Sends new knowledge if the step is due by the schedule.
+    ///
+    /// # Errors
+    /// Returns the errors of [`step`](Self::step).
+    pub(crate) fn sync_if_due(
+        &mut self,
+        calls: &Calls,
+        detector: &mut dyn Detector,
+    ) -> Result<Synced> {
         // Merged steps need not be sent.
         if self.schedule.is_due() && !self.resumed.wants_view {
             self.sync(calls, detector)
@@ -312,6 +338,8 @@ impl<E: Exchange> Client<E> {
                 functions: std::mem::take(&mut self.functions),
                 steps: std::mem::take(&mut self.steps),
                 times: std::mem::take(&mut self.times),
+                modes: std::mem::take(&mut self.modes),
+                losses: std::mem::take(&mut self.losses),
             });
         } else if let Some(latest) = self.flying.back_mut() {
             // Repeating a delta requests a view that contains it.
@@ -360,6 +388,7 @@ impl<E: Exchange> Client<E> {
         let mut used = flying.model.functions();
         used.extend(flying.functions.iter().map(|(function, _)| function));
         used.extend(flying.times.functions());
+        used.extend(flying.modes.functions());
         let mut numbers = Functions::<Option<FunctionId>>::default();
         for function in used {
             numbers.entry(function, || {
@@ -393,6 +422,8 @@ impl<E: Exchange> Client<E> {
             functions,
             steps: flying.steps.clone(),
             times: flying.times.renumbered(number),
+            modes: flying.modes.renumbered(number),
+            losses: flying.losses.renumbered(number),
         }
     }
 
@@ -469,6 +500,40 @@ impl<E: Exchange> Client<E> {
     /// Counts the calls of a part of a step ([`Calls::flush`]) after they were judged, without
     /// sending. They are sent with the step.
     pub fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
+        self.count_without(calls, judgements, &[]);
+    }
+
+    /// Counts calls like [`count`](Self::count), and the time that they lost in modes. Ranks are compared
+    /// without the calls of modes.
+    pub(crate) fn count_lasting(
+        &mut self,
+        calls: &Calls,
+        judgements: &[Judgement],
+        lasting: &mut Lasting,
+    ) {
+        self.times.set_group(lasting.peers().group());
+        self.count_without(calls, judgements, lasting.in_modes());
+        let step = calls.batch().step();
+        let mut changes = lasting.modes_mut().take_changes();
+        for (position, is_same) in &self.resumed.positions {
+            let rank = (position.program, position.rank);
+            if *is_same == Some(true) && !self.resumed.with_modes.contains(&rank) {
+                // The server has the modes of merged steps. They are found again, and then replace
+                // those that the earlier client found.
+                let is_new = step > position.last;
+                let all = is_new.then(|| lasting.modes().times(|one| one == rank));
+                changes.replace(rank, all);
+                if is_new {
+                    self.resumed.with_modes.insert(rank);
+                }
+            }
+        }
+        self.modes.merge(&changes);
+    }
+
+    /// Counts calls. Ranks are compared without the rows `in_modes` of the batch, which are in ascending
+    /// order.
+    fn count_without(&mut self, calls: &Calls, judgements: &[Judgement], in_modes: &[usize]) {
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
             if self.resumed.ranks.contains(&(part.program, part.rank)) {
@@ -493,7 +558,11 @@ impl<E: Exchange> Client<E> {
                 && let Some(judgements) = judgements.get(rows.clone())
             {
                 let judged = (&batch.samples()[rows.clone()], judgements);
-                self.times.add(rank, batch.step(), judged, &self.compared);
+                let skipped = in_modes.iter().filter(|row| rows.contains(row));
+                let skipped: Vec<usize> = skipped.map(|row| row - rows.start).collect();
+                let compared = &self.compared;
+                self.times
+                    .add(rank, batch.step(), judged, &skipped, compared);
             }
         }
         self.times.limit(TIMES);
@@ -508,67 +577,10 @@ impl<E: Exchange> Client<E> {
                 .functions
                 .entry(sample.function, FunctionStats::default);
             function.add(call, sample, judgement, batch.step());
-        }
-    }
-}
-
-/// Translation between the function numbers of the server and of the detector. Each name is built
-/// once, regardless of the number of views.
-#[derive(Debug, Default)]
-struct Numbers {
-    /// Number at the server, by number in the detector.
-    theirs: Vec<Option<FunctionId>>,
-    /// Number in the detector, by number at the server.
-    own: Vec<Option<FunctionId>>,
-    /// Functions that the server has not numbered yet.
-    unnamed: HashMap<FunctionName, FunctionId>,
-}
-
-impl Numbers {
-    /// Adds functions that are new in `calls`, and names that are new at the server.
-    fn update(&mut self, calls: &Calls, names: &NameTable) {
-        let new = self.own.len();
-        self.own.resize(names.len(), None);
-        for (number, name) in names.names().iter().enumerate().skip(new) {
-            if let Some(function) = self.unnamed.remove(name) {
-                self.pair(function, FunctionId(number as u32));
+            let lost = judgement.severity(sample).0;
+            if lost != 0 {
+                self.losses.add(sample.function, batch.step(), lost);
             }
         }
-        for function in self.theirs.len()..calls.function_count() {
-            self.theirs.push(None);
-            let function = FunctionId(function as u32);
-            let name = name(calls, function);
-            match names.get(&name) {
-                Some(number) => self.pair(function, number),
-                None => {
-                    self.unnamed.entry(name).or_insert(function);
-                }
-            }
-        }
-    }
-
-    fn pair(&mut self, function: FunctionId, number: FunctionId) {
-        if let Some(theirs) = self.theirs.get_mut(function.0 as usize) {
-            *theirs = Some(number);
-        }
-        // Of several functions with the same name, such as unnamed ones, the first is used.
-        if let Some(own) = self.own.get_mut(number.0 as usize) {
-            own.get_or_insert(function);
-        }
-    }
-
-    fn of(&self, function: FunctionId) -> Option<FunctionId> {
-        self.theirs.get(function.0 as usize).copied().flatten()
-    }
-
-    fn own(&self, number: FunctionId) -> Option<FunctionId> {
-        self.own.get(number.0 as usize).copied().flatten()
-    }
-}
-
-fn name(calls: &Calls, function: FunctionId) -> FunctionName {
-    FunctionName {
-        program: calls.function_program(function).unwrap_or_default(),
-        name: cut(&calls.function_name(function)).into(),
     }
 }

@@ -27,6 +27,8 @@
 //! model judges early calls alike for any number of ranks.
 
 mod client;
+mod encoding;
+mod function_numbers;
 mod message;
 mod names;
 mod parameter_server;

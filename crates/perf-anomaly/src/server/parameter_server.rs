@@ -9,25 +9,14 @@ use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
-use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::{SlowPhase, SlowRank, StepTimes};
+use crate::lost_time::{FunctionSteps, ModeTimes, SlowPhase, SlowRank, StepTimes};
 use crate::{Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// First bytes of an encoded server.
-const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 6;
-/// Earlier version, in which slow ranks had the function with the most time lost in the whole run.
-const WITHOUT_WORST: u16 = 5;
-/// Earlier version without run times by step.
-const WITHOUT_TIMES: u16 = 4;
-/// Earlier version, in which losses had no count of calls beyond experience, and clients no
-/// positions.
-const WITHOUT_BEYOND: u16 = 3;
 /// Upper bound on a decoded view number; leaves room for `+ 1`.
-const MOST_VIEWS: u64 = 1 << 63;
+pub(super) const MOST_VIEWS: u64 = 1 << 63;
 
 /// Number of recent views for which changes are tracked. Clients that are more than `RECENT`
 /// versions behind receive a full snapshot.
@@ -69,38 +58,38 @@ const RECENT: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Parameters.
-    params: ServerParams,
+    pub(super) params: ServerParams,
     /// Names of functions.
-    names: NameTable,
+    pub(super) names: NameTable,
     /// Merged model.
-    model: Option<Model>,
+    pub(super) model: Option<Model>,
     /// Model of the current view.
-    published: Option<Arc<Shared>>,
+    pub(super) published: Option<Arc<Shared>>,
     /// Number of the current view.
-    number: u64,
+    pub(super) number: u64,
     /// Last view number of the earlier server that this server continues; 0 for none.
-    base: u64,
+    pub(super) base: u64,
     /// Changes since earlier views, by view number.
-    news: BTreeMap<u64, Arc<Shared>>,
+    pub(super) news: BTreeMap<u64, Arc<Shared>>,
     /// View in which each function changed last.
-    changed: Functions<u64>,
+    pub(super) changed: Functions<u64>,
     /// Statistics of functions.
-    functions: Functions<FunctionStats>,
+    pub(super) functions: Functions<FunctionStats>,
     /// Statistics of ranks.
-    ranks: Ranks,
+    pub(super) ranks: Ranks,
     /// Comparison of ranks and steps.
-    programs: Programs,
+    pub(super) programs: Programs,
     /// For each client, the number of its last merged delta, and of its last delta in the current
     /// view.
-    clients: BTreeMap<u64, (u64, u64)>,
+    pub(super) clients: BTreeMap<u64, (u64, u64)>,
     /// Merged steps of ranks, by client.
-    positions: BTreeMap<u64, Vec<Position>>,
+    pub(super) positions: BTreeMap<u64, Vec<Position>>,
     /// Total number of merged deltas.
-    taken: u64,
+    pub(super) taken: u64,
     /// Number of deltas merged since the current view was built.
-    since: u64,
+    pub(super) since: u64,
     /// Number of times that a function, rank or client was dropped because of a limit.
-    refused: u64,
+    pub(super) refused: u64,
 }
 
 impl Default for Server {
@@ -155,16 +144,19 @@ impl Server {
         let is_new = delta.sequence > seen.0;
         if is_new {
             seen.0 = delta.sequence;
+            if !delta.steps.is_empty() {
+                let positions = self.positions.entry(delta.client).or_default();
+                for rank in Position::add(positions, &delta.steps) {
+                    self.programs.end_run(delta.client, rank);
+                }
+            }
             self.absorb(
                 (delta.known, &delta.names),
                 Some(&delta.model),
-                &delta.functions,
+                (&delta.functions, &delta.losses),
                 (&delta.steps, &delta.times),
+                &[(delta.client, delta.modes.clone())],
             )?;
-            if !delta.steps.is_empty() {
-                let positions = self.positions.entry(delta.client).or_default();
-                Position::add(positions, &delta.steps);
-            }
             self.count(1);
         }
         // In the first round the view is rebuilt whenever the number of deltas has doubled, so that
@@ -194,7 +186,8 @@ impl Server {
         }
         let end = u64::from(delta.known) + delta.names.len() as u64;
         let is_named = delta.functions.is_below(end) && delta.model.is_below(end);
-        if !is_named || !delta.times.is_below(end) {
+        let is_named = is_named && delta.losses.is_below(end);
+        if !is_named || !delta.times.is_below(end) || !delta.modes.is_below(end) {
             return wrong;
         }
         self.check_model(Some(&delta.model))
@@ -239,8 +232,9 @@ impl Server {
         &mut self,
         (known, names): (u32, &[FunctionName]),
         model: Option<&Model>,
-        functions: &Functions<FunctionStats>,
+        (functions, losses): (&Functions<FunctionStats>, &FunctionSteps),
         (steps, times): (&[StepStats], &StepTimes),
+        modes: &[(u64, ModeTimes)],
     ) -> Result<()> {
         let limit = self.params.names;
         let new: Vec<Option<FunctionId>> = names
@@ -285,6 +279,10 @@ impl Server {
             self.refused += u64::from(!taken);
         }
         self.programs.add(steps, times, number);
+        self.programs.add_losses(losses, number);
+        for (client, modes) in modes {
+            self.refused += self.programs.add_modes(*client, modes, number);
+        }
         Ok(())
     }
 
@@ -510,89 +508,5 @@ impl Server {
     /// Returns the number of times that a function, rank or client was dropped because of a limit.
     pub fn refused(&self) -> u64 {
         self.refused
-    }
-
-    /// Encodes the server, to continue after a restart. Equal servers give equal bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut to = Writer::default();
-        to.u32(MAGIC);
-        to.u16(VERSION);
-        to.u64(self.params.session);
-        to.u64(self.number);
-        FunctionName::write(self.names.names(), &mut to);
-        to.u8(u8::from(self.model.is_some()));
-        if let Some(model) = &self.model {
-            model.write(&mut to);
-        }
-        self.functions.write(&mut to, FunctionStats::write);
-        self.ranks.write(&mut to);
-        self.programs.write(&mut to);
-        to.u32(self.clients.len() as u32);
-        for (client, (merged, _)) in &self.clients {
-            to.u64(*client);
-            to.u64(*merged);
-        }
-        to.u32(self.positions.len() as u32);
-        for (client, positions) in &self.positions {
-            to.u64(*client);
-            Position::write(positions, &mut to);
-        }
-        to.0
-    }
-
-    /// Decodes the bytes of [`encode`](Self::encode). The session is taken from the bytes and not
-    /// from `params`, so that clients continue without interruption.
-    ///
-    /// # Errors
-    /// Returns [`Error::Decode`] with the offset of the invalid bytes.
-    pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
-        let mut from = Reader::new(bytes);
-        if from.u32("the signature of a server state")? != MAGIC {
-            return Err(from.error(4, "the signature of a server state").into());
-        }
-        let version = from.u16("a version")?;
-        if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 6 of a server").into());
-        }
-        from.context = Format {
-            has_beyond_experience: version >= WITHOUT_TIMES,
-            has_times: version >= WITHOUT_WORST,
-            has_worst_functions: version >= VERSION,
-        };
-        let mut server = Server::new(params);
-        server.params.session = from.u64("a session")?;
-        // Recent changes are not stored, so each client receives one complete view.
-        server.base = from.u64("the number of a view")?;
-        if server.base > MOST_VIEWS {
-            return Err(from.error(8, "the number of a view, at most 2^63").into());
-        }
-        for name in FunctionName::read(&mut from)? {
-            server.names.number(&name, usize::MAX);
-        }
-        if from.u8("the flag for a model")? != 0 {
-            server.model = Some(Model::read(&mut from)?);
-        }
-        server.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
-        server.ranks = Ranks::read(&mut from, server.params.history)?;
-        if from.context.has_times {
-            server.programs = Programs::read(&mut from)?;
-        }
-        for _ in 0..from.count(16, "a number of clients that fits the remaining bytes")? {
-            let client = from.u64("a client")?;
-            server
-                .clients
-                .insert(client, (from.u64("the last delta")?, 0));
-        }
-        if from.context.has_beyond_experience {
-            for _ in 0..from.count(12, "a number of clients that fits the remaining bytes")? {
-                let client = from.u64("a client")?;
-                let positions = Position::read(&mut from)?;
-                server.positions.insert(client, positions);
-            }
-        }
-        from.end()?;
-        server.publish();
-        server.number = server.base;
-        Ok(server)
     }
 }

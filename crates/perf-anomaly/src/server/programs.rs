@@ -4,12 +4,18 @@
 use super::StepStats;
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
-use crate::lost_time::{Peers, Slowness, StepTimes};
+use crate::lost_time::{FunctionSteps, ModeStep, ModeTimes, Peers, RankModes, Slowness, StepTimes};
 use crate::{FunctionId, Result};
+use perf_core::Merge;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Largest number of sums of run times of steps that some ranks of a program have not reported.
 const OPEN_SUMS: usize = 1 << 20;
+/// Largest number of functions with new modes, summed over the ranks of all clients.
+const MODES: usize = 1 << 17;
+/// Client whose modes are those of earlier runs of any client.
+const EARLIER_RUNS: u64 = u64::MAX;
 
 /// Snapshot of the run times that a [`Server`](super::Server) compares. It shares their memory until they
 /// change, so that it is taken while the server is locked and evaluated afterwards.
@@ -21,11 +27,33 @@ impl Comparison {
     pub fn slowness(&self) -> Slowness {
         self.0.slowness()
     }
+
+    /// Returns the time that new modes lost by rank, function and step, with the server's function
+    /// numbers. Each client finds the modes of its own ranks.
+    pub fn mode_steps(&self) -> Vec<ModeStep> {
+        let all = self.0.modes.values();
+        all.flat_map(|modes| modes.iter()).collect()
+    }
+
+    /// Returns the time lost in abnormal calls by function and step, with the server's function numbers.
+    pub fn function_steps(&self) -> &FunctionSteps {
+        &self.0.losses
+    }
 }
 
-/// Comparison of the ranks and steps of each program. The steps of programs are independent.
+/// Comparison of the ranks and steps of each program, and the time that new modes lost. The steps of
+/// programs are independent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Programs(BTreeMap<u32, Program>);
+pub(super) struct Programs {
+    /// Programs by number.
+    programs: BTreeMap<u32, Program>,
+    /// Time that new modes lost, by client.
+    modes: BTreeMap<u64, Arc<ModeTimes>>,
+    /// Number of functions of all ranks in `modes`.
+    mode_functions: usize,
+    /// Time lost in abnormal calls by function and step.
+    losses: FunctionSteps,
+}
 
 #[derive(Clone, Debug, Default)]
 struct Program {
@@ -46,15 +74,20 @@ impl Program {
         self.peers.end_step(newest);
         while let Some(first) = self.peers.first_open() {
             // A step without reports is not complete.
-            let ranks = self.reported.get(&first).copied().unwrap_or_default();
+            let group = self.peers.group();
+            let steps = first.saturating_mul(group);
+            let steps = self.reported.range(steps..steps.saturating_add(group));
+            let reports: usize = steps.map(|(_, ranks)| ranks).sum();
+            let needed = (self.ranks.len() as u64).saturating_mul(group);
             // Ranks that have not reported anything yet may be one step late.
-            let is_complete = first.saturating_add(2) <= newest && ranks >= self.ranks.len();
+            let is_complete = first.saturating_add(2) <= newest / group && reports as u64 >= needed;
             if !is_complete && self.peers.open_sums() <= OPEN_SUMS {
                 break;
             }
             self.peers.close_first();
         }
-        let first = self.peers.first_open().unwrap_or(newest).min(newest);
+        let first = self.peers.first_open().unwrap_or(u64::MAX);
+        let first = first.saturating_mul(self.peers.group()).min(newest);
         self.reported = self.reported.split_off(&first);
     }
 }
@@ -68,23 +101,74 @@ impl Programs {
         number: impl Fn(FunctionId) -> Option<FunctionId>,
     ) {
         for (program, times) in times.by_program(number) {
-            self.0.entry(program).or_default().peers.add_times(&times);
+            self.programs
+                .entry(program)
+                .or_default()
+                .peers
+                .add_times(&times);
         }
         let mut changed = BTreeSet::new();
         for step in steps {
-            let program = self.0.entry(step.program).or_default();
+            let program = self.programs.entry(step.program).or_default();
             program.ranks.insert(step.rank);
             *program.reported.entry(step.step).or_default() += 1;
             changed.insert(step.program);
         }
         for program in changed {
-            self.0.entry(program).or_default().close_steps();
+            self.programs.entry(program).or_default().close_steps();
+        }
+    }
+
+    /// Adds the time lost in abnormal calls by function and step.
+    pub(super) fn add_losses(
+        &mut self,
+        losses: &FunctionSteps,
+        number: impl Fn(FunctionId) -> Option<FunctionId>,
+    ) {
+        if !losses.is_empty() {
+            self.losses.merge(&losses.renumbered(number));
+        }
+    }
+
+    /// Adds the time that new modes lost on ranks of a client; `number` returns the numbers of functions
+    /// at the server. Returns the number of ranks that were dropped because there are too many.
+    pub(super) fn add_modes(
+        &mut self,
+        client: u64,
+        modes: &ModeTimes,
+        number: impl Fn(FunctionId) -> Option<FunctionId>,
+    ) -> u64 {
+        if modes.is_empty() {
+            return 0;
+        }
+        let mut dropped = 0;
+        let modes = modes.renumbered(number);
+        let known = Arc::make_mut(self.modes.entry(client).or_default());
+        for (rank, times) in modes.ranks() {
+            if self.mode_functions.saturating_add(times.functions().len()) > MODES {
+                dropped += 1;
+                continue;
+            }
+            let before = known.rank(rank).map_or(0, |times| times.functions().len());
+            known.add_rank(rank, times);
+            let after = known.rank(rank).map_or(0, |times| times.functions().len());
+            self.mode_functions = self.mode_functions.saturating_add(after) - before;
+        }
+        dropped
+    }
+
+    /// Keeps the modes of a rank of a client, which begins another run, apart from later ones.
+    pub(super) fn end_run(&mut self, client: u64, rank: (u32, u32)) {
+        let known = self.modes.get_mut(&client);
+        if let Some(times) = known.and_then(|known| Arc::make_mut(known).take_rank(rank)) {
+            let earlier = Arc::make_mut(self.modes.entry(EARLIER_RUNS).or_default());
+            earlier.add_rank(rank, &times);
         }
     }
 
     fn slowness(&self) -> Slowness {
         let mut all = Slowness::default();
-        for one in self.0.values().map(|one| one.peers.slowness()) {
+        for one in self.programs.values().map(|one| one.peers.slowness()) {
             all.ranks.extend(one.ranks);
             all.rank_steps.extend(one.rank_steps);
             all.phases.extend(one.phases);
@@ -101,12 +185,19 @@ impl Programs {
                 + tree(one.ranks.len(), size_of::<u32>())
                 + tree(one.reported.len(), size_of::<(u64, usize)>())
         };
-        tree(self.0.len(), size_of::<(u32, Program)>()) + self.0.values().map(own).sum::<usize>()
+        let modes = self.modes.values().flat_map(|modes| modes.ranks());
+        let modes = modes
+            .map(|(_, times)| times.functions().memory() + size_of::<((u32, u32), RankModes)>());
+        tree(self.programs.len(), size_of::<(u32, Program)>())
+            + self.programs.values().map(own).sum::<usize>()
+            + tree(self.modes.len(), size_of::<(u64, Arc<ModeTimes>)>())
+            + modes.sum::<usize>()
+            + self.losses.memory()
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
-        to.u32(self.0.len() as u32);
-        for (number, program) in &self.0 {
+        to.u32(self.programs.len() as u32);
+        for (number, program) in &self.programs {
             to.varint((*number).into());
             program.peers.write(to);
             to.u32(program.ranks.len() as u32);
@@ -119,6 +210,12 @@ impl Programs {
                 to.varint(*ranks as u64);
             }
         }
+        to.u32(self.modes.len() as u32);
+        for (client, modes) in &self.modes {
+            to.varint(*client);
+            modes.write(to);
+        }
+        self.losses.write(to);
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
@@ -137,8 +234,18 @@ impl Programs {
                 let ranks = from.varint32("a number of ranks")?;
                 program.reported.insert(step, ranks as usize);
             }
-            all.0.insert(number, program);
+            all.programs.insert(number, program);
         }
+        if from.context.has_modes {
+            for _ in 0..from.count(5, "a number of clients that fits the remaining bytes")? {
+                let client = from.varint("a client")?;
+                let modes = ModeTimes::read_if_present(from)?;
+                let functions = modes.ranks().map(|(_, times)| times.functions().len());
+                all.mode_functions += functions.sum::<usize>();
+                all.modes.insert(client, Arc::new(modes));
+            }
+        }
+        all.losses = FunctionSteps::read_if_present(from)?;
         Ok(all)
     }
 }

@@ -5,14 +5,16 @@ use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::StepTimes;
+use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use crate::{Error, FunctionId, Model, Result};
 use perf_core::Merge;
 use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
+/// Earlier version without the time lost in new modes.
+const WITHOUT_MODES: u16 = 3;
 /// Earlier version without run times by step.
 const WITHOUT_TIMES: u16 = 2;
 /// Earlier version, in which losses had no count of calls beyond experience.
@@ -83,10 +85,14 @@ pub struct Sum {
     model: Option<Model>,
     /// Statistics of functions.
     functions: Functions<FunctionStats>,
+    /// Time lost in abnormal calls by function and step.
+    losses: FunctionSteps,
     /// Statistics of steps.
     steps: Vec<StepStats>,
     /// Run times of steps.
     times: StepTimes,
+    /// Changes of the time that new modes lost, by client.
+    modes: Vec<(u64, ModeTimes)>,
     /// Clients, each with the number of its last delta in the sum.
     clients: Vec<(u64, u64)>,
 }
@@ -107,7 +113,8 @@ impl Sum {
     /// before those of ranks.
     pub fn take_ranks(&mut self) -> Sum {
         let times = std::mem::take(&mut self.times);
-        let names = if times.is_empty() {
+        let modes = std::mem::take(&mut self.modes);
+        let names = if times.is_empty() && modes.is_empty() {
             Vec::new()
         } else {
             self.names.clone()
@@ -116,6 +123,7 @@ impl Sum {
             known: self.known,
             names,
             times,
+            modes,
             steps: std::mem::take(&mut self.steps),
             clients: std::mem::take(&mut self.clients),
             ..Sum::default()
@@ -128,7 +136,7 @@ impl Sum {
 
     /// Returns `true` if the sum contains numbers of functions.
     fn has_functions(&self) -> bool {
-        !self.is_of_ranks() || !self.times.is_empty()
+        !self.is_of_ranks() || !self.times.is_empty() || !self.modes.is_empty()
     }
 
     /// Adds another sum. Its steps and clients are appended.
@@ -150,9 +158,11 @@ impl Sum {
         if !self.has_functions() {
             self.known = other.known;
             self.times.clone_from(&other.times);
+            self.modes.clone_from(&other.modes);
             self.names.clone_from(&other.names);
             self.model.clone_from(&other.model);
             self.functions.clone_from(&other.functions);
+            self.losses.clone_from(&other.losses);
             return Ok(());
         }
         if self.known != other.known {
@@ -180,7 +190,11 @@ impl Sum {
                 mine.merge(stats);
             }
         }
+        self.losses.merge(&other.losses.renumbered(number));
         self.times.merge(&other.times.renumbered(number));
+        let modes = other.modes.iter();
+        let modes = modes.map(|(client, modes)| (*client, modes.renumbered(number)));
+        self.modes.extend(modes);
         Ok(())
     }
 
@@ -218,6 +232,12 @@ impl Sum {
         self.functions.write(&mut to, FunctionStats::write);
         StepStats::write(&self.steps, &mut to);
         self.times.write(&mut to);
+        to.u32(self.modes.len() as u32);
+        for (client, modes) in &self.modes {
+            to.varint(*client);
+            modes.write(&mut to);
+        }
+        self.losses.write(&mut to);
         to.u32(self.clients.len() as u32);
         for (client, sequence) in &self.clients {
             to.varint(*client);
@@ -238,11 +258,12 @@ impl Sum {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 1 to 3 of a sum").into());
+            return Err(from.error(2, "version 1 to 4 of a sum").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
-            has_times: version >= VERSION,
+            has_times: version >= WITHOUT_MODES,
+            has_modes: version >= VERSION,
             ..Format::default()
         };
         let mut sum = Sum {
@@ -257,6 +278,14 @@ impl Sum {
         sum.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         sum.steps = StepStats::read(&mut from)?;
         sum.times = StepTimes::read_if_present(&mut from)?;
+        if from.context.has_modes {
+            for _ in 0..from.count(5, "a number of clients that fits the remaining bytes")? {
+                let client = from.varint("a client")?;
+                sum.modes
+                    .push((client, ModeTimes::read_if_present(&mut from)?));
+            }
+        }
+        sum.losses = FunctionSteps::read_if_present(&mut from)?;
         for _ in 0..from.count(2, "a number of clients that fits the remaining bytes")? {
             let client = from.varint("a client")?;
             sum.clients.push((client, from.varint("its last delta")?));
@@ -315,8 +344,14 @@ impl Server {
                 delta.model.renumbered(number)
             }),
             functions,
+            losses: delta.losses.renumbered(number),
             steps: delta.steps.clone(),
             times: delta.times.renumbered(number),
+            modes: if delta.modes.is_empty() {
+                Vec::new()
+            } else {
+                vec![(delta.client, delta.modes.renumbered(number))]
+            },
             clients: vec![(delta.client, delta.sequence)],
         })
     }
@@ -330,7 +365,9 @@ impl Server {
     pub fn add(&mut self, sum: &Sum) -> Result<()> {
         let known = self.names().len();
         let end = u64::from(sum.known) + sum.names.len() as u64;
-        if sum.known as usize > known || !sum.times.is_below(end) {
+        let mut modes = sum.modes.iter();
+        let is_below = sum.times.is_below(end) && modes.all(|(_, modes)| modes.is_below(end));
+        if sum.known as usize > known || !is_below {
             return Err(unknown());
         }
         if !sum.is_of_ranks() {
@@ -338,6 +375,7 @@ impl Server {
             let mut functions = sum.functions.unordered();
             let is_sound = sum.known as usize == known
                 && sum.model.as_ref().is_none_or(is_named)
+                && sum.losses.is_below(end)
                 && functions.all(|(one, _)| u64::from(one.0) < end);
             if !is_sound {
                 return Err(unknown());
@@ -347,8 +385,9 @@ impl Server {
         self.absorb(
             (sum.known, &sum.names),
             sum.model.as_ref(),
-            &sum.functions,
+            (&sum.functions, &sum.losses),
             (&sum.steps, &sum.times),
+            &sum.modes,
         )?;
         for (client, sequence) in &sum.clients {
             self.hear(*client, *sequence, false);

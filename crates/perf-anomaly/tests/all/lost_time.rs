@@ -341,6 +341,39 @@ fn a_long_call_of_each_rank_is_no_slow_phase_and_no_slow_rank_if_one_ends_later(
     assert_eq!(late.slow_phases(), []);
 }
 
+/// The parts of an uneven loop on one rank: in each step `many` calls from 10 us to 10 ms, or in steps 6 to 15
+/// two calls of about `few` instead.
+fn uneven_loop(many: i64, few: i64) -> Vec<SlowPhase> {
+    let mut peers = Peers::default();
+    for step in 0..20 {
+        let call = |time: i64| Sample {
+            function: FunctionId(0),
+            runtime: Nanos(time),
+            first: false,
+        };
+        let calls: Vec<Sample> = if (6..16).contains(&step) {
+            (0..2)
+                .map(|at| call(few + 100_000 * (step as i64 + at)))
+                .collect()
+        } else {
+            let time = |at: i64| 10_000.0 * 1000_f64.powf(at as f64 / (many - 1) as f64);
+            (0..many).map(|at| call(time(at) as i64)).collect()
+        };
+        let judged = vec![Judgement::default(); calls.len()];
+        peers.add((0, 0), step, (&calls, &judged), &[], |_| true);
+        peers.end_step(step);
+    }
+    peers.slow_phases()
+}
+
+#[test]
+fn the_long_parts_of_an_uneven_loop_are_no_slow_phase() {
+    // The mean of the many calls is 1.7 ms.
+    assert_eq!(uneven_loop(20, 4_000_000), []);
+    // Ten times as long as any other call.
+    assert_eq!(uneven_loop(20, 100_000_000).len(), 1);
+}
+
 /// A rank loses most time in `pack` in steps 10 to 14, and more in `solve` in steps 25 to 39.
 #[test]
 fn the_function_of_a_slow_rank_is_that_of_its_slow_steps() {

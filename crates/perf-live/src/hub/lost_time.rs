@@ -1,6 +1,8 @@
-//! [`LostTime`]: time lost by rank and step, as a matrix of bounded size for a heat map.
+//! [`LostTime`]: time lost by rank and step, as a matrix of bounded size for a heat map, and by function and
+//! step.
 
-use perf_anomaly::lost_time::SlowStep;
+use perf_anomaly::lost_time::{ModeStep, SlowStep};
+use perf_anomaly::server::FunctionName;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
@@ -26,6 +28,8 @@ pub(crate) struct LostTime {
     cells: BTreeMap<(u32, u32, u64), LostCell>,
     /// Time lost in abnormal calls of all ranks and steps, in nanoseconds.
     total: i64,
+    /// Time lost in abnormal calls by function and step, or group of steps, in nanoseconds.
+    functions: Vec<(FunctionName, u64, i64)>,
 }
 
 /// Time that the ranks of a row lost in the steps of a column.
@@ -37,6 +41,8 @@ pub(crate) struct LostCell {
     pub(crate) calls: i64,
     /// Time lost in other calls of slow ranks, in nanoseconds.
     pub(crate) slow: i64,
+    /// Time lost in other calls of new modes, in nanoseconds.
+    pub(crate) modes: i64,
     /// Rank that lost the most time in one step.
     pub(crate) rank: u32,
     /// Step in which that rank lost the most time.
@@ -50,6 +56,7 @@ impl LostCell {
         self.anomalies = self.anomalies.saturating_add(other.anomalies);
         self.calls = self.calls.saturating_add(other.calls);
         self.slow = self.slow.saturating_add(other.slow);
+        self.modes = self.modes.saturating_add(other.modes);
         if (self.rank, self.step) == (other.rank, other.step) {
             self.most = self.most.saturating_add(other.most);
         } else if (other.most, self.rank, self.step) > (self.most, other.rank, other.step) {
@@ -70,25 +77,40 @@ impl LostTime {
         let cell = LostCell {
             anomalies,
             calls: lost,
-            slow: 0,
             rank,
             step,
             most: lost,
+            ..LostCell::default()
         };
         self.add(program, &cell);
     }
 
     /// Adds the time of a slow rank.
-    pub(super) fn add_slow(&mut self, slow: &SlowStep) {
-        self.spread(
-            (slow.program, slow.rank),
-            (slow.first, slow.last),
-            slow.lost,
-        );
+    pub(super) fn add_slow(&mut self, one: &SlowStep) {
+        let place = (one.program, one.rank);
+        self.spread(place, (one.first, one.last), one.lost, |slow| LostCell {
+            slow,
+            ..LostCell::default()
+        });
     }
 
-    /// Adds time that a slow rank lost in consecutive steps, in equal parts.
-    fn spread(&mut self, (program, rank): (u32, u32), (first, last): (u64, u64), lost: Nanos) {
+    /// Adds the time of new modes.
+    pub(super) fn add_modes(&mut self, one: &ModeStep) {
+        let place = (one.program, one.rank);
+        self.spread(place, (one.first, one.last), one.lost, |modes| LostCell {
+            modes,
+            ..LostCell::default()
+        });
+    }
+
+    /// Adds time that a rank lost in consecutive steps, in equal parts. `cell` returns the cell of a part.
+    fn spread(
+        &mut self,
+        (program, rank): (u32, u32),
+        (first, last): (u64, u64),
+        lost: Nanos,
+        cell: impl Fn(i64) -> LostCell,
+    ) {
         self.widen(first, last);
         let bits = self.step_bits;
         let steps = i128::from(last - first) + 1;
@@ -102,11 +124,10 @@ impl LostTime {
             let part = end - until(from);
             let count = to.min(last) - from;
             let cell = LostCell {
-                slow: part,
                 rank,
                 step: from,
                 most: part / i64::try_from(count).unwrap_or(i64::MAX).saturating_add(1),
-                ..LostCell::default()
+                ..cell(part)
             };
             self.add(program, &cell);
         }
@@ -200,6 +221,27 @@ impl LostTime {
         })
     }
 
+    /// Adds time that a function lost in abnormal calls of a step, or of a group of steps from it on.
+    pub(super) fn add_function(&mut self, name: FunctionName, step: u64, lost: i64) {
+        self.functions.push((name, step, lost));
+    }
+
+    /// Returns the time lost in abnormal calls by function and groups of `group` steps, which are named by
+    /// their first step, in descending order of time lost. Empty if a database has recorded calls only.
+    pub(crate) fn functions(&self, group: u64) -> Vec<(&FunctionName, u64, i64)> {
+        let mut sums: BTreeMap<(&FunctionName, u64), i64> = BTreeMap::new();
+        for (name, step, lost) in &self.functions {
+            let sum = sums.entry((name, step - step % group)).or_default();
+            *sum = sum.saturating_add(*lost);
+        }
+        let sums = sums.into_iter();
+        let mut all: Vec<_> = sums
+            .map(|((name, step), lost)| (name, step, lost))
+            .collect();
+        all.sort_by_key(|(_, step, lost)| (std::cmp::Reverse(*lost), *step));
+        all
+    }
+
     /// Adds the time that a rank lost in abnormal calls of all steps, in nanoseconds, which cells
     /// should add up to.
     pub(super) fn add_total(&mut self, lost: i64) {
@@ -274,7 +316,10 @@ mod tests {
     fn slow_ranks_are_spread_over_their_steps() {
         let mut lost = LostTime::default();
         lost.add_calls((0, 2, 300), 1, 5);
-        lost.spread((0, 2), (10, 19), Nanos(1003));
+        lost.spread((0, 2), (10, 19), Nanos(1003), |slow| LostCell {
+            slow,
+            ..LostCell::default()
+        });
         assert_eq!(sums(&lost), (1, 5, 1003));
         // Columns of four steps: 10 to 11, 12 to 15, and 16 to 19.
         let slow: Vec<_> = lost
@@ -291,7 +336,12 @@ mod tests {
         for program in 0..1000 {
             lost.add_calls((program, u32::MAX, u64::MAX), 1, i64::MAX);
             lost.add_calls((program, 0, 0), u64::MAX, i64::MAX);
-            lost.spread((program, 1), (0, u64::MAX), Nanos(i64::MAX));
+            lost.spread((program, 1), (0, u64::MAX), Nanos(i64::MAX), |modes| {
+                LostCell {
+                    modes,
+                    ..LostCell::default()
+                }
+            });
         }
         assert_eq!(lost.rows().count(), MAX_ROWS);
         assert!(lost.cells().count() <= 2 * MAX_ROWS * MAX_COLUMNS as usize);

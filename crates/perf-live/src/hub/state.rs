@@ -55,8 +55,8 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Computes slow ranks and phases, and the time lost by rank and step in abnormal calls and on slow ranks,
-    /// with a row for each known rank.
+    /// Computes slow ranks and phases, and the time lost by rank and step in abnormal calls, new modes and on
+    /// slow ranks, with a row for each known rank.
     pub(super) fn compare(self) -> (Arc<Slow>, Arc<LostTime>) {
         let mut lost = Arc::unwrap_or_clone(self.lost);
         for rank in self.ranks {
@@ -66,6 +66,14 @@ impl Snapshot {
         let found = self.comparison.slowness();
         for slow in &found.rank_steps {
             lost.add_slow(slow);
+        }
+        for step in self.comparison.mode_steps() {
+            lost.add_modes(&step);
+        }
+        for (function, first, _, time) in self.comparison.function_steps().iter() {
+            if let Some(name) = self.names.get(function.0 as usize) {
+                lost.add_function(name.clone(), first, time.0);
+            }
         }
         (Arc::new(Slow::of(found, &self.names)), Arc::new(lost))
     }

@@ -32,9 +32,10 @@ const lostMap = ({ steps: group, rows, cells, missing }, stored) => {
   const calls = stored.map(([program, name, step, lost]) => ({ is: "anomaly", model: numberOf(program, name), step, lost }));
   const ranks = rows.map(([program, rank, last]) => ({ program, rank, last, name: rankName(program, rank === last ? rank : `${rank} to ${last}`).replace(/rank (?=\d+ to )/, "ranks ") }));
   const data = {
-    group, ranks, calls, names, modes: [], colours: Array.from({ length: 12 }, (_, at) => colour("rank" + at)),
+    group, ranks, calls, names, colours: Array.from({ length: 12 }, (_, at) => colour("rank" + at)),
     steps: ranks.map((_, at) => [at, []]), phases: live.phases,
     slow: cells.filter((cell) => cell[4] > 0).map(([row, step, , , slow]) => [row, step, step + group - 1, slow]),
+    modes: cells.filter((cell) => cell[7] !== 0).map(([row, step, , , , , , lost]) => [row, step, step + group - 1, lost]),
   };
   // The last step of the run, in which nothing may be lost, is in the picture too.
   if (ranks.length) data.steps[0][1].push([lastStep(), 0, 0]);
@@ -44,7 +45,7 @@ const lostMap = ({ steps: group, rows, cells, missing }, stored) => {
     worst.set(row + " " + step, [ranks[row].program, rank, at]);
   }
   const sum = (place) => cells.reduce((all, cell) => all + cell[place], 0);
-  return { data, owners, worst, missing, calls: sum(3), slow: sum(4), cells: charts.lostCells(data) };
+  return { data, owners, worst, missing, calls: sum(3), slow: sum(4), modes: sum(7), cells: charts.lostCells(data) };
 };
 
 // Rank and step of a cell that lost the most. A cell of a slow phase stands for its first ones.
@@ -67,9 +68,9 @@ const chooseCell = async (cell) => {
 };
 
 const sayLost = () => {
-  const { data, cells, calls, slow, missing } = live.map, all = cells.reduce((sum, one) => sum + one.lost, 0);
-  const phases = live.phases.reduce((sum, one) => sum + one[2], 0), other = Math.max(0, all - calls - slow);
-  const parts = [[calls, "in abnormal calls"], [slow, "in other calls of slow ranks"], [other, "in slow phases"]].filter(([lost]) => lost >= 1).map(([lost, where]) => `${time(lost)} ${where}`);
+  const { data, cells, calls, slow, modes, missing } = live.map, all = cells.reduce((sum, one) => sum + one.lost, 0);
+  const phases = live.phases.reduce((sum, one) => sum + one[2], 0), other = Math.max(0, all - calls - slow - modes);
+  const parts = [[calls, "in abnormal calls"], [slow, "in other calls of slow ranks"], [modes, "in other calls of slow modes"], [other, "in slow phases"]].filter(([lost]) => lost >= 1).map(([lost, where]) => `${time(lost)} ${where}`);
   const most = Math.max(1, ...data.ranks.map((one) => one.last - one.rank + 1));
   const merged = [[most, "ranks share a row"], [data.group, "steps share a column"]].filter(([of]) => of > 1).map(([of, what]) => `${count(of)} ${what}`);
   const left = [[missing, "of dropped steps"], [phases - other, "in slow phases"]].filter(([lost]) => lost >= 1).map(([lost, where]) => `${time(lost)} ${where}`);

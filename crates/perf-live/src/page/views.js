@@ -13,7 +13,7 @@ const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 const showSums = () => {
   const { total } = live;
   const phases = live.phases.reduce((sum, one) => sum + one[2], 0);
-  const others = [[live.map ? live.map.slow : 0, "on slow ranks"], [phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
+  const others = [[live.map ? live.map.slow : 0, "on slow ranks"], [live.map ? live.map.modes : 0, "in slow modes"], [phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
   find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal: ${time(total.time)} lost in them${others.join("")}`;
 };
 

@@ -3,6 +3,7 @@
 
 use crate::client::{Link, Target, Who};
 use crate::{Error, Result};
+use perf_anomaly::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision, Store};
 use perf_anomaly::server::{Client, Delta, Exchange, FunctionName, View};
 use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult};
@@ -66,6 +67,9 @@ impl Tape {
         delta.model = delta.model.emptied();
         delta.functions = Functions::default();
         delta.steps.clear();
+        delta.times = StepTimes::default();
+        delta.modes = ModeTimes::default();
+        delta.losses = FunctionSteps::default();
         let mut exchange = link.exchange();
         exchange.send(&delta)?;
         let view_of_names = exchange.receive()?;

@@ -4,7 +4,7 @@
 use super::tape::{RecordedMessage, Tape};
 use crate::wire::Push;
 use perf_anomaly::Functions;
-use perf_anomaly::lost_time::StepTimes;
+use perf_anomaly::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, StepStats};
 use perf_core::Nanos;
@@ -101,12 +101,16 @@ impl UpdateMessage {
         };
         recorded.delta.steps.clear();
         recorded.delta.times = StepTimes::default();
+        recorded.delta.modes = ModeTimes::default();
+        recorded.delta.losses = FunctionSteps::default();
         message.delta = recorded.delta.encode();
         message.delta.truncate(message.delta.len() - NUMBERS);
-        let steps = std::mem::take(&mut message.steps.steps);
-        let times = std::mem::take(&mut message.steps.times);
-        message.at = message.steps.encode().len() - NUMBERS;
-        (message.steps.steps, message.steps.times) = (steps, times);
+        let mut empty = message.steps.clone();
+        empty.steps.clear();
+        empty.times = StepTimes::default();
+        empty.modes = ModeTimes::default();
+        empty.losses = FunctionSteps::default();
+        message.at = empty.encode().len() - NUMBERS;
         message
     }
 
@@ -118,6 +122,7 @@ impl UpdateMessage {
             .for_each(|step| step.rank = rank);
         let program = self.steps.steps.first().map_or(0, |step| step.program);
         self.steps.times = self.steps.times.moved((program, rank), 0);
+        self.steps.modes = self.steps.modes.moved((program, rank), 0);
         let mut delta = self.delta.clone();
         if let Some(place) = delta.get_mut(CLIENT) {
             place.copy_from_slice(&client.to_le_bytes());
@@ -147,8 +152,10 @@ impl UpdateMessage {
     }
 }
 
-/// Size in bytes of the numbers of steps and of run times, which end an encoded delta without them.
-const NUMBERS: usize = 8;
+/// Size in bytes of the end of an encoded delta without steps, run times and modes: the numbers of steps and of
+/// run times, the number of steps that are compared as one, and the numbers of functions without phases, of
+/// ranks with modes and of functions that lost time.
+const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4;
 
 /// Splits the line of an entry around the number of its rank, if it has one. No text in the line
 /// can contain the field name, because quotes in texts are escaped.
@@ -179,6 +186,8 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<RecordedMessage> {
     let later = |at: Nanos| Nanos(at.0.saturating_add(time));
     recorded.delta.sequence = update + 1;
     recorded.delta.times = recorded.delta.times.moved((0, 0), steps);
+    recorded.delta.modes = recorded.delta.modes.moved((0, 0), steps);
+    recorded.delta.losses = recorded.delta.losses.moved(steps);
     for step in &mut recorded.delta.steps {
         step.step += steps;
         (step.start, step.end) = (later(step.start), later(step.end));

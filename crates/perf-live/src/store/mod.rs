@@ -6,7 +6,7 @@ mod schema;
 mod writer;
 
 pub(crate) use query::{Axis, Filter, Order};
-pub(crate) use reader::DatabaseReader;
+pub(crate) use reader::{DatabaseReader, STACKED};
 pub(crate) use writer::{Client, Stored, Total, Writer, append_block, fresh};
 
 use crate::Error;

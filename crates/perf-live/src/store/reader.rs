@@ -38,6 +38,9 @@ const RECORDED: &str =
     sum(label = 'beyond experience') beyond
     from call where kind = 'anomaly' group by program, rank, step)";
 
+/// Columns of the table of time lost by function and step.
+pub(crate) const STACKED: [&str; 4] = ["program", "function", "step", "time"];
+
 impl DatabaseReader {
     /// Opens an existing database.
     pub(crate) fn open(path: &Path) -> Result<Self> {
@@ -205,7 +208,7 @@ impl DatabaseReader {
             where kind = 'anomaly' and severity > 0 group by 1, 2, 3 order by 4 desc, 3, 2 limit ?2";
         let values = [Value::from(bound(group)), bound(most as u64).into()];
         Ok(Table {
-            columns: &["program", "function", "step", "time"],
+            columns: &STACKED,
             rows: self.rows(sql, &values, 4)?,
         })
     }

@@ -157,12 +157,10 @@ impl Anomalies {
             Some((at, step.first, step.last, step.lost.0))
         });
         let slow = found.collect();
-        let modes = lasting.modes().found_by_rank();
-        let modes = modes.filter_map(|(mode, rank, lost)| {
-            // Alarms have a place of their own among the abnormal calls.
-            let rest = 1.0 - mode.alarmed.0 as f64 / mode.lost.0.max(1) as f64;
-            let lost = (lost.0 as f64 * rest.max(0.0)).round() as i64;
-            (lost > 0).then_some((at(rank)?, mode.first, mode.last, lost))
+        // Alarms have a place of their own among the abnormal calls.
+        let modes = lasting.modes().steps().filter_map(|step| {
+            let at = at((step.program, step.rank))?;
+            Some((at, step.first, step.last, step.lost.0))
         });
         let modes = modes.collect();
         (self.slow, self.modes) = (slow, modes);

@@ -2,13 +2,15 @@
 
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
-use crate::lost_time::StepTimes;
+use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use crate::server::{FunctionName, FunctionStats, StepStats};
 use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
+/// Earlier version without the time lost in new modes, and by function and step.
+const WITHOUT_MODES: u16 = 5;
 /// Earlier version without run times by step.
 const WITHOUT_TIMES: u16 = 4;
 /// Earlier version, in which losses had no count of calls beyond experience.
@@ -42,6 +44,10 @@ pub struct Delta {
     pub steps: Vec<StepStats>,
     /// Run times of the steps, for the comparison of ranks.
     pub times: StepTimes,
+    /// Changes of the time that new modes lost.
+    pub modes: ModeTimes,
+    /// Time lost in abnormal calls by function and step.
+    pub losses: FunctionSteps,
 }
 
 impl Delta {
@@ -60,6 +66,8 @@ impl Delta {
         self.functions.write(&mut to, FunctionStats::write);
         StepStats::write(&self.steps, &mut to);
         self.times.write(&mut to);
+        self.modes.write(&mut to);
+        self.losses.write(&mut to);
         to.0
     }
 
@@ -75,11 +83,12 @@ impl Delta {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 5 of a delta").into());
+            return Err(from.error(2, "version 3 to 6 of a delta").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
-            has_times: version >= VERSION,
+            has_times: version >= WITHOUT_MODES,
+            has_modes: version >= VERSION,
             ..Format::default()
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
@@ -89,6 +98,8 @@ impl Delta {
         let functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         let steps = StepStats::read(&mut from)?;
         let times = StepTimes::read_if_present(&mut from)?;
+        let modes = ModeTimes::read_if_present(&mut from)?;
+        let losses = FunctionSteps::read_if_present(&mut from)?;
         from.end()?;
         Ok(Delta {
             session: session?,
@@ -101,6 +112,8 @@ impl Delta {
             functions,
             steps,
             times,
+            modes,
+            losses,
         })
     }
 }

@@ -25,8 +25,9 @@ pub struct Position {
 
 impl Position {
     /// Adds the steps of a delta. A step before the last merged step of its rank begins another
-    /// run.
-    pub(in crate::server) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
+    /// run. Returns the ranks with such a step.
+    pub(in crate::server) fn add(all: &mut Vec<Position>, steps: &[StepStats]) -> Vec<(u32, u32)> {
+        let mut restarted = Vec::new();
         for step in steps {
             let new = Position {
                 program: step.program,
@@ -37,10 +38,14 @@ impl Position {
             let is_same = |one: &&mut Position| (one.program, one.rank) == (new.program, new.rank);
             match all.iter_mut().find(is_same) {
                 Some(known) if new.last >= known.last => known.last = new.last,
-                Some(known) => *known = new,
+                Some(known) => {
+                    *known = new;
+                    restarted.push((new.program, new.rank));
+                }
                 None => all.push(new),
             }
         }
+        restarted
     }
 
     pub(in crate::server) fn write(all: &[Position], to: &mut Writer) {

@@ -3,6 +3,7 @@
 use crate::common;
 
 mod encoding;
+mod lost_time;
 mod many;
 mod resume;
 mod slow;

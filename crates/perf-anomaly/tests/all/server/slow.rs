@@ -6,7 +6,7 @@ use perf_anomaly::server::Sum;
 
 /// Exchange that sends each delta twice, and decodes its bytes.
 #[derive(Debug)]
-struct Twice(Local);
+pub(super) struct Twice(pub(super) Local);
 
 impl Exchange for Twice {
     fn send(&mut self, delta: &Delta) -> Result<()> {

@@ -3,6 +3,7 @@
 use super::page_queries::{MAX_ROWS, answer, json};
 use super::query_string::Fields;
 use crate::hub::LostCell;
+use crate::store::STACKED;
 use crate::web::app::App;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
@@ -10,8 +11,8 @@ use serde::Serialize;
 use std::sync::Arc;
 
 /// Cell: index of its row, first step of its column, anomalies, nanoseconds lost in abnormal calls and in
-/// others of slow ranks, and the rank and step in it that lost the most.
-type CellData = (usize, u64, u64, i64, i64, u32, u64);
+/// others of slow ranks, the rank and step in it that lost the most, and nanoseconds lost in others of new modes.
+type CellData = (usize, u64, u64, i64, i64, u32, u64, i64);
 
 /// Time lost by rank and step.
 #[derive(Serialize)]
@@ -26,6 +27,15 @@ struct LostData {
     missing: i64,
 }
 
+/// Time lost in abnormal calls by function and step.
+#[derive(Serialize)]
+struct Stacked<'a> {
+    /// Names of the columns.
+    columns: [&'static str; 4],
+    /// Program, function, first step of the group and nanoseconds lost.
+    rows: Vec<(u32, &'a str, u64, i64)>,
+}
+
 /// Returns the matrix of the time lost by rank and step.
 pub(crate) async fn lost(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(
@@ -36,7 +46,7 @@ pub(crate) async fn lost(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
             let lost = app.source.lost_time();
             let cells = lost
                 .cells()
-                .filter(|(.., cell)| cell.calls > 0 || cell.slow > 0);
+                .filter(|(.., cell)| cell.calls > 0 || cell.slow > 0 || cell.modes != 0);
             json(&LostData {
                 steps: lost.steps_per_column(),
                 rows: lost.rows().collect(),
@@ -46,11 +56,12 @@ pub(crate) async fn lost(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                             anomalies,
                             calls,
                             slow,
+                            modes,
                             rank,
                             step: worst,
                             ..
                         } = *cell;
-                        (row, step, anomalies, calls, slow, rank, worst)
+                        (row, step, anomalies, calls, slow, rank, worst, modes)
                     })
                     .collect(),
                 missing: lost.missing(),
@@ -60,7 +71,8 @@ pub(crate) async fn lost(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     .await
 }
 
-/// Returns the time lost in recorded abnormal calls by function and step.
+/// Returns the time lost in abnormal calls by function and step. A database without a server has the recorded
+/// calls only.
 pub(crate) async fn stacked(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let group = fields.get("group")?.unwrap_or(1);
@@ -70,7 +82,18 @@ pub(crate) async fn stacked(State(app): State<Arc<App>>, RawQuery(query): RawQue
         Ok((group, fields.within("limit", 1_000, MAX_ROWS)?))
     };
     answer(app, query, ask, |app, (group, limit)| {
-        json(&app.read(|reader| reader.stacked(group, limit))?)
+        let lost = app.source.lost_time();
+        let sums = lost.functions(group);
+        if sums.is_empty() {
+            return json(&app.read(|reader| reader.stacked(group, limit))?);
+        }
+        let rows = sums.into_iter().take(limit);
+        json(&Stacked {
+            columns: STACKED,
+            rows: rows
+                .map(|(name, step, lost)| (name.program, &*name.name, step, lost))
+                .collect(),
+        })
     })
     .await
 }

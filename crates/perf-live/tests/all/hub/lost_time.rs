@@ -1,16 +1,28 @@
-//! Time lost by rank and step: it adds up to the total, also after a restart and if steps were dropped.
+//! Time lost by rank and step: it adds up to the total, also after a restart and if steps were dropped, and is
+//! that of the report of the detector.
 
 use super::{Place, open, push, pushes};
+use crate::common::{Random, Tape};
+use perf_anomaly::server::Client;
+use perf_anomaly::{Monitor, Report};
+use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 use perf_live::hub::{Finished, Hub};
 use perf_live::web::{Offline, Service, Source};
+use perf_live::wire::Push;
 use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Returns the answer to a query.
+fn ask(source: impl Into<Source>, query: &str) -> Value {
+    let web = Service::params().token("a-token-of-a-test").check();
+    let web = Offline::new(source, web.expect("in range")).expect("it has a runtime");
+    let reply = web.answer("GET", query, &[("host", b"localhost")], Vec::new());
+    serde_json::from_slice(&reply.body).expect("it is JSON")
+}
 
 /// Returns the answer to the query for the time lost by rank and step.
 fn lost(source: impl Into<Source>) -> Value {
-    let web = Service::params().token("a-token-of-a-test").check();
-    let web = Offline::new(source, web.expect("in range")).expect("it has a runtime");
-    let reply = web.answer("GET", "/api/lost", &[("host", b"localhost")], Vec::new());
-    serde_json::from_slice(&reply.body).expect("it is JSON")
+    ask(source, "/api/lost")
 }
 
 /// Returns the time lost in abnormal calls, in nanoseconds: that of all cells, and that of no cell.
@@ -101,4 +113,138 @@ fn time_lost_in_dropped_steps_is_stated() {
         "{calls} {missing} {before}"
     );
     hub.close();
+}
+
+/// Runs a detector of four ranks with slow calls, a new mode on rank 1, a slow rank 3 and a slow phase from
+/// step 24 to 29. Returns its messages and its report.
+fn detected() -> (Vec<Push>, Report) {
+    let (tape, client) = (Tape::default(), 77);
+    let sharing = Client::new(client, tape.clone()).in_flight(usize::MAX);
+    let mut monitor = Monitor::default().share(sharing).compare_steps(2);
+    let regions = ["solve", "exchange_data"].map(|name| monitor.region(0, name));
+    let mut random = Random::new(3);
+    for step in 0..40 {
+        for rank in 0..4 {
+            let stream = monitor.stream(StreamKey {
+                program: 0,
+                rank,
+                thread: 0,
+            });
+            let mut at = 1_000_000_000 * step;
+            for call in 0..80 {
+                for (is_solve, region) in [true, false].into_iter().zip(regions) {
+                    let mut time = 100_000 + random.below(4_000) as i64;
+                    if is_solve && rank == 1 && step >= 10 && call % 20 == 9 {
+                        time *= 2;
+                    }
+                    if is_solve && random.below(900) == 0 {
+                        time *= 11 + random.below(50) as i64;
+                    }
+                    if rank == 3 {
+                        time = time * 13 / 10;
+                    }
+                    if !is_solve && (24..30).contains(&step) {
+                        time = time * 14 / 10;
+                    }
+                    monitor.push(stream, Nanos(at), StreamEvent::Enter(region));
+                    at += time;
+                    monitor.push(stream, Nanos(at), StreamEvent::Exit(region));
+                }
+            }
+        }
+        monitor.end_step(step as u64);
+    }
+    let report = monitor.finish().expect("no store");
+    let deltas = tape.0.lock().expect("nobody panics").clone();
+    let pushes = deltas.into_iter().map(|delta| Push {
+        client,
+        view: 0,
+        delta: Some(delta),
+        records: None,
+    });
+    (pushes.collect(), report)
+}
+
+/// Time lost in abnormal calls, on slow ranks and in new modes, by rank and step.
+type Map = BTreeMap<(u64, u64), [i64; 3]>;
+
+/// Adds time that was lost in equal parts in consecutive steps, as the charts do.
+fn spread(map: &mut Map, rank: u32, (first, last): (u64, u64), lost: i64, cause: usize) {
+    let (steps, mut before) = ((last - first + 1) as i64, 0);
+    for (at, step) in (1..).zip(first..=last) {
+        let until = lost * at / steps;
+        map.entry((rank.into(), step)).or_default()[cause] += until - before;
+        before = until;
+    }
+}
+
+fn map_of(report: &Report) -> Map {
+    let mut map = Map::new();
+    for rank in 0..4 {
+        for step in report.ranks.steps(0, rank) {
+            let key = (rank.into(), step.step);
+            map.entry(key).or_default()[0] += step.loss.time.0;
+        }
+    }
+    for one in report.lasting.peers().slow_steps() {
+        spread(&mut map, one.rank, (one.first, one.last), one.lost.0, 1);
+    }
+    for one in report.lasting.modes().steps() {
+        spread(&mut map, one.rank, (one.first, one.last), one.lost.0, 2);
+    }
+    map.retain(|_, cell| *cell != [0; 3]);
+    map
+}
+
+fn map_at(lost: &Value) -> Map {
+    let cells = lost["cells"].as_array().expect("cells").iter();
+    let number = |value: &Value| value.as_i64().expect("a number");
+    let cell = |cell: &Value| {
+        let key = (number(&cell[0]) as u64, number(&cell[1]) as u64);
+        (key, [3, 4, 7].map(|at| number(&cell[at])))
+    };
+    cells.map(cell).collect()
+}
+
+/// The map of the server contains single calls, slow ranks and new modes as the report of the same detector
+/// does, and its phases and functions are the same; also after a restart in the middle.
+#[test]
+fn the_map_is_that_of_the_report() {
+    let (pushes, report) = detected();
+    let expected = map_of(&report);
+    for cause in 0..3 {
+        assert!(expected.values().any(|cell| cell[cause] > 0), "{cause}");
+    }
+    let place = Place::new("lost-map");
+    let half = pushes.len() / 2;
+    let hub = open(&place, Hub::params().log(1 << 14));
+    for one in &pushes[..half] {
+        push(&hub, one).expect("it is sound");
+    }
+    hub.close();
+    drop(hub);
+    let hub = open(&place, Hub::params());
+    for one in &pushes {
+        push(&hub, one).expect("it is sound");
+    }
+    assert_eq!(map_at(&lost(hub.clone())), expected);
+    let rows = |value: &Value| value.as_array().expect("rows").clone();
+    let phases = rows(&ask(hub.clone(), "/api/slow")["phases"]);
+    let own = report.lasting.peers().slowness();
+    assert!(!own.phase_steps.is_empty());
+    let steps: Vec<Value> = phases.iter().flat_map(|one| rows(&one["steps"])).collect();
+    let steps_of = own.phase_steps.iter();
+    let steps_of = steps_of.map(|one| serde_json::json!([one.first, one.last, one.lost.0]));
+    assert_eq!(steps, steps_of.collect::<Vec<Value>>());
+    let functions = rows(&ask(hub.clone(), "/api/stacked")["rows"]);
+    for (function, loss) in report.losses.worst_functions() {
+        let name = report.calls.function_name(function);
+        let own = functions.iter().filter(|row| row[1] == *name);
+        let sum: i64 = own.map(|row| row[3].as_i64().expect("a number")).sum();
+        assert_eq!(sum, loss.time.0, "{name}");
+    }
+    let live = lost(hub.clone());
+    hub.close();
+    let finished = Finished::open(&place.0, Default::default()).expect("it is there");
+    assert_eq!(lost(finished), live);
 }

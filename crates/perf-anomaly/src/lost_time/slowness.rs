@@ -1,0 +1,98 @@
+//! [`Slowness`]: each [`SlowRank`] and its [`SlowStep`]s, and each [`SlowPhase`] and its [`PhaseStep`]s, with
+//! the time that they lose.
+
+use crate::FunctionId;
+use perf_core::Nanos;
+
+/// Time that a slow rank lost in a step, or in a group of steps of a long run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowStep {
+    /// Program.
+    pub program: u32,
+    /// Rank in the program.
+    pub rank: u32,
+    /// First step.
+    pub first: u64,
+    /// Last step.
+    pub last: u64,
+    /// Time lost, above zero.
+    pub lost: Nanos,
+}
+
+/// Time that a slow phase lost in a step, or in a group of steps of a long run, on all ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PhaseStep {
+    /// Function.
+    pub function: FunctionId,
+    /// First step.
+    pub first: u64,
+    /// Last step.
+    pub last: u64,
+    /// Time lost, above zero. The times of the steps of a phase add up to that of the phase.
+    pub lost: Nanos,
+}
+
+/// Slow ranks and slow phases with their steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Slowness {
+    /// Slow ranks, the one with the most time lost first.
+    pub ranks: Vec<SlowRank>,
+    /// Time that they lost by step.
+    pub rank_steps: Vec<SlowStep>,
+    /// Slow phases, the one with the most time lost first.
+    pub phases: Vec<SlowPhase>,
+    /// Time that they lost by step.
+    pub phase_steps: Vec<PhaseStep>,
+}
+
+/// Rank that is slower than its peers in consecutive steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowRank {
+    /// Program.
+    pub program: u32,
+    /// Rank in the program.
+    pub rank: u32,
+    /// First slow step.
+    pub first: u64,
+    /// Last slow step.
+    pub last: u64,
+    /// `true` if the rank is still slow in its last step.
+    pub lasts: bool,
+    /// Factor by which its calls take longer than those of the median rank.
+    pub factor: f64,
+    /// Time lost.
+    pub lost: Nanos,
+    /// Distance from the peers in standard errors.
+    pub score: f64,
+    /// Function with the most time lost on this rank in these steps.
+    pub function: FunctionId,
+}
+
+/// Function that is slower on most ranks in consecutive steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowPhase {
+    /// Function.
+    pub function: FunctionId,
+    /// First slow step.
+    pub first: u64,
+    /// Last slow step.
+    pub last: u64,
+    /// `true` if the function is still slow in its last step.
+    pub lasts: bool,
+    /// Factor by which the calls take longer than in other steps.
+    pub factor: f64,
+    /// Time lost, on all ranks.
+    pub lost: Nanos,
+    /// Distance from other steps in standard errors.
+    pub score: f64,
+}
