@@ -3,11 +3,12 @@
 
 use super::mode_times::{ModeStep, ModeTimes};
 use super::new_mode::{Accepted, NewMode};
+use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, is_doubtful, is_slow};
 use super::step_sums::StepSums;
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::{Merge, Nanos};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
@@ -29,6 +30,8 @@ const EARLY_SHARE: f64 = 0.5;
 const USUAL_SHARE: f64 = 0.5;
 /// Largest number of new modes that are kept.
 const MODES: usize = 1024;
+/// Largest number of calls of a bin that are taken back from the means of ranks and steps.
+const IN_MEANS: usize = 256;
 /// Largest number of ranks that are counted for a mode.
 const RANKS: usize = 1 << 16;
 /// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
@@ -61,12 +64,13 @@ struct Slow {
     lost: i64,
     alarms: u64,
     alarmed: i64,
-    usual: i64,
     steps: Option<(u64, u64)>,
     /// Number of calls of the function before the first of them.
     before: u64,
     /// Time lost on each rank.
     ranks: BTreeMap<(u32, u32), RankLoss>,
+    /// Last calls that are no alarms, so that they are part of the means of ranks and steps.
+    in_means: VecDeque<InMeans>,
 }
 
 /// Run times of a function.
@@ -145,6 +149,8 @@ pub struct NewModes {
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
     changes: Option<ModeTimes>,
+    /// Calls of earlier batches that turned out to be in new modes in the last batch.
+    withdrawn: Vec<Withdrawn>,
 }
 
 /// Returns the bin of a run time.
@@ -173,17 +179,6 @@ impl RankLoss {
         if rest != 0 {
             self.steps.add(step, rest);
         }
-    }
-}
-
-/// Returns `true` for a call that takes longer than expected, whether or not it is reported.
-fn is_slow(sample: &Sample, judgement: &Judgement) -> bool {
-    let is_longer = judgement.expected.is_some_and(|time| sample.runtime > time);
-    match judgement.label {
-        Label::TooSlow | Label::BeyondExperience => true,
-        // Abnormal, but similar to recent calls.
-        Label::NotEnoughData => is_longer,
-        _ => false,
     }
 }
 
@@ -242,8 +237,9 @@ impl Times {
             let (calls_slow, from) = starts.map(|from| (slow(from), from)).max()?;
             let until = from + width;
             let calls = self.between(from, until);
+            // Below, half of the width: calls of a slow rank may be there.
             let beside = self
-                .between(from.saturating_sub(width), from)
+                .between(from.saturating_sub(width / 2), from)
                 .max(self.between(until, until + width));
             // Most of them are slow calls, and not the tail of normal ones.
             let is_mode =
@@ -255,7 +251,7 @@ impl Times {
 
 impl NewModes {
     /// Adds the calls of a rank in a step, with one judgement for each. Returns the indices of the calls
-    /// in modes that lose time, in ascending order.
+    /// in modes that lose time or that a rule accepts, in ascending order.
     pub fn add(
         &mut self,
         rank: (u32, u32),
@@ -264,7 +260,9 @@ impl NewModes {
         judgements: &[Judgement],
     ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
+        let mut doubtful = Vec::new();
         self.batch += 1;
+        self.withdrawn.clear();
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
@@ -290,40 +288,72 @@ impl NewModes {
             if mode.is_some() || is_slow(sample, judgement) {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
+            } else if is_doubtful(sample, judgement) {
+                doubtful.push((at, bin, None));
             }
         }
+        let both = candidates.iter().chain(&doubtful);
+        let mut slow: Vec<usize> = both.map(|one| one.0).collect();
+        slow.sort_unstable();
+        let usual = Usual::of(samples, judgements, slow.iter().copied());
+        for (at, bin, mode) in doubtful {
+            let function = samples[at].function;
+            if usual.is_foreign(function, &judgements[at]) {
+                let times = self.functions.entry(function, Times::default);
+                times.batch_calls.1 += 1;
+                candidates.push((at, bin, mode));
+            }
+        }
+        candidates.sort_unstable_by_key(|one| one.0);
+        let at_own_speed = at_own_speed(samples, judgements);
         for (at, bin, mode) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
-            if calls >= SEVERAL && slow as f64 >= ALL * calls as f64 {
+            let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
+            if is_speed || at_own_speed.binary_search(&at).is_ok() {
                 continue;
             }
+            let usual = usual.below(sample.function, sample.runtime.0);
             let all = times.calls;
             match mode {
                 Some(mode) => {
                     let changes = self.changes.as_mut();
-                    if self.events[mode].add((rank, step), all, (sample, judgement), changes) {
+                    let call = (sample, judgement, usual);
+                    if self.events[mode].add((rank, step), all, call, changes) {
                         counted.push(at);
                     }
                 }
-                None => self.add_slow(rank, step, bin, sample, judgement),
+                None => {
+                    let found = self.add_slow((rank, step), (at, bin), (sample, judgement), usual);
+                    counted.extend(found);
+                }
             }
         }
+        counted.sort_unstable();
+        counted.dedup();
         counted
     }
 
+    /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
+    /// part of the means of ranks and steps.
+    pub(super) fn withdrawn(&self) -> &[Withdrawn] {
+        &self.withdrawn
+    }
+
+    /// Adds a slow call outside of known modes. Returns the indices of the calls of this batch that are in
+    /// a new mode.
     fn add_slow(
         &mut self,
-        rank: (u32, u32),
-        step: u64,
-        bin: usize,
-        sample: &Sample,
-        judgement: &Judgement,
-    ) {
+        (rank, step): ((u32, u32), u64),
+        (at, bin): (usize, usize),
+        (sample, judgement): (&Sample, &Judgement),
+        usual: Option<i64>,
+    ) -> Vec<usize> {
         let times = self.functions.entry(sample.function, Times::default);
         let slow = times.slow.entry(bin).or_default();
-        let usual = judgement.expected.map_or(0, |time| time.0);
+        let usual = usual.or(judgement.expected.map(|time| time.0));
+        let usual = usual.unwrap_or_default();
         let lost = sample.runtime.0.saturating_sub(usual).max(0);
         if slow.calls == 0 {
             slow.before = times.calls.saturating_sub(1);
@@ -334,14 +364,20 @@ impl NewModes {
         slow.alarms += u64::from(judgement.label.is_slow());
         let alarmed = judgement.severity(sample).0;
         slow.alarmed = slow.alarmed.saturating_add(alarmed);
-        slow.usual = usual;
+        if !judgement.label.is_anomaly() {
+            if slow.in_means.len() >= IN_MEANS {
+                slow.in_means.pop_front();
+            }
+            let call = InMeans::new((rank, step), sample, (self.batch, at));
+            slow.in_means.push_back(call);
+        }
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
         if let Some(own) = loss_of(&mut slow.ranks, rank) {
             own.add(step, lost, lost.saturating_sub(alarmed));
         }
         let Some((from, until)) = times.mode(bin) else {
-            return;
+            return Vec::new();
         };
         let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();
         let mut all = Slow {
@@ -354,7 +390,7 @@ impl NewModes {
             all.lost = all.lost.saturating_add(slow.lost);
             all.alarms += slow.alarms;
             all.alarmed = all.alarmed.saturating_add(slow.alarmed);
-            all.usual = all.usual.max(slow.usual);
+            all.in_means.extend(slow.in_means);
             all.before = all.before.min(slow.before);
             let (first, last) = slow.steps.unwrap_or((step, step));
             let (known, until) = all.steps.unwrap_or((first, last));
@@ -368,8 +404,13 @@ impl NewModes {
         }
         if self.events.len() >= MODES {
             self.dropped += 1;
-            return;
+            return Vec::new();
         }
+        let (now, before): (Vec<InMeans>, Vec<InMeans>) = all
+            .in_means
+            .iter()
+            .partition(|one| one.batch.0 == self.batch);
+        self.withdrawn.extend(before.iter().map(|one| one.call));
         times.modes.push(self.events.len());
         let (mut first, last) = all.steps.unwrap_or((step, step));
         if first == times.first || times.is_early((from, until), all.calls) {
@@ -380,7 +421,7 @@ impl NewModes {
                 function: sample.function,
                 from: Nanos(edge(from)),
                 to: Nanos(edge(until)),
-                usual: Nanos(all.usual),
+                usual: Nanos(all.time.saturating_sub(all.lost) / all.calls.max(1) as i64),
                 first,
                 last,
                 before: all.before,
@@ -400,6 +441,7 @@ impl NewModes {
             event.add_to(changes, 1);
         }
         self.events.push(event);
+        now.iter().map(|one| one.batch.1).collect()
     }
 
     /// Excludes a function whose calls do different work.
@@ -502,12 +544,13 @@ impl Event {
         true
     }
 
-    /// Adds a call. Returns `false` if the mode is accepted as normal.
+    /// Adds a call with the usual run time of its rank, if known. Returns `false` if the mode is normal because
+    /// most calls are in it.
     fn add(
         &mut self,
         (rank, step): ((u32, u32), u64),
         calls: u64,
-        (sample, judgement): (&Sample, &Judgement),
+        (sample, judgement, usual): (&Sample, &Judgement, Option<i64>),
         mut changes: Option<&mut ModeTimes>,
     ) -> bool {
         let mode = &mut self.mode;
@@ -516,12 +559,18 @@ impl Event {
         mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
         (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
         let own = loss_of(&mut self.ranks, rank);
-        if mode.accepted.is_none() {
-            let lost = sample.runtime.0.saturating_sub(mode.usual.0).max(0);
-            mode.lost.0 = mode.lost.0.saturating_add(lost);
+        let alarmed = judgement.severity(sample).0;
+        if !matches!(mode.accepted, Some(Accepted::UsualSince(_))) {
             mode.alarms += u64::from(judgement.label.is_slow());
-            let alarmed = judgement.severity(sample).0;
             mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
+        }
+        if mode.accepted.is_none() {
+            let usual = usual.filter(|usual| *usual < mode.from.0);
+            let usual = usual.unwrap_or(mode.usual.0);
+            let lost = sample.runtime.0.saturating_sub(usual).max(0);
+            mode.lost.0 = mode.lost.0.saturating_add(lost);
+            let usual = mode.time.0.saturating_sub(mode.lost.0);
+            mode.usual.0 = usual / mode.calls.max(1) as i64;
             if let Some(own) = own {
                 let rest = lost.saturating_sub(alarmed);
                 own.add(step, lost, rest);
@@ -537,7 +586,7 @@ impl Event {
             }
         }
         self.mode.ranks = self.ranks.len();
-        self.mode.accepted.is_none()
+        !matches!(self.mode.accepted, Some(Accepted::UsualSince(_)))
     }
 
     /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.

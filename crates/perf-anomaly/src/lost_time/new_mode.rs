@@ -43,7 +43,7 @@ pub struct NewMode {
     pub from: Nanos,
     /// Longest run time of the mode, within 6 %.
     pub to: Nanos,
-    /// Expected run time when the mode was first noticed.
+    /// Mean usual run time of the ranks on which its calls are.
     pub usual: Nanos,
     /// Step of its first call. A mode that was there since the [start](Self::beginning) has that of the
     /// first call of its function.

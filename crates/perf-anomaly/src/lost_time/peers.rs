@@ -1,8 +1,10 @@
 //! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
 //! and each slow phase, with the time that they lose.
 
-use super::slowness::{PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
-use super::spells::{Bounds, Entry, Series, deviation, median, spells};
+use super::own_speed::{OwnAlarms, Withdrawn, at_own_speed};
+use super::slow_ranks::FEW;
+use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
+use super::spells::{Bounds, Entry, NOISE, Series, deviation, median, spells};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
@@ -15,16 +17,10 @@ const OPEN: u64 = 8;
 const RANKS: usize = 3;
 /// Fewest steps outside of a slow phase.
 const STEPS: usize = 3;
-/// Smallest relative excess of a slow rank.
-const SLOW_RANK: f64 = 0.03;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
-/// Smallest distance of a slow rank from its peers, in standard errors.
-const RANK_SCORE: f64 = 5.0;
 /// Smallest distance of a slow phase from other steps, in standard errors.
 const PHASE_SCORE: f64 = 6.0;
-/// Standard deviation between steps in log time that is always assumed.
-const NOISE: f64 = 0.005;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
 const CALLS_SCORE: f64 = 2.0;
 /// Standard deviation between steps in log time above which steps do different work.
@@ -46,7 +42,12 @@ const DIFFERENT_WORK: f64 = 0.4;
 ///   over ranks is above that of other steps.
 ///
 /// Abnormal calls, first calls, and calls of MPI are not part of the means. Calls of MPI take longer
-/// where a rank waits for a slow one.
+/// where a rank waits for a slow one. Abnormal calls that take as long as the other calls of their rank
+/// are part of them: one slow rank of many is abnormal in all its calls.
+///
+/// The median of three or four ranks contains a slow one if two are slow. Then ranks are compared with the
+/// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
+/// three steps, one of three 20 %.
 ///
 /// The calls of a step may arrive until the eighth later step. Their [`Merge`]d sums do not depend
 /// on the order. Memory is bounded for each rank and for each function: of more than 512 steps,
@@ -86,6 +87,8 @@ pub struct Peers {
     pub(super) functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
     /// Number of calls that arrived after their step was closed.
     pub(super) late: u64,
+    /// Abnormal calls that are part of the means.
+    pub(super) own_alarms: OwnAlarms,
 }
 
 /// Times of a function.
@@ -116,8 +119,21 @@ impl Peers {
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
-        let step = step / self.group();
-        let cells = cells(judged, skipped);
+        let (at, step) = (step, step / self.group());
+        let mut included = Vec::new();
+        if step >= self.closed {
+            let (samples, judgements) = judged;
+            included = at_own_speed(samples, judgements);
+            included.retain(|index| {
+                let (sample, judgement) = (&samples[*index], &judgements[*index]);
+                let lost = judgement.severity(sample);
+                judgement.label.is_anomaly()
+                    && skipped.binary_search(index).is_err()
+                    && takes_part(sample.function)
+                    && self.own_alarms.add(rank, at, sample.function, lost)
+            });
+        }
+        let cells = cells(judged, skipped, &included);
         let cells = cells
             .unordered()
             .filter(|(function, _)| takes_part(*function));
@@ -134,6 +150,24 @@ impl Peers {
     /// Returns the number of steps that are compared as one.
     pub(crate) fn group(&self) -> u64 {
         self.open.group()
+    }
+
+    /// Takes calls back that are part of new modes, if their steps are open.
+    pub(super) fn withdraw(&mut self, calls: &[Withdrawn]) {
+        for call in calls {
+            let step = call.step / self.group();
+            let key = (call.function, call.rank);
+            let Some(open) = self.open.steps.get_mut(&step) else {
+                continue;
+            };
+            let open = Arc::make_mut(open);
+            if let Some(cell) = open.get_mut(&key) {
+                cell.remove(u64::try_from(call.time.0).unwrap_or_default());
+                if cell.calls == 0 {
+                    open.remove(&key);
+                }
+            }
+        }
     }
 
     /// Ends a step. Calls of steps that are eight steps older are closed.
@@ -214,6 +248,14 @@ impl Peers {
             if own.len() < RANKS {
                 continue;
             }
+            // If several of few ranks are slow, the median is slow too.
+            let fastest = own.iter().map(|(_, cell)| cell.mean());
+            let fastest = fastest.fold(f64::INFINITY, f64::min);
+            let compared = if FEW.contains(&own.len()) {
+                fastest
+            } else {
+                typical
+            };
             for ((_, rank), cell) in own {
                 let expected = typical * cell.calls as f64;
                 let lost = cell.time as f64 - expected;
@@ -222,7 +264,8 @@ impl Peers {
                 entry.expected += expected;
                 entry.lost += lost;
                 entry.variance += cell.variance();
-                entry.add_worst(*function, lost);
+                let excess = cell.time as f64 - compared * cell.calls as f64;
+                entry.add_worst(*function, excess);
             }
         }
         for (rank, entry) in ranks {
@@ -254,21 +297,67 @@ impl Peers {
         let open = self.of_open_steps();
         let mut ranks = self.ranks_with_entries(&open);
         ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        let own_alarms = &self.own_alarms;
         let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
-            entries.iter().map(|one| SlowStep {
-                program: slow.program,
-                rank: slow.rank,
-                first: one.first,
-                last: one.last,
-                lost: Nanos(one.lost as i64),
+            entries.iter().map(|one| {
+                let rank = (slow.program, slow.rank);
+                let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
+                SlowStep {
+                    program: slow.program,
+                    rank: slow.rank,
+                    first: one.first,
+                    last: one.last,
+                    lost: Nanos((one.lost as i64).saturating_sub(alarmed)),
+                }
             })
         });
+        let rank_steps = rank_steps.filter(|step| step.lost.0 > 0).collect();
+        let ranks: Vec<SlowRank> = ranks.into_iter().map(|(slow, _)| slow).collect();
         let (mut phases, mut phase_steps) = self.phases_with_steps(&open);
+        let of_ranks = |function: FunctionId, first, last| {
+            self.is_phase_of_ranks((function, first, last), &ranks)
+        };
+        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
+        let is_kept = |step: &PhaseStep| {
+            let mut phases = phases.iter();
+            phases.any(|one| {
+                one.function == step.function && (one.first..=one.last).contains(&step.first)
+            })
+        };
+        phase_steps.retain(is_kept);
         phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        let is_of_rank = |rank: (u32, u32), step: u64| {
+            ranks.iter().any(|slow| {
+                (slow.program, slow.rank) == rank && (slow.first..=slow.last).contains(&step)
+            })
+        };
+        for one in &mut phase_steps {
+            let of_step = own_alarms.by_function(|rank, step, function| {
+                function == one.function
+                    && (one.first..=one.last).contains(&step)
+                    && !is_of_rank(rank, step)
+            });
+            let alarmed: i64 = of_step.values().map(|sum| sum.1).sum();
+            one.lost.0 = one.lost.0.saturating_sub(alarmed);
+        }
         phase_steps.retain(|step| step.lost.0 > 0);
+        let alarms = own_alarms.by_function(|rank, step, function| {
+            let is_of_phase = |slow: &SlowPhase| {
+                slow.function == function && (slow.first..=slow.last).contains(&step)
+            };
+            is_of_rank(rank, step) || phases.iter().any(is_of_phase)
+        });
+        let alarms = alarms.into_iter();
         Slowness {
-            rank_steps: rank_steps.filter(|step| step.lost.0 > 0).collect(),
-            ranks: ranks.into_iter().map(|(slow, _)| slow).collect(),
+            alarms: alarms
+                .map(|(function, (calls, lost))| SlowAlarms {
+                    function,
+                    calls,
+                    lost: Nanos(lost),
+                })
+                .collect(),
+            rank_steps,
+            ranks,
             phases,
             phase_steps,
         }
@@ -289,51 +378,28 @@ impl Peers {
         self.slowness().phases
     }
 
-    /// Returns the slow ranks with their entries.
-    fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
-        let mut found = Vec::new();
-        let keys = self.ranks.keys().chain(open.ranks.keys());
-        let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
-        let keys: Vec<_> = keys.into_iter().collect();
-        for program in keys.chunk_by(|one, other| one.0 == other.0) {
-            let ranks: Vec<_> = program
-                .iter()
-                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
-                .collect();
-            let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
-            let typical: Vec<f64> = ranks
-                .iter()
-                .map(|(_, entries)| median(&mut logs(entries)))
-                .collect();
-            let rests = ranks.iter().zip(&typical);
-            let rests = rests.flat_map(|((_, entries), middle)| {
-                logs(entries).into_iter().map(move |log| log - middle)
-            });
-            let bounds = Bounds {
-                least: SLOW_RANK.ln_1p(),
-                score: RANK_SCORE,
-                noise: deviation(rests).max(NOISE),
-                spread: deviation(typical.iter().copied()),
-            };
-            for (key, entries) in &ranks {
-                found.extend(spells(entries, &bounds).into_iter().map(|spell| {
-                    let own = &entries[spell.from..spell.until];
-                    let slow = SlowRank {
-                        program: key.0,
-                        rank: key.1,
-                        first: spell.sum.first,
-                        last: spell.sum.last,
-                        lasts: spell.lasts,
-                        factor: spell.sum.log().exp(),
-                        lost: Nanos(spell.sum.lost as i64),
-                        score: spell.score,
-                        function: worst_function(own),
-                    };
-                    (slow, own.to_vec())
-                }));
-            }
+    /// Returns `true` for a phase of a function that few ranks call, if it begins when one of several slow
+    /// ranks does. Their median rises with them.
+    fn is_phase_of_ranks(
+        &self,
+        (function, first, last): (FunctionId, u64, u64),
+        slow: &[SlowRank],
+    ) -> bool {
+        let Some(times) = self.functions.get(&function) else {
+            return false;
+        };
+        if !FEW.contains(&times.ranks.len()) {
+            return false;
         }
-        found
+        let (near, of_run) = (self.group(), times.series.entries().first());
+        let begin = of_run.map_or(0, |entry| entry.first);
+        let slow = slow.iter().filter(|one| {
+            let overlaps = one.first <= last && first <= one.last;
+            overlaps && times.ranks.contains(&(one.program, one.rank))
+        });
+        let slow: Vec<u64> = slow.map(|one| one.first).collect();
+        let begins = |start: &u64| *start > begin && start.abs_diff(first) <= near;
+        slow.len() > 1 && slow.iter().any(begins)
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.
@@ -367,7 +433,7 @@ impl Peers {
 }
 
 /// Returns the entries of a series of closed steps, and then those of open steps.
-fn entries<K: Ord, T>(
+pub(super) fn entries<K: Ord, T>(
     closed: &BTreeMap<K, T>,
     open: &BTreeMap<K, T>,
     key: &K,
@@ -377,17 +443,6 @@ fn entries<K: Ord, T>(
     both.flat_map(|one| series(one).entries())
         .copied()
         .collect()
-}
-
-/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
-/// function is known.
-fn worst_function(entries: &[Entry]) -> FunctionId {
-    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
-    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
-        *lost.entry(function).or_default() += time;
-    }
-    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
-    worst.map_or(FunctionId(0), |(function, _)| *function)
 }
 
 /// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one

@@ -30,6 +30,14 @@ impl Cell {
         self.squares = self.squares.saturating_add(square);
     }
 
+    /// Takes a call back.
+    pub(super) fn remove(&mut self, time: u64) {
+        self.calls = self.calls.saturating_sub(1);
+        self.time = self.time.saturating_sub(time);
+        let square = u128::from(time) * u128::from(time);
+        self.squares = self.squares.saturating_sub(square);
+    }
+
     pub(super) fn mean(&self) -> f64 {
         self.time as f64 / self.calls.max(1) as f64
     }
@@ -54,18 +62,22 @@ impl Merge for Cell {
 pub(super) type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
 
 /// Returns the cells of calls of a rank in a step: those that are not abnormal, first or ignored
-/// calls, without those at the indices `skipped`, which are in ascending order.
+/// calls, without those at the indices `skipped`, and with the abnormal ones at the indices `included`.
+/// Both are in ascending order.
 pub(super) fn cells(
     (samples, judgements): (&[Sample], &[Judgement]),
     skipped: &[usize],
+    included: &[usize],
 ) -> Functions<Cell> {
     let mut skipped = skipped.iter().peekable();
+    let mut included = included.iter().peekable();
     let mut cells: Functions<Cell> = Functions::default();
     for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
+        let is_included = included.next_if(|index| **index == at).is_some();
         if skipped.next_if(|skip| **skip == at).is_some()
             || sample.first
             || judgement.label == Label::Ignored
-            || judgement.label.is_anomaly()
+            || (judgement.label.is_anomaly() && !is_included)
         {
             continue;
         }
@@ -219,7 +231,7 @@ impl StepTimes {
         compared: &Compared,
     ) {
         let step = step / self.group();
-        for (function, cell) in cells(judged, skipped).unordered() {
+        for (function, cell) in cells(judged, skipped, &[]).unordered() {
             if compared.contains(function) {
                 let open = self.step(step);
                 open.entry((function, rank)).or_default().merge(cell);
