@@ -38,7 +38,7 @@ pub(crate) struct RankModes {
 }
 
 impl RankModes {
-    /// Adds other times of the same rank, or replaces the times by [complete](Self::is_complete) ones.
+    /// Adds other times of the same rank, or replaces the times by complete ones.
     fn add(&mut self, other: &RankModes) {
         if other.is_complete {
             self.clone_from(other);
@@ -195,7 +195,7 @@ impl ModeTimes {
     }
 }
 
-/// Adds changes. [Complete](RankModes::is_complete) times of a rank replace earlier changes.
+/// Adds changes. Complete times of a rank replace earlier changes.
 impl Merge for ModeTimes {
     fn merge(&mut self, other: &Self) {
         for (rank, times) in &other.0 {

@@ -134,6 +134,9 @@ struct Times {
 /// assert_eq!((mode.calls, mode.ranks, mode.first), (2 * 8 * 17, 8, 3));
 /// assert_eq!((mode.factor(), mode.lost), (2.0, Nanos(2_720_000_000)));
 /// assert_eq!(mode.beginning(), Beginning::Appeared);
+/// // The calls of step 3 are alarms, which lost their time as single calls.
+/// let steps: Vec<_> = modes.steps().collect();
+/// assert_eq!((steps.len(), steps[0].first, steps[0].lost), (8 * 16, 4, Nanos(20_000_000)));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct NewModes {

@@ -291,7 +291,7 @@ impl StepTimes {
             for ((known, rank), cell) in &**cells {
                 if let Some(function) = number(*known) {
                     let program = programs.entry(rank.0).or_insert_with(|| self.emptied());
-                    if self.without_phases.contains(&known) {
+                    if self.without_phases.contains(known) {
                         program.without_phases.insert(function);
                     }
                     let step = program.step(*step);

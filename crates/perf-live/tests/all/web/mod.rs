@@ -394,7 +394,7 @@ fn news_come_as_they_happen_and_are_not_too_many() {
 
 #[test]
 fn slow_ranks_are_named() {
-    let served = Served::new("slow");
+    let served = Served::new("slow-ranks");
     let mut ranks: Vec<Rank> = (0..5).map(|rank| served.rank(0, rank)).collect();
     ranks[3].percent = 130;
     let mut named = None;
