@@ -95,6 +95,8 @@ pub struct Lasting {
     ruled: usize,
     /// Rows of the last batch that are calls of modes, in ascending order.
     in_modes: Vec<usize>,
+    /// `true` if a server compares ranks too.
+    is_shared: bool,
 }
 
 impl Lasting {
@@ -194,6 +196,7 @@ impl Lasting {
     /// Keeps changes of the time lost in modes for a server.
     pub(crate) fn share(&mut self) {
         self.modes.keep_changes();
+        self.is_shared = true;
     }
 
     /// Returns the modes for modification.
@@ -238,7 +241,10 @@ impl Lasting {
         }
         let in_modes = self.modes.add(rank, step, samples, judgements);
         self.in_modes.extend(in_modes.iter().map(|at| start + at));
-        self.peers.withdraw(self.modes.withdrawn());
+        // A server has these calls already.
+        if !self.is_shared {
+            self.peers.withdraw(self.modes.withdrawn());
+        }
         let compared = &self.compared;
         let takes_part = |function| compared.contains(function);
         self.peers

@@ -2,9 +2,8 @@
 //! step.
 
 use super::mode_times::{ModeStep, ModeTimes};
-use super::new_mode::{Accepted, NewMode};
-use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, is_doubtful, is_slow};
-use super::step_sums::StepSums;
+use super::new_mode::{Accepted, Event, NewMode, RankLoss, bin, edge, loss_of};
+use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::{Merge, Nanos};
@@ -16,8 +15,6 @@ const CALLS: u64 = 8;
 const DEPTH: u64 = 3;
 /// Number of bins of a new mode: widths of 30 and 14 %.
 const WIDTHS: [usize; 2] = [6, 3];
-/// Largest number of bins of a mode: a factor of 2.
-const MOST_BINS: usize = 16;
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
 const ALL: f64 = 0.8;
@@ -26,35 +23,10 @@ const SEVERAL: u64 = 4;
 /// Ratio of the share of a mode in the calls that were not judged to its later share from which it was
 /// there since the start.
 const EARLY_SHARE: f64 = 0.5;
-/// Share of all calls of a function from which a mode is normal.
-const USUAL_SHARE: f64 = 0.5;
 /// Largest number of new modes that are kept.
 const MODES: usize = 1024;
 /// Largest number of calls of a bin that are taken back from the means of ranks and steps.
 const IN_MEANS: usize = 256;
-/// Largest number of ranks that are counted for a mode.
-const RANKS: usize = 1 << 16;
-/// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
-const FRACTION: u32 = 4;
-
-/// Mode and the ranks on which it occurred.
-#[derive(Clone, Debug)]
-struct Event {
-    mode: NewMode,
-    /// Bins of its run times.
-    bins: (usize, usize),
-    /// Time lost on each rank, by program and number.
-    ranks: BTreeMap<(u32, u32), RankLoss>,
-}
-
-/// Time that slow calls of a function lost on a rank, in nanoseconds.
-#[derive(Clone, Debug, Default)]
-struct RankLoss {
-    /// Time lost.
-    lost: i64,
-    /// Time lost by step, without that of alarms.
-    steps: StepSums,
-}
 
 /// Slow calls in a bin.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +62,9 @@ struct Times {
     slow: BTreeMap<usize, Slow>,
     /// Indices of its modes.
     modes: Vec<usize>,
+    /// Last normal calls that may be in a mode of which too few are slow to the detector: bins, calls and
+    /// usual run times.
+    doubtful: VecDeque<(usize, InMeans, i64)>,
     /// Number of the last batch with its calls.
     batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.
@@ -156,35 +131,6 @@ pub struct NewModes {
     withdrawn: Vec<Withdrawn>,
 }
 
-/// Returns the bin of a run time.
-#[inline]
-fn bin(time: i64) -> usize {
-    ((time.max(1) as f64).to_bits() >> (52 - FRACTION)) as usize
-}
-
-/// Returns the lower edge of a bin.
-fn edge(bin: usize) -> i64 {
-    f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
-}
-
-/// Returns the time lost on a rank for modification; `None` if there are too many ranks.
-fn loss_of(ranks: &mut BTreeMap<(u32, u32), RankLoss>, rank: (u32, u32)) -> Option<&mut RankLoss> {
-    if ranks.len() >= RANKS && !ranks.contains_key(&rank) {
-        return None;
-    }
-    Some(ranks.entry(rank).or_default())
-}
-
-impl RankLoss {
-    /// Adds time lost in a step, of which `rest` is not that of an alarm.
-    fn add(&mut self, step: u64, lost: i64, rest: i64) {
-        self.lost = self.lost.saturating_add(lost);
-        if rest != 0 {
-            self.steps.add(step, rest);
-        }
-    }
-}
-
 impl Times {
     #[inline]
     fn count(&mut self, bin: usize) {
@@ -218,6 +164,19 @@ impl Times {
         let own: u64 = self.early.range(from..until).map(|(_, count)| count).sum();
         let later = self.calls.saturating_sub(early).max(1);
         own > 0 && own as f64 / early as f64 >= EARLY_SHARE * calls as f64 / later as f64
+    }
+
+    /// Returns the index of the mode with a bin.
+    fn known(&self, bin: usize, events: &[Event]) -> Option<usize> {
+        let mut modes = self.modes.iter().copied();
+        modes.find(|mode| (events[*mode].bins.0..events[*mode].bins.1).contains(&bin))
+    }
+
+    /// Returns the index of the mode of a call relative to the usual run time of its rank.
+    fn relative(&self, sample: &Sample, usual: Option<i64>, events: &[Event]) -> Option<usize> {
+        let usual = usual?;
+        let mut modes = self.modes.iter().copied();
+        modes.find(|mode| events[*mode].is_relative(sample.runtime.0, usual))
     }
 
     /// Returns the number of calls in a range of bins.
@@ -254,7 +213,7 @@ impl Times {
 
 impl NewModes {
     /// Adds the calls of a rank in a step, with one judgement for each. Returns the indices of the calls
-    /// in modes that lose time or that a rule accepts, in ascending order.
+    /// in modes, in ascending order, without modes that most calls are in since the start.
     pub fn add(
         &mut self,
         rank: (u32, u32),
@@ -287,11 +246,17 @@ impl NewModes {
             }
             times.batch_calls.0 += 1;
             let mut modes = times.modes.iter().copied();
-            let mode = modes.find(|mode| self.events[*mode].includes(bin, times));
+            let between = |from, until| times.between(from, until);
+            let mode = modes.find(|mode| self.events[*mode].includes(bin, between));
             if mode.is_some() || is_slow(sample, judgement) {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
-            } else if is_doubtful(sample, judgement) {
+            } else if is_doubtful(sample, judgement)
+                || times
+                    .modes
+                    .iter()
+                    .any(|mode| sample.runtime > self.events[*mode].mode.from)
+            {
                 doubtful.push((at, bin, None));
             }
         }
@@ -300,11 +265,22 @@ impl NewModes {
         slow.sort_unstable();
         let usual = Usual::of(samples, judgements, slow.iter().copied());
         for (at, bin, mode) in doubtful {
-            let function = samples[at].function;
-            if usual.is_foreign(function, &judgements[at]) {
-                let times = self.functions.entry(function, Times::default);
+            let (sample, judgement) = (&samples[at], &judgements[at]);
+            let of_rank = usual.below(sample.function, sample.runtime.0);
+            let times = self.functions.entry(sample.function, Times::default);
+            let mode = mode.or_else(|| times.relative(sample, of_rank, &self.events));
+            if mode.is_some() || usual.is_foreign(sample.function, judgement) {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
+            } else if is_doubtful(sample, judgement) {
+                if times.doubtful.len() >= IN_MEANS {
+                    times.doubtful.pop_front();
+                }
+                let call = InMeans::new((rank, step), sample, (self.batch, at));
+                let usual = of_rank.or(judgement.expected.map(|time| time.0));
+                times
+                    .doubtful
+                    .push_back((bin, call, usual.unwrap_or_default()));
             }
         }
         candidates.sort_unstable_by_key(|one| one.0);
@@ -318,6 +294,9 @@ impl NewModes {
                 continue;
             }
             let usual = usual.below(sample.function, sample.runtime.0);
+            // The mode may have been found by a call before it in the same step.
+            let mode = mode.or_else(|| times.known(bin, &self.events));
+            let mode = mode.or_else(|| times.relative(sample, usual, &self.events));
             let all = times.calls;
             match mode {
                 Some(mode) => {
@@ -355,8 +334,9 @@ impl NewModes {
     ) -> Vec<usize> {
         let times = self.functions.entry(sample.function, Times::default);
         let slow = times.slow.entry(bin).or_default();
-        let usual = usual.or(judgement.expected.map(|time| time.0));
-        let usual = usual.unwrap_or_default();
+        let expected = judgement.expected.map_or(0, |time| time.0);
+        let usual = usual.filter(|time| differ(*time, expected));
+        let usual = usual.unwrap_or(expected);
         let lost = sample.runtime.0.saturating_sub(usual).max(0);
         if slow.calls == 0 {
             slow.before = times.calls.saturating_sub(1);
@@ -405,6 +385,20 @@ impl NewModes {
                 }
             }
         }
+        let (first, _) = all.steps.unwrap_or((step, step));
+        for (bin, one, usual) in std::mem::take(&mut times.doubtful) {
+            let call = one.call;
+            if (from..until).contains(&bin) && call.step >= first {
+                let lost = call.time.0.saturating_sub(usual).max(0);
+                all.calls += 1;
+                all.time = all.time.saturating_add(call.time.0);
+                all.lost = all.lost.saturating_add(lost);
+                if let Some(own) = loss_of(&mut all.ranks, call.rank) {
+                    own.add(call.step, lost, lost);
+                }
+                all.in_means.push_back(one);
+            }
+        }
         if self.events.len() >= MODES {
             self.dropped += 1;
             return Vec::new();
@@ -438,6 +432,7 @@ impl NewModes {
                 accepted: None,
             },
             bins: (from, until),
+            usual: all.time.saturating_sub(all.lost) / all.calls.max(1) as i64,
             ranks: all.ranks,
         };
         if let Some(changes) = &mut self.changes {
@@ -521,83 +516,5 @@ impl NewModes {
     /// Returns the number of modes that were found but not kept, beyond 1,024.
     pub fn dropped(&self) -> u64 {
         self.dropped
-    }
-}
-
-impl Event {
-    /// Returns `true` for a run time of the mode. The mode extends to the next bin while the number of
-    /// calls falls.
-    #[inline]
-    fn includes(&mut self, bin: usize, times: &Times) -> bool {
-        let (from, until) = &mut self.bins;
-        if (*from..*until).contains(&bin) {
-            return true;
-        }
-        let is_below = bin + 1 == *from;
-        if !(is_below || bin == *until) || *until - *from >= MOST_BINS {
-            return false;
-        }
-        let edge = if is_below { *from } else { *until - 1 };
-        if times.between(bin, bin + 1) > times.between(edge, edge + 1) {
-            return false;
-        }
-        *from = (*from).min(bin);
-        *until = (*until).max(bin + 1);
-        (self.mode.from, self.mode.to) = (Nanos(self::edge(*from)), Nanos(self::edge(*until)));
-        true
-    }
-
-    /// Adds a call with the usual run time of its rank, if known. Returns `false` if the mode is normal because
-    /// most calls are in it.
-    fn add(
-        &mut self,
-        (rank, step): ((u32, u32), u64),
-        calls: u64,
-        (sample, judgement, usual): (&Sample, &Judgement, Option<i64>),
-        mut changes: Option<&mut ModeTimes>,
-    ) -> bool {
-        let mode = &mut self.mode;
-        mode.calls += 1;
-        mode.of = calls;
-        mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
-        (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
-        let own = loss_of(&mut self.ranks, rank);
-        let alarmed = judgement.severity(sample).0;
-        if !matches!(mode.accepted, Some(Accepted::UsualSince(_))) {
-            mode.alarms += u64::from(judgement.label.is_slow());
-            mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
-        }
-        if mode.accepted.is_none() {
-            let usual = usual.filter(|usual| *usual < mode.from.0);
-            let usual = usual.unwrap_or(mode.usual.0);
-            let lost = sample.runtime.0.saturating_sub(usual).max(0);
-            mode.lost.0 = mode.lost.0.saturating_add(lost);
-            let usual = mode.time.0.saturating_sub(mode.lost.0);
-            mode.usual.0 = usual / mode.calls.max(1) as i64;
-            if let Some(own) = own {
-                let rest = lost.saturating_sub(alarmed);
-                own.add(step, lost, rest);
-                if let Some(changes) = &mut changes {
-                    changes.add(rank, mode.function, step, rest);
-                }
-            }
-            if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
-                mode.accepted = Some(Accepted::UsualSince(step));
-                if let Some(changes) = changes {
-                    self.add_to(changes, -1);
-                }
-            }
-        }
-        self.mode.ranks = self.ranks.len();
-        !matches!(self.mode.accepted, Some(Accepted::UsualSince(_)))
-    }
-
-    /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
-    fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
-        for (rank, loss) in &self.ranks {
-            for (step, _, lost) in loss.steps.iter() {
-                changes.add(*rank, self.mode.function, step, lost.saturating_mul(sign));
-            }
-        }
     }
 }

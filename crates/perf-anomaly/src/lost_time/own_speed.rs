@@ -4,7 +4,7 @@
 
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
-use perf_core::Nanos;
+use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
 
 /// Fewest calls that show the speed of a rank in a step.
@@ -122,23 +122,38 @@ pub(super) struct OwnAlarms {
 }
 
 impl OwnAlarms {
-    /// Adds an alarm. Returns `false` if there are too many sums.
+    /// Adds alarms, unless there are too many sums.
     pub(super) fn add(
         &mut self,
         rank: (u32, u32),
         step: u64,
         function: FunctionId,
-        lost: Nanos,
-    ) -> bool {
+        alarms: AlarmSum,
+    ) {
+        if alarms.0 == 0 || self.count >= MAX_SUMS {
+            return;
+        }
         let own = self.ranks.entry(rank).or_default();
         let count = own.len();
-        if self.count >= MAX_SUMS && !own.contains_key(&(step, function)) {
-            return false;
-        }
         let sum = own.entry((step, function)).or_default();
-        *sum = (sum.0 + 1, sum.1.saturating_add(lost.0));
+        *sum = (
+            sum.0.saturating_add(alarms.0),
+            sum.1.saturating_add(alarms.1),
+        );
         self.count += own.len() - count;
-        true
+    }
+
+    /// Returns all sums with their ranks, steps and functions.
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((u32, u32), u64, FunctionId, AlarmSum)> {
+        self.ranks.iter().flat_map(|(rank, own)| {
+            let sums = own.iter();
+            sums.map(|((step, function), sum)| (*rank, *step, *function, *sum))
+        })
+    }
+
+    /// Returns the number of sums.
+    pub(super) fn len(&self) -> usize {
+        self.count
     }
 
     /// Returns the alarms of a rank in a range of steps.
@@ -147,7 +162,7 @@ impl OwnAlarms {
         let own =
             own.flat_map(|own| own.range((first, FunctionId(0))..=(last, FunctionId(u32::MAX))));
         own.fold((0, 0), |sum, (_, one)| {
-            (sum.0 + one.0, sum.1.saturating_add(one.1))
+            (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
         })
     }
 
@@ -158,16 +173,27 @@ impl OwnAlarms {
         is_wanted: impl Fn((u32, u32), u64, FunctionId) -> bool,
     ) -> BTreeMap<FunctionId, AlarmSum> {
         let mut all: BTreeMap<FunctionId, AlarmSum> = BTreeMap::new();
-        for (rank, own) in &self.ranks {
-            for ((step, function), one) in own {
-                if is_wanted(*rank, *step, *function) {
-                    let sum = all.entry(*function).or_default();
-                    *sum = (sum.0 + one.0, sum.1.saturating_add(one.1));
-                }
+        for (rank, step, function, one) in self.iter() {
+            if is_wanted(rank, step, function) {
+                let sum = all.entry(function).or_default();
+                *sum = (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1));
             }
         }
         all
     }
+}
+
+impl Merge for OwnAlarms {
+    fn merge(&mut self, other: &Self) {
+        for (rank, step, function, sum) in other.iter() {
+            self.add(rank, step, function, sum);
+        }
+    }
+}
+
+/// Returns `true` if two run times differ by more than a tenth.
+pub(super) fn differ(one: i64, other: i64) -> bool {
+    one.max(other) as f64 > LONGER * one.min(other).max(1) as f64
 }
 
 /// Expected run times of the normal calls of a rank in a step, with the number of calls, for functions
@@ -224,11 +250,7 @@ impl Usual {
             return false;
         };
         let mut own = self.usual(function).peekable();
-        let is_alike = |time: i64| {
-            let factor = time.max(expected.0) as f64 / time.min(expected.0).max(1) as f64;
-            factor <= LONGER
-        };
-        own.peek().is_some() && !own.any(is_alike)
+        own.peek().is_some() && own.all(|time| differ(time, expected.0))
     }
 
     /// Returns the usual run times of a function.

@@ -1,7 +1,7 @@
 //! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
 //! and each slow phase, with the time that they lose.
 
-use super::own_speed::{OwnAlarms, Withdrawn, at_own_speed};
+use super::own_speed::{OwnAlarms, Withdrawn};
 use super::slow_ranks::FEW;
 use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 use super::spells::{Bounds, Entry, NOISE, Series, deviation, median, spells};
@@ -14,13 +14,15 @@ use std::sync::Arc;
 /// Number of steps before the last one whose calls may still arrive.
 const OPEN: u64 = 8;
 /// Fewest ranks of which one can be slow.
-const RANKS: usize = 3;
+pub(super) const RANKS: usize = 3;
 /// Fewest steps outside of a slow phase.
 const STEPS: usize = 3;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
 /// Smallest distance of a slow phase from other steps, in standard errors.
 const PHASE_SCORE: f64 = 6.0;
+/// Largest factor between the standard deviation of steps from the others and from their neighbours.
+const MOST_NOISE: f64 = 1.5;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
 const CALLS_SCORE: f64 = 2.0;
 /// Standard deviation between steps in log time above which steps do different work.
@@ -119,21 +121,8 @@ impl Peers {
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
-        let (at, step) = (step, step / self.group());
-        let mut included = Vec::new();
-        if step >= self.closed {
-            let (samples, judgements) = judged;
-            included = at_own_speed(samples, judgements);
-            included.retain(|index| {
-                let (sample, judgement) = (&samples[*index], &judgements[*index]);
-                let lost = judgement.severity(sample);
-                judgement.label.is_anomaly()
-                    && skipped.binary_search(index).is_err()
-                    && takes_part(sample.function)
-                    && self.own_alarms.add(rank, at, sample.function, lost)
-            });
-        }
-        let cells = cells(judged, skipped, &included);
+        let step = step / self.group();
+        let cells = cells(judged, skipped);
         let cells = cells
             .unordered()
             .filter(|(function, _)| takes_part(*function));
@@ -232,6 +221,11 @@ impl Peers {
             let variance: f64 = own.iter().map(|(_, cell)| cell.variance()).sum();
             let times = Arc::make_mut(self.functions.entry(*function).or_default());
             times.ranks.extend(own.iter().map(|((_, rank), _)| *rank));
+            for ((_, rank), cell) in own {
+                let lost = i64::try_from(cell.alarmed).unwrap_or(i64::MAX);
+                let sum = (cell.alarms, lost);
+                self.own_alarms.add(*rank, first, *function, sum);
+            }
             // The median of few ranks depends on which they are.
             if 2 * own.len() <= times.ranks.len() {
                 continue;
@@ -297,7 +291,14 @@ impl Peers {
         let open = self.of_open_steps();
         let mut ranks = self.ranks_with_entries(&open);
         ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
-        let own_alarms = &self.own_alarms;
+        let mut own_alarms = self.own_alarms.clone();
+        own_alarms.merge(&open.own_alarms);
+        for (slow, _) in &mut ranks {
+            let rank = (slow.program, slow.rank);
+            let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
+            (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
+        }
+        let own_alarms = &own_alarms;
         let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
             entries.iter().map(|one| {
                 let rank = (slow.program, slow.rank);
@@ -469,6 +470,17 @@ fn relative_variance(entries: &[Entry], ranks: usize) -> f64 {
     sum / f64::max(weights, 1.0)
 }
 
+/// Returns the standard deviation of several groups of values around the mean of their group.
+fn within(groups: &[&[f64]]) -> f64 {
+    let squares = groups.iter().map(|group| {
+        let mean = group.iter().sum::<f64>() / group.len().max(1) as f64;
+        group.iter().map(|one| (one - mean).powi(2)).sum::<f64>()
+    });
+    let values: usize = groups.iter().map(|group| group.len()).sum();
+    let free = values.saturating_sub(groups.len()).max(1);
+    (squares.sum::<f64>() / free as f64).sqrt()
+}
+
 /// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
 /// expected time, and the time of the median rank as the lost one.
 fn phases(
@@ -528,6 +540,9 @@ fn phases(
         let expected: f64 = part.iter().map(|one| one.expected).sum();
         let lost: f64 = part.iter().map(|one| one.lost).sum();
         let log = (lost / expected).ln_1p();
+        // Few steps may differ less from their neighbours than from the others by chance.
+        let inside = &logs[spell.from..spell.until];
+        let noise = noise.max(within(&[inside, &rest]).min(MOST_NOISE * noise));
         let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
         let calls = &entries[spell.from..spell.until];
         if log >= bounds.least

@@ -1,7 +1,7 @@
 //! Slow ranks: comparison with the median rank, and of three or four ranks with the fastest ones.
 
 use super::Peers;
-use super::peers::entries;
+use super::peers::{RANKS, entries};
 use super::slowness::SlowRank;
 use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
 use crate::FunctionId;
@@ -60,7 +60,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
             .map(|entry| compared(entry, &references))
             .collect();
         let steps = entries.windows(2).map(|pair| pair[1].log() - pair[0].log());
-        let noise = deviation(steps) / std::f64::consts::SQRT_2;
+        let noise = uncertain(steps) / std::f64::consts::SQRT_2;
         let bounds = Bounds {
             least: least.ln_1p(),
             score,
@@ -76,6 +76,14 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         }
     });
     slow.filter(|slow| !slow.spells.is_empty()).collect()
+}
+
+/// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
+/// often too small.
+fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    let count = values.len().max(1) as f64;
+    deviation(values.into_iter()) * (1.0 + 1.0 / count.sqrt())
 }
 
 /// Returns an entry whose expected time is that of other ranks in the same step.
@@ -111,6 +119,31 @@ fn worst_function(entries: &[Entry]) -> FunctionId {
     worst.map_or(FunctionId(0), |(function, _)| *function)
 }
 
+/// Returns a slow rank with its slow entries.
+fn slow_rank(
+    (program, rank): (u32, u32),
+    spell: &Spell,
+    entries: &[Entry],
+) -> (SlowRank, Vec<Entry>) {
+    let own = &entries[spell.from..spell.until];
+    let (first, last) = (spell.sum.first, spell.sum.last);
+    let slow = SlowRank {
+        program,
+        rank,
+        first,
+        last,
+        lasts: spell.lasts,
+        factor: spell.sum.log().exp(),
+        lost: Nanos(spell.sum.lost as i64),
+        // Alarms are counted with those of the other ranks.
+        alarms: 0,
+        alarmed: Nanos(0),
+        score: spell.score,
+        function: worst_function(own),
+    };
+    (slow, own.to_vec())
+}
+
 impl Peers {
     /// Returns the slow ranks with their entries.
     pub(super) fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
@@ -132,10 +165,12 @@ impl Peers {
             let rests = rests.flat_map(|((_, entries), middle)| {
                 logs(entries).into_iter().map(move |log| log - middle)
             });
+            // One of few ranks is the median itself, and does not differ from it.
+            let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
             let bounds = Bounds {
                 least: SLOW_RANK.ln_1p(),
                 score: RANK_SCORE,
-                noise: deviation(rests).max(NOISE),
+                noise: (uncertain(rests) / independent).max(NOISE),
                 spread: deviation(typical.iter().copied()),
             };
             let own = ranks.iter().map(|(_, entries)| entries.as_slice());
@@ -149,38 +184,9 @@ impl Peers {
                     slow.clone_from(&few.spells);
                     entries = &few.entries;
                 }
-                found.extend(
-                    slow.iter()
-                        .map(|spell| self.slow_rank(*key, spell, entries)),
-                );
+                found.extend(slow.iter().map(|spell| slow_rank(*key, spell, entries)));
             }
         }
         found
-    }
-
-    /// Returns a slow rank with its slow entries.
-    fn slow_rank(
-        &self,
-        (program, rank): (u32, u32),
-        spell: &Spell,
-        entries: &[Entry],
-    ) -> (SlowRank, Vec<Entry>) {
-        let own = &entries[spell.from..spell.until];
-        let (first, last) = (spell.sum.first, spell.sum.last);
-        let (alarms, alarmed) = self.own_alarms.of_rank((program, rank), first, last);
-        let slow = SlowRank {
-            program,
-            rank,
-            first,
-            last,
-            lasts: spell.lasts,
-            factor: spell.sum.log().exp(),
-            lost: Nanos(spell.sum.lost as i64),
-            alarms,
-            alarmed: Nanos(alarmed),
-            score: spell.score,
-            function: worst_function(own),
-        };
-        (slow, own.to_vec())
     }
 }
