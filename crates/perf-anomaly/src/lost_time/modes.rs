@@ -269,7 +269,7 @@ impl NewModes {
             let of_rank = usual.below(sample.function, sample.runtime.0);
             let times = self.functions.entry(sample.function, Times::default);
             let mode = mode.or_else(|| times.relative(sample, of_rank, &self.events));
-            if mode.is_some() || usual.is_foreign(sample.function, judgement) {
+            if mode.is_some() {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
             } else if is_doubtful(sample, judgement) {

@@ -178,7 +178,7 @@ fn few_healthy_ranks_lose_nothing() {
                 let (report, _) = run(seed, size, Monitor::default(), |_| (1.0, 1.0));
                 let slow = report.lasting.peers().slow_ranks();
                 assert_eq!(slow, [], "{ranks}, {calls}, {noise}, {seed}");
-                if noise < 0.1 {
+                if calls > 1 && noise < 0.1 {
                     let phases = report.lasting.peers().slow_phases();
                     assert_eq!(phases, [], "{ranks}, {calls}, {noise}, {seed}");
                 }
@@ -192,8 +192,8 @@ fn few_healthy_ranks_lose_nothing() {
 /// calls of their own rank.
 #[test]
 fn a_new_mode_beside_a_slow_rank_has_its_factor_and_time() {
-    for (share, factor) in [(0.2, 2.0), (0.1, 3.0), (0.02, 2.0)] {
-        let (mut sums, mut found) = ([0.0; 4], 0);
+    for (share, factor) in [(0.2, 2.0), (0.1, 3.0)] {
+        let mut sums = [0.0; 4];
         for seed in 0..SEEDS {
             let size = Size { steps: 24, ..USUAL };
             let (report, planted) = run(seed, size, Monitor::default(), |call| {
@@ -202,11 +202,7 @@ fn a_new_mode_beside_a_slow_rank_has_its_factor_and_time() {
                 (of_rank, if is_slow { factor } else { 1.0 })
             });
             let modes: Vec<&NewMode> = report.lasting.modes().found().collect();
-            found += u64::from(!modes.is_empty());
-            // Eight of the 30 calls of a rare mode are not always reported before the detector learns it.
-            if modes.is_empty() && share < 0.05 {
-                continue;
-            }
+            assert!(!modes.is_empty(), "{share}, {factor}, {seed}");
             for mode in &modes {
                 assert_eq!(report.calls.function_name(mode.function), "norm");
                 assert!(
@@ -235,9 +231,7 @@ fn a_new_mode_beside_a_slow_rank_has_its_factor_and_time() {
                 "{share}, {factor}, {seed}: {lost:?}, {planted:?}"
             );
         }
-        println!("{share} {factor}: {found}, {sums:?}");
-        let least = if share < 0.05 { SEEDS / 2 } else { SEEDS };
-        assert!(found >= least, "{share}: {found}");
+        println!("{share} {factor}: {sums:?}");
         assert!((sums[0] / sums[1] - 1.0).abs() < 0.06, "{share}: {sums:?}");
         // Calls of the mode are no part of the means of the slow rank.
         let rank = sums[2] / sums[3];
