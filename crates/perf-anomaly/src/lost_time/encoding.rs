@@ -2,6 +2,7 @@
 //! that they take.
 
 use super::Peers;
+use super::own_speed::AlarmSum;
 use super::peers::FunctionTimes;
 use super::spells::{Entry, Series};
 use super::step_times::{Cell, StepTimes};
@@ -85,6 +86,15 @@ impl Peers {
                 to.varint((*rank).into());
             }
         }
+        to.u32(self.own_alarms.len() as u32);
+        for ((program, rank), step, function, (calls, lost)) in self.own_alarms.iter() {
+            to.varint(program.into());
+            to.varint(rank.into());
+            to.varint(step);
+            to.varint(function.0.into());
+            to.varint(calls);
+            to.signed(lost);
+        }
     }
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
@@ -121,6 +131,16 @@ impl Peers {
             }
             peers.functions.insert(function, times.into());
         }
+        if from.context.has_modes {
+            for _ in 0..from.count(6, "a number of alarms that fits the remaining bytes")? {
+                let rank = (from.varint32("a program")?, from.varint32("a rank")?);
+                let step = from.varint("a step")?;
+                let function = FunctionId(from.varint32("a function")?);
+                let calls = from.varint("a number of alarms")?;
+                let lost = from.signed("a time lost")?;
+                peers.own_alarms.add(rank, step, function, (calls, lost));
+            }
+        }
         Ok(peers)
     }
 
@@ -132,7 +152,9 @@ impl Peers {
             .functions
             .values()
             .map(|one| one.series.memory() + tree(one.ranks.len(), size_of::<(u32, u32)>()));
+        let alarm = size_of::<((u64, FunctionId), AlarmSum)>();
         tree(self.open.len(), cell)
+            + tree(self.own_alarms.len(), alarm)
             + tree(self.ranks.len(), size_of::<((u32, u32), Series)>())
             + ranks.sum::<usize>()
             + tree(

@@ -19,7 +19,9 @@ mod encoding;
 mod mode_times;
 mod modes;
 mod new_mode;
+mod own_speed;
 mod peers;
+mod slow_ranks;
 mod slowness;
 mod spells;
 mod step_sums;
@@ -31,14 +33,16 @@ pub use mode_times::{ModeStep, ModeTimes};
 pub use modes::NewModes;
 pub use new_mode::{Accepted, Beginning, NewMode};
 pub use peers::Peers;
-pub use slowness::{PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
+pub use slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 pub use step_sums::FunctionSteps;
 pub(crate) use step_times::Compared;
 pub use step_times::StepTimes;
 
 use crate::calls::Calls;
+use crate::server::RankSummary;
 use crate::{FunctionId, Judgement, Losses};
 use perf_core::{Nanos, fits};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Time lost in a run, by cause.
@@ -48,7 +52,8 @@ use std::ops::Range;
 pub struct LostTime {
     /// Exclusive time of all calls.
     pub of: Nanos,
-    /// Time lost by single abnormal calls, without those in new modes.
+    /// Time lost by single abnormal calls, without those in new modes, and those that take as long as the
+    /// other calls of a slow rank or phase.
     pub calls: Nanos,
     /// Time lost by new modes.
     pub modes: Nanos,
@@ -90,6 +95,8 @@ pub struct Lasting {
     ruled: usize,
     /// Rows of the last batch that are calls of modes, in ascending order.
     in_modes: Vec<usize>,
+    /// `true` if a server compares ranks too.
+    is_shared: bool,
 }
 
 impl Lasting {
@@ -115,14 +122,65 @@ impl Lasting {
         let sum = |times: &mut dyn Iterator<Item = Nanos>| {
             Nanos(times.fold(0, |sum, time| sum.saturating_add(time.0)))
         };
-        let alarmed = sum(&mut self.modes.found().map(|mode| mode.alarmed));
+        // Alarms of modes that the user accepts are no loss either.
+        let counted = self.modes.all();
+        let counted =
+            counted.filter(|mode| !matches!(mode.accepted, Some(Accepted::UsualSince(_))));
+        let in_modes = sum(&mut counted.map(|mode| mode.alarmed));
+        let slowness = self.peers.slowness();
+        let in_slow = sum(&mut slowness.alarms.iter().map(|one| one.lost));
+        let alarmed = in_modes.0.saturating_add(in_slow.0);
         LostTime {
             of: Nanos(self.time),
-            calls: Nanos(losses.total().time.0.saturating_sub(alarmed.0).max(0)),
+            calls: Nanos(losses.total().time.0.saturating_sub(alarmed).max(0)),
             modes: sum(&mut self.modes.found().map(|mode| mode.lost)),
-            ranks: sum(&mut self.peers.slow_ranks().iter().map(|slow| slow.lost)),
-            phases: sum(&mut self.peers.slow_phases().iter().map(|slow| slow.lost)),
+            ranks: sum(&mut slowness.ranks.iter().map(|slow| slow.lost)),
+            phases: sum(&mut slowness.phases.iter().map(|slow| slow.lost)),
         }
+    }
+
+    /// Returns the time that each rank lost by all causes, given the losses of the ranks in single calls. Slow
+    /// phases lost an equal part on each rank, and none if there are several programs.
+    pub fn lost_by_rank(&self, ranks: &[RankSummary]) -> Vec<Nanos> {
+        let slowness = self.peers.slowness();
+        let mut lost: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        let mut add = |rank, time: Nanos| {
+            let sum: &mut i64 = lost.entry(rank).or_default();
+            *sum = sum.saturating_add(time.0);
+        };
+        let slow = slowness.rank_steps.iter();
+        slow.for_each(|one| add((one.program, one.rank), one.lost));
+        let modes = self.modes.steps();
+        modes.for_each(|one| add((one.program, one.rank), one.lost));
+        let is_one = ranks
+            .windows(2)
+            .all(|pair| pair[0].program == pair[1].program);
+        let phases: i64 = slowness.phase_steps.iter().map(|one| one.lost.0).sum();
+        let part = if is_one {
+            phases / ranks.len().max(1) as i64
+        } else {
+            0
+        };
+        let of = |rank: &RankSummary| {
+            // Most ranks lose time in single calls only.
+            let slow = lost.get(&(rank.program, rank.rank)).copied();
+            let slow = slow.unwrap_or_default().saturating_add(part);
+            Nanos(rank.loss.time.0.saturating_add(slow).max(0))
+        };
+        ranks.iter().map(of).collect()
+    }
+
+    /// Returns the time that functions lost in new modes and slow phases, in calls that are no alarms.
+    pub fn lost_by_function(&self) -> BTreeMap<FunctionId, Nanos> {
+        let phases = self.peers.slowness().phase_steps.into_iter();
+        let phases = phases.map(|one| (one.function, one.lost));
+        let modes = self.modes.steps().map(|one| (one.function, one.lost));
+        let mut lost: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
+        for (function, time) in phases.chain(modes) {
+            let sum = lost.entry(function).or_default();
+            sum.0 = sum.0.saturating_add(time.0);
+        }
+        lost
     }
 
     /// Sets the number of steps in which ranks are compared.
@@ -138,6 +196,7 @@ impl Lasting {
     /// Keeps changes of the time lost in modes for a server.
     pub(crate) fn share(&mut self) {
         self.modes.keep_changes();
+        self.is_shared = true;
     }
 
     /// Returns the modes for modification.
@@ -182,6 +241,10 @@ impl Lasting {
         }
         let in_modes = self.modes.add(rank, step, samples, judgements);
         self.in_modes.extend(in_modes.iter().map(|at| start + at));
+        // A server has these calls already.
+        if !self.is_shared {
+            self.peers.withdraw(self.modes.withdrawn());
+        }
         let compared = &self.compared;
         let takes_part = |function| compared.contains(function);
         self.peers

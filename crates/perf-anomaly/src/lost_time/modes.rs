@@ -2,12 +2,12 @@
 //! step.
 
 use super::mode_times::{ModeStep, ModeTimes};
-use super::new_mode::{Accepted, NewMode};
-use super::step_sums::StepSums;
+use super::new_mode::{Accepted, Event, NewMode, RankLoss, bin, edge, loss_of};
+use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::{Merge, Nanos};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
@@ -15,8 +15,6 @@ const CALLS: u64 = 8;
 const DEPTH: u64 = 3;
 /// Number of bins of a new mode: widths of 30 and 14 %.
 const WIDTHS: [usize; 2] = [6, 3];
-/// Largest number of bins of a mode: a factor of 2.
-const MOST_BINS: usize = 16;
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
 const ALL: f64 = 0.8;
@@ -25,33 +23,10 @@ const SEVERAL: u64 = 4;
 /// Ratio of the share of a mode in the calls that were not judged to its later share from which it was
 /// there since the start.
 const EARLY_SHARE: f64 = 0.5;
-/// Share of all calls of a function from which a mode is normal.
-const USUAL_SHARE: f64 = 0.5;
 /// Largest number of new modes that are kept.
 const MODES: usize = 1024;
-/// Largest number of ranks that are counted for a mode.
-const RANKS: usize = 1 << 16;
-/// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
-const FRACTION: u32 = 4;
-
-/// Mode and the ranks on which it occurred.
-#[derive(Clone, Debug)]
-struct Event {
-    mode: NewMode,
-    /// Bins of its run times.
-    bins: (usize, usize),
-    /// Time lost on each rank, by program and number.
-    ranks: BTreeMap<(u32, u32), RankLoss>,
-}
-
-/// Time that slow calls of a function lost on a rank, in nanoseconds.
-#[derive(Clone, Debug, Default)]
-struct RankLoss {
-    /// Time lost.
-    lost: i64,
-    /// Time lost by step, without that of alarms.
-    steps: StepSums,
-}
+/// Largest number of calls of a bin that are taken back from the means of ranks and steps.
+const IN_MEANS: usize = 256;
 
 /// Slow calls in a bin.
 #[derive(Clone, Debug, Default)]
@@ -61,12 +36,13 @@ struct Slow {
     lost: i64,
     alarms: u64,
     alarmed: i64,
-    usual: i64,
     steps: Option<(u64, u64)>,
     /// Number of calls of the function before the first of them.
     before: u64,
     /// Time lost on each rank.
     ranks: BTreeMap<(u32, u32), RankLoss>,
+    /// Last calls that are no alarms, so that they are part of the means of ranks and steps.
+    in_means: VecDeque<InMeans>,
 }
 
 /// Run times of a function.
@@ -86,6 +62,9 @@ struct Times {
     slow: BTreeMap<usize, Slow>,
     /// Indices of its modes.
     modes: Vec<usize>,
+    /// Last normal calls that may be in a mode of which too few are slow to the detector: bins, calls and
+    /// usual run times.
+    doubtful: VecDeque<(usize, InMeans, i64)>,
     /// Number of the last batch with its calls.
     batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.
@@ -148,46 +127,8 @@ pub struct NewModes {
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
     changes: Option<ModeTimes>,
-}
-
-/// Returns the bin of a run time.
-#[inline]
-fn bin(time: i64) -> usize {
-    ((time.max(1) as f64).to_bits() >> (52 - FRACTION)) as usize
-}
-
-/// Returns the lower edge of a bin.
-fn edge(bin: usize) -> i64 {
-    f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
-}
-
-/// Returns the time lost on a rank for modification; `None` if there are too many ranks.
-fn loss_of(ranks: &mut BTreeMap<(u32, u32), RankLoss>, rank: (u32, u32)) -> Option<&mut RankLoss> {
-    if ranks.len() >= RANKS && !ranks.contains_key(&rank) {
-        return None;
-    }
-    Some(ranks.entry(rank).or_default())
-}
-
-impl RankLoss {
-    /// Adds time lost in a step, of which `rest` is not that of an alarm.
-    fn add(&mut self, step: u64, lost: i64, rest: i64) {
-        self.lost = self.lost.saturating_add(lost);
-        if rest != 0 {
-            self.steps.add(step, rest);
-        }
-    }
-}
-
-/// Returns `true` for a call that takes longer than expected, whether or not it is reported.
-fn is_slow(sample: &Sample, judgement: &Judgement) -> bool {
-    let is_longer = judgement.expected.is_some_and(|time| sample.runtime > time);
-    match judgement.label {
-        Label::TooSlow | Label::BeyondExperience => true,
-        // Abnormal, but similar to recent calls.
-        Label::NotEnoughData => is_longer,
-        _ => false,
-    }
+    /// Calls of earlier batches that turned out to be in new modes in the last batch.
+    withdrawn: Vec<Withdrawn>,
 }
 
 impl Times {
@@ -225,6 +166,19 @@ impl Times {
         own > 0 && own as f64 / early as f64 >= EARLY_SHARE * calls as f64 / later as f64
     }
 
+    /// Returns the index of the mode with a bin.
+    fn known(&self, bin: usize, events: &[Event]) -> Option<usize> {
+        let mut modes = self.modes.iter().copied();
+        modes.find(|mode| (events[*mode].bins.0..events[*mode].bins.1).contains(&bin))
+    }
+
+    /// Returns the index of the mode of a call relative to the usual run time of its rank.
+    fn relative(&self, sample: &Sample, usual: Option<i64>, events: &[Event]) -> Option<usize> {
+        let usual = usual?;
+        let mut modes = self.modes.iter().copied();
+        modes.find(|mode| events[*mode].is_relative(sample.runtime.0, usual))
+    }
+
     /// Returns the number of calls in a range of bins.
     fn between(&self, from: usize, until: usize) -> u64 {
         let range = from.saturating_sub(self.start)..until.saturating_sub(self.start);
@@ -245,8 +199,9 @@ impl Times {
             let (calls_slow, from) = starts.map(|from| (slow(from), from)).max()?;
             let until = from + width;
             let calls = self.between(from, until);
+            // Below, half of the width: calls of a slow rank may be there.
             let beside = self
-                .between(from.saturating_sub(width), from)
+                .between(from.saturating_sub(width / 2), from)
                 .max(self.between(until, until + width));
             // Most of them are slow calls, and not the tail of normal ones.
             let is_mode =
@@ -258,7 +213,7 @@ impl Times {
 
 impl NewModes {
     /// Adds the calls of a rank in a step, with one judgement for each. Returns the indices of the calls
-    /// in modes that lose time, in ascending order.
+    /// in modes, in ascending order, without modes that most calls are in since the start.
     pub fn add(
         &mut self,
         rank: (u32, u32),
@@ -267,7 +222,9 @@ impl NewModes {
         judgements: &[Judgement],
     ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
+        let mut doubtful = Vec::new();
         self.batch += 1;
+        self.withdrawn.clear();
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
@@ -289,44 +246,97 @@ impl NewModes {
             }
             times.batch_calls.0 += 1;
             let mut modes = times.modes.iter().copied();
-            let mode = modes.find(|mode| self.events[*mode].includes(bin, times));
+            let between = |from, until| times.between(from, until);
+            let mode = modes.find(|mode| self.events[*mode].includes(bin, between));
             if mode.is_some() || is_slow(sample, judgement) {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
+            } else if is_doubtful(sample, judgement)
+                || times
+                    .modes
+                    .iter()
+                    .any(|mode| sample.runtime > self.events[*mode].mode.from)
+            {
+                doubtful.push((at, bin, None));
             }
         }
+        let both = candidates.iter().chain(&doubtful);
+        let mut slow: Vec<usize> = both.map(|one| one.0).collect();
+        slow.sort_unstable();
+        let usual = Usual::of(samples, judgements, slow.iter().copied());
+        for (at, bin, mode) in doubtful {
+            let (sample, judgement) = (&samples[at], &judgements[at]);
+            let of_rank = usual.below(sample.function, sample.runtime.0);
+            let times = self.functions.entry(sample.function, Times::default);
+            let mode = mode.or_else(|| times.relative(sample, of_rank, &self.events));
+            if mode.is_some() {
+                times.batch_calls.1 += 1;
+                candidates.push((at, bin, mode));
+            } else if is_doubtful(sample, judgement) {
+                if times.doubtful.len() >= IN_MEANS {
+                    times.doubtful.pop_front();
+                }
+                let call = InMeans::new((rank, step), sample, (self.batch, at));
+                let usual = of_rank.or(judgement.expected.map(|time| time.0));
+                times
+                    .doubtful
+                    .push_back((bin, call, usual.unwrap_or_default()));
+            }
+        }
+        candidates.sort_unstable_by_key(|one| one.0);
+        let at_own_speed = at_own_speed(samples, judgements);
         for (at, bin, mode) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
-            if calls >= SEVERAL && slow as f64 >= ALL * calls as f64 {
+            let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
+            if is_speed || at_own_speed.binary_search(&at).is_ok() {
                 continue;
             }
+            let usual = usual.below(sample.function, sample.runtime.0);
+            // The mode may have been found by a call before it in the same step.
+            let mode = mode.or_else(|| times.known(bin, &self.events));
+            let mode = mode.or_else(|| times.relative(sample, usual, &self.events));
             let all = times.calls;
             match mode {
                 Some(mode) => {
                     let changes = self.changes.as_mut();
-                    if self.events[mode].add((rank, step), all, (sample, judgement), changes) {
+                    let call = (sample, judgement, usual);
+                    if self.events[mode].add((rank, step), all, call, changes) {
                         counted.push(at);
                     }
                 }
-                None => self.add_slow(rank, step, bin, sample, judgement),
+                None => {
+                    let found = self.add_slow((rank, step), (at, bin), (sample, judgement), usual);
+                    counted.extend(found);
+                }
             }
         }
+        counted.sort_unstable();
+        counted.dedup();
         counted
     }
 
+    /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
+    /// part of the means of ranks and steps.
+    pub(super) fn withdrawn(&self) -> &[Withdrawn] {
+        &self.withdrawn
+    }
+
+    /// Adds a slow call outside of known modes. Returns the indices of the calls of this batch that are in
+    /// a new mode.
     fn add_slow(
         &mut self,
-        rank: (u32, u32),
-        step: u64,
-        bin: usize,
-        sample: &Sample,
-        judgement: &Judgement,
-    ) {
+        (rank, step): ((u32, u32), u64),
+        (at, bin): (usize, usize),
+        (sample, judgement): (&Sample, &Judgement),
+        usual: Option<i64>,
+    ) -> Vec<usize> {
         let times = self.functions.entry(sample.function, Times::default);
         let slow = times.slow.entry(bin).or_default();
-        let usual = judgement.expected.map_or(0, |time| time.0);
+        let expected = judgement.expected.map_or(0, |time| time.0);
+        let usual = usual.filter(|time| differ(*time, expected));
+        let usual = usual.unwrap_or(expected);
         let lost = sample.runtime.0.saturating_sub(usual).max(0);
         if slow.calls == 0 {
             slow.before = times.calls.saturating_sub(1);
@@ -337,14 +347,20 @@ impl NewModes {
         slow.alarms += u64::from(judgement.label.is_slow());
         let alarmed = judgement.severity(sample).0;
         slow.alarmed = slow.alarmed.saturating_add(alarmed);
-        slow.usual = usual;
+        if !judgement.label.is_anomaly() {
+            if slow.in_means.len() >= IN_MEANS {
+                slow.in_means.pop_front();
+            }
+            let call = InMeans::new((rank, step), sample, (self.batch, at));
+            slow.in_means.push_back(call);
+        }
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
         if let Some(own) = loss_of(&mut slow.ranks, rank) {
             own.add(step, lost, lost.saturating_sub(alarmed));
         }
         let Some((from, until)) = times.mode(bin) else {
-            return;
+            return Vec::new();
         };
         let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();
         let mut all = Slow {
@@ -357,7 +373,7 @@ impl NewModes {
             all.lost = all.lost.saturating_add(slow.lost);
             all.alarms += slow.alarms;
             all.alarmed = all.alarmed.saturating_add(slow.alarmed);
-            all.usual = all.usual.max(slow.usual);
+            all.in_means.extend(slow.in_means);
             all.before = all.before.min(slow.before);
             let (first, last) = slow.steps.unwrap_or((step, step));
             let (known, until) = all.steps.unwrap_or((first, last));
@@ -369,10 +385,29 @@ impl NewModes {
                 }
             }
         }
+        let (first, _) = all.steps.unwrap_or((step, step));
+        for (bin, one, usual) in std::mem::take(&mut times.doubtful) {
+            let call = one.call;
+            if (from..until).contains(&bin) && call.step >= first {
+                let lost = call.time.0.saturating_sub(usual).max(0);
+                all.calls += 1;
+                all.time = all.time.saturating_add(call.time.0);
+                all.lost = all.lost.saturating_add(lost);
+                if let Some(own) = loss_of(&mut all.ranks, call.rank) {
+                    own.add(call.step, lost, lost);
+                }
+                all.in_means.push_back(one);
+            }
+        }
         if self.events.len() >= MODES {
             self.dropped += 1;
-            return;
+            return Vec::new();
         }
+        let (now, before): (Vec<InMeans>, Vec<InMeans>) = all
+            .in_means
+            .iter()
+            .partition(|one| one.batch.0 == self.batch);
+        self.withdrawn.extend(before.iter().map(|one| one.call));
         times.modes.push(self.events.len());
         let (mut first, last) = all.steps.unwrap_or((step, step));
         if first == times.first || times.is_early((from, until), all.calls) {
@@ -383,7 +418,7 @@ impl NewModes {
                 function: sample.function,
                 from: Nanos(edge(from)),
                 to: Nanos(edge(until)),
-                usual: Nanos(all.usual),
+                usual: Nanos(all.time.saturating_sub(all.lost) / all.calls.max(1) as i64),
                 first,
                 last,
                 before: all.before,
@@ -397,12 +432,14 @@ impl NewModes {
                 accepted: None,
             },
             bins: (from, until),
+            usual: all.time.saturating_sub(all.lost) / all.calls.max(1) as i64,
             ranks: all.ranks,
         };
         if let Some(changes) = &mut self.changes {
             event.add_to(changes, 1);
         }
         self.events.push(event);
+        now.iter().map(|one| one.batch.1).collect()
     }
 
     /// Excludes a function whose calls do different work.
@@ -479,76 +516,5 @@ impl NewModes {
     /// Returns the number of modes that were found but not kept, beyond 1,024.
     pub fn dropped(&self) -> u64 {
         self.dropped
-    }
-}
-
-impl Event {
-    /// Returns `true` for a run time of the mode. The mode extends to the next bin while the number of
-    /// calls falls.
-    #[inline]
-    fn includes(&mut self, bin: usize, times: &Times) -> bool {
-        let (from, until) = &mut self.bins;
-        if (*from..*until).contains(&bin) {
-            return true;
-        }
-        let is_below = bin + 1 == *from;
-        if !(is_below || bin == *until) || *until - *from >= MOST_BINS {
-            return false;
-        }
-        let edge = if is_below { *from } else { *until - 1 };
-        if times.between(bin, bin + 1) > times.between(edge, edge + 1) {
-            return false;
-        }
-        *from = (*from).min(bin);
-        *until = (*until).max(bin + 1);
-        (self.mode.from, self.mode.to) = (Nanos(self::edge(*from)), Nanos(self::edge(*until)));
-        true
-    }
-
-    /// Adds a call. Returns `false` if the mode is accepted as normal.
-    fn add(
-        &mut self,
-        (rank, step): ((u32, u32), u64),
-        calls: u64,
-        (sample, judgement): (&Sample, &Judgement),
-        mut changes: Option<&mut ModeTimes>,
-    ) -> bool {
-        let mode = &mut self.mode;
-        mode.calls += 1;
-        mode.of = calls;
-        mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
-        (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
-        let own = loss_of(&mut self.ranks, rank);
-        if mode.accepted.is_none() {
-            let lost = sample.runtime.0.saturating_sub(mode.usual.0).max(0);
-            mode.lost.0 = mode.lost.0.saturating_add(lost);
-            mode.alarms += u64::from(judgement.label.is_slow());
-            let alarmed = judgement.severity(sample).0;
-            mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
-            if let Some(own) = own {
-                let rest = lost.saturating_sub(alarmed);
-                own.add(step, lost, rest);
-                if let Some(changes) = &mut changes {
-                    changes.add(rank, mode.function, step, rest);
-                }
-            }
-            if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
-                mode.accepted = Some(Accepted::UsualSince(step));
-                if let Some(changes) = changes {
-                    self.add_to(changes, -1);
-                }
-            }
-        }
-        self.mode.ranks = self.ranks.len();
-        self.mode.accepted.is_none()
-    }
-
-    /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
-    fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
-        for (rank, loss) in &self.ranks {
-            for (step, _, lost) in loss.steps.iter() {
-                changes.add(*rank, self.mode.function, step, lost.saturating_mul(sign));
-            }
-        }
     }
 }

@@ -1,12 +1,25 @@
 //! [`NewMode`]: a slow run time that repeats, with its [`Beginning`]; [`Accepted`]: reasons why one is
-//! normal.
+//! normal; [`Event`]: a mode with its calls by rank and step.
 
-use crate::FunctionId;
+use super::mode_times::ModeTimes;
+use super::own_speed::differ;
+use super::step_sums::StepSums;
+use crate::{FunctionId, Judgement, Sample};
 use perf_core::Nanos;
+use std::collections::BTreeMap;
 
 /// Number of calls that a mode would have had before its first one, at its later share of all calls, up
 /// to which it may have been there since the start, and from which it was not.
 const MISSING: (f64, f64) = (1.0, 3.0);
+
+/// Largest number of bins of a mode: a factor of 2.
+const MOST_BINS: usize = 16;
+/// Share of all calls of a function from which a mode is normal.
+const USUAL_SHARE: f64 = 0.5;
+/// Largest number of ranks that are counted for a mode.
+const RANKS: usize = 1 << 16;
+/// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
+const FRACTION: u32 = 4;
 
 /// Reason for which a mode is normal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +56,7 @@ pub struct NewMode {
     pub from: Nanos,
     /// Longest run time of the mode, within 6 %.
     pub to: Nanos,
-    /// Expected run time when the mode was first noticed.
+    /// Mean usual run time of the ranks on which its calls are.
     pub usual: Nanos,
     /// Step of its first call. A mode that was there since the [start](Self::beginning) has that of the
     /// first call of its function.
@@ -86,5 +99,145 @@ impl NewMode {
     pub fn factor(&self) -> f64 {
         let mean = self.time.0 as f64 / self.calls.max(1) as f64;
         mean / (self.usual.0.max(1) as f64)
+    }
+}
+
+/// Mode and the ranks on which it occurred.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    pub(super) mode: NewMode,
+    /// Bins of its run times.
+    pub(super) bins: (usize, usize),
+    /// Usual run time when the mode was first noticed, in nanoseconds.
+    pub(super) usual: i64,
+    /// Time lost on each rank, by program and number.
+    pub(super) ranks: BTreeMap<(u32, u32), RankLoss>,
+}
+
+/// Time that slow calls of a function lost on a rank, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RankLoss {
+    /// Time lost.
+    pub(super) lost: i64,
+    /// Time lost by step, without that of alarms.
+    pub(super) steps: StepSums,
+}
+
+/// Returns the bin of a run time.
+#[inline]
+pub(super) fn bin(time: i64) -> usize {
+    ((time.max(1) as f64).to_bits() >> (52 - FRACTION)) as usize
+}
+
+/// Returns the lower edge of a bin.
+pub(super) fn edge(bin: usize) -> i64 {
+    f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
+}
+
+/// Returns the time lost on a rank for modification; `None` if there are too many ranks.
+pub(super) fn loss_of(
+    ranks: &mut BTreeMap<(u32, u32), RankLoss>,
+    rank: (u32, u32),
+) -> Option<&mut RankLoss> {
+    if ranks.len() >= RANKS && !ranks.contains_key(&rank) {
+        return None;
+    }
+    Some(ranks.entry(rank).or_default())
+}
+
+impl RankLoss {
+    /// Adds time lost in a step, of which `rest` is not that of an alarm.
+    pub(super) fn add(&mut self, step: u64, lost: i64, rest: i64) {
+        self.lost = self.lost.saturating_add(lost);
+        if rest != 0 {
+            self.steps.add(step, rest);
+        }
+    }
+}
+
+impl Event {
+    /// Returns `true` for a run time of the mode. The mode extends to the next bin while the number of
+    /// calls falls.
+    #[inline]
+    pub(super) fn includes(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
+        let (from, until) = &mut self.bins;
+        if (*from..*until).contains(&bin) {
+            return true;
+        }
+        let is_below = bin + 1 == *from;
+        if !(is_below || bin == *until) || *until - *from >= MOST_BINS {
+            return false;
+        }
+        let last = if is_below { *from } else { *until - 1 };
+        if between(bin, bin + 1) > between(last, last + 1) {
+            return false;
+        }
+        *from = (*from).min(bin);
+        *until = (*until).max(bin + 1);
+        (self.mode.from, self.mode.to) = (Nanos(edge(*from)), Nanos(edge(*until)));
+        true
+    }
+
+    /// Returns `true` for a run time that is in the mode relative to the usual one of its rank, which is
+    /// another than that of the mode.
+    pub(super) fn is_relative(&self, time: i64, usual: i64) -> bool {
+        let scaled = time as f64 * self.usual as f64 / usual.max(1) as f64;
+        let (from, until) = self.bins;
+        differ(usual, self.usual) && (from..until).contains(&bin(scaled as i64))
+    }
+
+    /// Adds a call with the usual run time of its rank, if known. Returns `false` if most calls of the
+    /// function are in the mode since the start.
+    pub(super) fn add(
+        &mut self,
+        (rank, step): ((u32, u32), u64),
+        calls: u64,
+        (sample, judgement, usual): (&Sample, &Judgement, Option<i64>),
+        mut changes: Option<&mut ModeTimes>,
+    ) -> bool {
+        let mode = &mut self.mode;
+        mode.calls += 1;
+        mode.of = calls;
+        mode.time.0 = mode.time.0.saturating_add(sample.runtime.0);
+        (mode.first, mode.last) = (mode.first.min(step), mode.last.max(step));
+        let own = loss_of(&mut self.ranks, rank);
+        let alarmed = judgement.severity(sample).0;
+        if !matches!(mode.accepted, Some(Accepted::UsualSince(_))) {
+            mode.alarms += u64::from(judgement.label.is_slow());
+            mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
+        }
+        if mode.accepted.is_none() {
+            let is_of_rank = |time: &i64| *time < sample.runtime.0 && differ(*time, self.usual);
+            let usual = usual.filter(is_of_rank).unwrap_or(self.usual);
+            let lost = sample.runtime.0.saturating_sub(usual).max(0);
+            mode.lost.0 = mode.lost.0.saturating_add(lost);
+            let usual = mode.time.0.saturating_sub(mode.lost.0);
+            mode.usual.0 = usual / mode.calls.max(1) as i64;
+            if let Some(own) = own {
+                let rest = lost.saturating_sub(alarmed);
+                own.add(step, lost, rest);
+                if let Some(changes) = &mut changes {
+                    changes.add(rank, mode.function, step, rest);
+                }
+            }
+            if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
+                mode.accepted = Some(Accepted::UsualSince(step));
+                if let Some(changes) = changes {
+                    self.add_to(changes, -1);
+                }
+            }
+        }
+        self.mode.ranks = self.ranks.len();
+        let is_usual = matches!(self.mode.accepted, Some(Accepted::UsualSince(_)));
+        !is_usual || self.mode.before > 0
+    }
+
+    /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
+    pub(super) fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
+        for (rank, loss) in &self.ranks {
+            for (step, _, lost) in loss.steps.iter() {
+                changes.add(*rank, self.mode.function, step, lost.saturating_mul(sign));
+            }
+        }
     }
 }

@@ -1,8 +1,10 @@
 //! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
 //! and each slow phase, with the time that they lose.
 
-use super::slowness::{PhaseStep, SlowPhase, SlowRank, SlowStep, Slowness};
-use super::spells::{Bounds, Entry, Series, deviation, median, spells};
+use super::own_speed::{OwnAlarms, Withdrawn};
+use super::slow_ranks::FEW;
+use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
+use super::spells::{Bounds, Entry, NOISE, Series, deviation, median, spells};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
@@ -12,19 +14,15 @@ use std::sync::Arc;
 /// Number of steps before the last one whose calls may still arrive.
 const OPEN: u64 = 8;
 /// Fewest ranks of which one can be slow.
-const RANKS: usize = 3;
+pub(super) const RANKS: usize = 3;
 /// Fewest steps outside of a slow phase.
 const STEPS: usize = 3;
-/// Smallest relative excess of a slow rank.
-const SLOW_RANK: f64 = 0.03;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
-/// Smallest distance of a slow rank from its peers, in standard errors.
-const RANK_SCORE: f64 = 5.0;
 /// Smallest distance of a slow phase from other steps, in standard errors.
 const PHASE_SCORE: f64 = 6.0;
-/// Standard deviation between steps in log time that is always assumed.
-const NOISE: f64 = 0.005;
+/// Largest factor between the standard deviation of steps from the others and from their neighbours.
+const MOST_NOISE: f64 = 1.5;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
 const CALLS_SCORE: f64 = 2.0;
 /// Standard deviation between steps in log time above which steps do different work.
@@ -46,7 +44,12 @@ const DIFFERENT_WORK: f64 = 0.4;
 ///   over ranks is above that of other steps.
 ///
 /// Abnormal calls, first calls, and calls of MPI are not part of the means. Calls of MPI take longer
-/// where a rank waits for a slow one.
+/// where a rank waits for a slow one. Abnormal calls that take as long as the other calls of their rank
+/// are part of them: one slow rank of many is abnormal in all its calls.
+///
+/// The median of three or four ranks contains a slow one if two are slow. Then ranks are compared with the
+/// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
+/// three steps, one of three 20 %.
 ///
 /// The calls of a step may arrive until the eighth later step. Their [`Merge`]d sums do not depend
 /// on the order. Memory is bounded for each rank and for each function: of more than 512 steps,
@@ -86,6 +89,8 @@ pub struct Peers {
     pub(super) functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
     /// Number of calls that arrived after their step was closed.
     pub(super) late: u64,
+    /// Abnormal calls that are part of the means.
+    pub(super) own_alarms: OwnAlarms,
 }
 
 /// Times of a function.
@@ -134,6 +139,24 @@ impl Peers {
     /// Returns the number of steps that are compared as one.
     pub(crate) fn group(&self) -> u64 {
         self.open.group()
+    }
+
+    /// Takes calls back that are part of new modes, if their steps are open.
+    pub(super) fn withdraw(&mut self, calls: &[Withdrawn]) {
+        for call in calls {
+            let step = call.step / self.group();
+            let key = (call.function, call.rank);
+            let Some(open) = self.open.steps.get_mut(&step) else {
+                continue;
+            };
+            let open = Arc::make_mut(open);
+            if let Some(cell) = open.get_mut(&key) {
+                cell.remove(u64::try_from(call.time.0).unwrap_or_default());
+                if cell.calls == 0 {
+                    open.remove(&key);
+                }
+            }
+        }
     }
 
     /// Ends a step. Calls of steps that are eight steps older are closed.
@@ -198,6 +221,11 @@ impl Peers {
             let variance: f64 = own.iter().map(|(_, cell)| cell.variance()).sum();
             let times = Arc::make_mut(self.functions.entry(*function).or_default());
             times.ranks.extend(own.iter().map(|((_, rank), _)| *rank));
+            for ((_, rank), cell) in own {
+                let lost = i64::try_from(cell.alarmed).unwrap_or(i64::MAX);
+                let sum = (cell.alarms, lost);
+                self.own_alarms.add(*rank, first, *function, sum);
+            }
             // The median of few ranks depends on which they are.
             if 2 * own.len() <= times.ranks.len() {
                 continue;
@@ -214,6 +242,14 @@ impl Peers {
             if own.len() < RANKS {
                 continue;
             }
+            // If several of few ranks are slow, the median is slow too.
+            let fastest = own.iter().map(|(_, cell)| cell.mean());
+            let fastest = fastest.fold(f64::INFINITY, f64::min);
+            let compared = if FEW.contains(&own.len()) {
+                fastest
+            } else {
+                typical
+            };
             for ((_, rank), cell) in own {
                 let expected = typical * cell.calls as f64;
                 let lost = cell.time as f64 - expected;
@@ -222,7 +258,8 @@ impl Peers {
                 entry.expected += expected;
                 entry.lost += lost;
                 entry.variance += cell.variance();
-                entry.add_worst(*function, lost);
+                let excess = cell.time as f64 - compared * cell.calls as f64;
+                entry.add_worst(*function, excess);
             }
         }
         for (rank, entry) in ranks {
@@ -254,21 +291,74 @@ impl Peers {
         let open = self.of_open_steps();
         let mut ranks = self.ranks_with_entries(&open);
         ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        let mut own_alarms = self.own_alarms.clone();
+        own_alarms.merge(&open.own_alarms);
+        for (slow, _) in &mut ranks {
+            let rank = (slow.program, slow.rank);
+            let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
+            (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
+        }
+        let own_alarms = &own_alarms;
         let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
-            entries.iter().map(|one| SlowStep {
-                program: slow.program,
-                rank: slow.rank,
-                first: one.first,
-                last: one.last,
-                lost: Nanos(one.lost as i64),
+            entries.iter().map(|one| {
+                let rank = (slow.program, slow.rank);
+                let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
+                SlowStep {
+                    program: slow.program,
+                    rank: slow.rank,
+                    first: one.first,
+                    last: one.last,
+                    lost: Nanos((one.lost as i64).saturating_sub(alarmed)),
+                }
             })
         });
+        let rank_steps = rank_steps.filter(|step| step.lost.0 > 0).collect();
+        let ranks: Vec<SlowRank> = ranks.into_iter().map(|(slow, _)| slow).collect();
         let (mut phases, mut phase_steps) = self.phases_with_steps(&open);
+        let of_ranks = |function: FunctionId, first, last| {
+            self.is_phase_of_ranks((function, first, last), &ranks)
+        };
+        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
+        let is_kept = |step: &PhaseStep| {
+            let mut phases = phases.iter();
+            phases.any(|one| {
+                one.function == step.function && (one.first..=one.last).contains(&step.first)
+            })
+        };
+        phase_steps.retain(is_kept);
         phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        let is_of_rank = |rank: (u32, u32), step: u64| {
+            ranks.iter().any(|slow| {
+                (slow.program, slow.rank) == rank && (slow.first..=slow.last).contains(&step)
+            })
+        };
+        for one in &mut phase_steps {
+            let of_step = own_alarms.by_function(|rank, step, function| {
+                function == one.function
+                    && (one.first..=one.last).contains(&step)
+                    && !is_of_rank(rank, step)
+            });
+            let alarmed: i64 = of_step.values().map(|sum| sum.1).sum();
+            one.lost.0 = one.lost.0.saturating_sub(alarmed);
+        }
         phase_steps.retain(|step| step.lost.0 > 0);
+        let alarms = own_alarms.by_function(|rank, step, function| {
+            let is_of_phase = |slow: &SlowPhase| {
+                slow.function == function && (slow.first..=slow.last).contains(&step)
+            };
+            is_of_rank(rank, step) || phases.iter().any(is_of_phase)
+        });
+        let alarms = alarms.into_iter();
         Slowness {
-            rank_steps: rank_steps.filter(|step| step.lost.0 > 0).collect(),
-            ranks: ranks.into_iter().map(|(slow, _)| slow).collect(),
+            alarms: alarms
+                .map(|(function, (calls, lost))| SlowAlarms {
+                    function,
+                    calls,
+                    lost: Nanos(lost),
+                })
+                .collect(),
+            rank_steps,
+            ranks,
             phases,
             phase_steps,
         }
@@ -289,51 +379,28 @@ impl Peers {
         self.slowness().phases
     }
 
-    /// Returns the slow ranks with their entries.
-    fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
-        let mut found = Vec::new();
-        let keys = self.ranks.keys().chain(open.ranks.keys());
-        let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
-        let keys: Vec<_> = keys.into_iter().collect();
-        for program in keys.chunk_by(|one, other| one.0 == other.0) {
-            let ranks: Vec<_> = program
-                .iter()
-                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
-                .collect();
-            let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
-            let typical: Vec<f64> = ranks
-                .iter()
-                .map(|(_, entries)| median(&mut logs(entries)))
-                .collect();
-            let rests = ranks.iter().zip(&typical);
-            let rests = rests.flat_map(|((_, entries), middle)| {
-                logs(entries).into_iter().map(move |log| log - middle)
-            });
-            let bounds = Bounds {
-                least: SLOW_RANK.ln_1p(),
-                score: RANK_SCORE,
-                noise: deviation(rests).max(NOISE),
-                spread: deviation(typical.iter().copied()),
-            };
-            for (key, entries) in &ranks {
-                found.extend(spells(entries, &bounds).into_iter().map(|spell| {
-                    let own = &entries[spell.from..spell.until];
-                    let slow = SlowRank {
-                        program: key.0,
-                        rank: key.1,
-                        first: spell.sum.first,
-                        last: spell.sum.last,
-                        lasts: spell.lasts,
-                        factor: spell.sum.log().exp(),
-                        lost: Nanos(spell.sum.lost as i64),
-                        score: spell.score,
-                        function: worst_function(own),
-                    };
-                    (slow, own.to_vec())
-                }));
-            }
+    /// Returns `true` for a phase of a function that few ranks call, if it begins when one of several slow
+    /// ranks does. Their median rises with them.
+    fn is_phase_of_ranks(
+        &self,
+        (function, first, last): (FunctionId, u64, u64),
+        slow: &[SlowRank],
+    ) -> bool {
+        let Some(times) = self.functions.get(&function) else {
+            return false;
+        };
+        if !FEW.contains(&times.ranks.len()) {
+            return false;
         }
-        found
+        let (near, of_run) = (self.group(), times.series.entries().first());
+        let begin = of_run.map_or(0, |entry| entry.first);
+        let slow = slow.iter().filter(|one| {
+            let overlaps = one.first <= last && first <= one.last;
+            overlaps && times.ranks.contains(&(one.program, one.rank))
+        });
+        let slow: Vec<u64> = slow.map(|one| one.first).collect();
+        let begins = |start: &u64| *start > begin && start.abs_diff(first) <= near;
+        slow.len() > 1 && slow.iter().any(begins)
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.
@@ -367,7 +434,7 @@ impl Peers {
 }
 
 /// Returns the entries of a series of closed steps, and then those of open steps.
-fn entries<K: Ord, T>(
+pub(super) fn entries<K: Ord, T>(
     closed: &BTreeMap<K, T>,
     open: &BTreeMap<K, T>,
     key: &K,
@@ -377,17 +444,6 @@ fn entries<K: Ord, T>(
     both.flat_map(|one| series(one).entries())
         .copied()
         .collect()
-}
-
-/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
-/// function is known.
-fn worst_function(entries: &[Entry]) -> FunctionId {
-    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
-    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
-        *lost.entry(function).or_default() += time;
-    }
-    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
-    worst.map_or(FunctionId(0), |(function, _)| *function)
 }
 
 /// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one
@@ -412,6 +468,17 @@ fn relative_variance(entries: &[Entry], ranks: usize) -> f64 {
         weights += weight;
     }
     sum / f64::max(weights, 1.0)
+}
+
+/// Returns the standard deviation of several groups of values around the mean of their group.
+fn within(groups: &[&[f64]]) -> f64 {
+    let squares = groups.iter().map(|group| {
+        let mean = group.iter().sum::<f64>() / group.len().max(1) as f64;
+        group.iter().map(|one| (one - mean).powi(2)).sum::<f64>()
+    });
+    let values: usize = groups.iter().map(|group| group.len()).sum();
+    let free = values.saturating_sub(groups.len()).max(1);
+    (squares.sum::<f64>() / free as f64).sqrt()
 }
 
 /// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
@@ -473,6 +540,9 @@ fn phases(
         let expected: f64 = part.iter().map(|one| one.expected).sum();
         let lost: f64 = part.iter().map(|one| one.lost).sum();
         let log = (lost / expected).ln_1p();
+        // Few steps may differ less from their neighbours than from the others by chance.
+        let inside = &logs[spell.from..spell.until];
+        let noise = noise.max(within(&[inside, &rest]).min(MOST_NOISE * noise));
         let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
         let calls = &entries[spell.from..spell.until];
         if log >= bounds.least

@@ -17,7 +17,7 @@ pub struct SlowStep {
     pub first: u64,
     /// Last step.
     pub last: u64,
-    /// Time lost, above zero.
+    /// Time lost in calls that are no alarms, above zero.
     pub lost: Nanos,
 }
 
@@ -32,7 +32,8 @@ pub struct PhaseStep {
     pub first: u64,
     /// Last step.
     pub last: u64,
-    /// Time lost, above zero. The times of the steps of a phase add up to that of the phase.
+    /// Time lost in calls that are no alarms, above zero. With the [alarms](Slowness::alarms), the times of the
+    /// steps of a phase add up to that of the phase.
     pub lost: Nanos,
 }
 
@@ -49,6 +50,22 @@ pub struct Slowness {
     pub phases: Vec<SlowPhase>,
     /// Time that they lost by step.
     pub phase_steps: Vec<PhaseStep>,
+    /// Abnormal calls that are part of slow ranks and phases, because they take as long as the other calls
+    /// of their rank.
+    pub alarms: Vec<SlowAlarms>,
+}
+
+/// Abnormal calls of a function that are part of slow ranks and slow phases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SlowAlarms {
+    /// Function.
+    pub function: FunctionId,
+    /// Number of calls.
+    pub calls: u64,
+    /// Time that they lost.
+    pub lost: Nanos,
 }
 
 /// Rank that is slower than its peers in consecutive steps.
@@ -70,6 +87,10 @@ pub struct SlowRank {
     pub factor: f64,
     /// Time lost.
     pub lost: Nanos,
+    /// Number of its abnormal calls that take as long as its other calls.
+    pub alarms: u64,
+    /// Part of the time lost in these calls.
+    pub alarmed: Nanos,
     /// Distance from the peers in standard errors.
     pub score: f64,
     /// Function with the most time lost on this rank in these steps.

@@ -4,6 +4,8 @@ use crate::FunctionId;
 
 /// Largest number of entries of a series.
 const ENTRIES: usize = 512;
+/// Standard deviation between steps in log time that is always assumed.
+pub(super) const NOISE: f64 = 0.005;
 /// Largest number of spells of a series.
 const SPELLS: usize = 8;
 
@@ -127,6 +129,8 @@ pub(super) struct Bounds {
 /// have the largest sums.
 pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
     let mut found = Vec::new();
+    let mut expected: Vec<f64> = entries.iter().map(|one| one.expected).collect();
+    let usual = median(&mut expected);
     let mut parts = vec![(0, entries.len())];
     while let Some((start, end)) = parts.pop() {
         if found.len() == SPELLS {
@@ -139,8 +143,10 @@ pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
         };
         let (from, until) = trimmed(entries, (start + from, start + until));
         let sum = sum(&entries[from..until]);
-        let steps = (until - from) as f64;
-        let error = (bounds.spread.powi(2) + bounds.noise.powi(2) / steps + sum.error()).sqrt();
+        // A step with less work varies more.
+        let steps = ((until - from) as f64).min(sum.expected / usual.max(1.0));
+        let noise = bounds.noise.powi(2) / steps.max(1e-9);
+        let error = (bounds.spread.powi(2) + noise + sum.error()).sqrt();
         let score = sum.log() / error.max(1e-9);
         if sum.log() < bounds.least || score < bounds.score {
             continue;

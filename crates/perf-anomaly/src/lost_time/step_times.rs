@@ -1,6 +1,7 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
 //! compares and ranks send to a server; [`Compared`]: functions in which no rank waits.
 
+use super::own_speed::at_own_speed;
 use crate::calls::{Calls, Nature};
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
@@ -19,6 +20,10 @@ pub(super) struct Cell {
     pub(super) time: u64,
     /// Sum of squares.
     squares: u128,
+    /// Number of alarms among the calls, which take as long as the other calls of their rank.
+    pub(super) alarms: u64,
+    /// Time lost by the alarms.
+    pub(super) alarmed: u64,
 }
 
 impl Cell {
@@ -28,6 +33,14 @@ impl Cell {
         self.time = self.time.saturating_add(time);
         let square = u128::from(time) * u128::from(time);
         self.squares = self.squares.saturating_add(square);
+    }
+
+    /// Takes a call back.
+    pub(super) fn remove(&mut self, time: u64) {
+        self.calls = self.calls.saturating_sub(1);
+        self.time = self.time.saturating_sub(time);
+        let square = u128::from(time) * u128::from(time);
+        self.squares = self.squares.saturating_sub(square);
     }
 
     pub(super) fn mean(&self) -> f64 {
@@ -47,6 +60,8 @@ impl Merge for Cell {
         self.calls = self.calls.saturating_add(other.calls);
         self.time = self.time.saturating_add(other.time);
         self.squares = self.squares.saturating_add(other.squares);
+        self.alarms = self.alarms.saturating_add(other.alarms);
+        self.alarmed = self.alarmed.saturating_add(other.alarmed);
     }
 }
 
@@ -54,23 +69,33 @@ impl Merge for Cell {
 pub(super) type Step = BTreeMap<(FunctionId, (u32, u32)), Cell>;
 
 /// Returns the cells of calls of a rank in a step: those that are not abnormal, first or ignored
-/// calls, without those at the indices `skipped`, which are in ascending order.
+/// calls, without those at the indices `skipped`, which are in ascending order. Abnormal calls that take as
+/// long as the other calls of their rank are included.
 pub(super) fn cells(
     (samples, judgements): (&[Sample], &[Judgement]),
     skipped: &[usize],
 ) -> Functions<Cell> {
     let mut skipped = skipped.iter().peekable();
+    let at_own_speed = at_own_speed(samples, judgements);
+    let mut included = at_own_speed.iter().peekable();
     let mut cells: Functions<Cell> = Functions::default();
     for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
+        let is_included = included.next_if(|index| **index == at).is_some();
         if skipped.next_if(|skip| **skip == at).is_some()
             || sample.first
             || judgement.label == Label::Ignored
-            || judgement.label.is_anomaly()
+            || (judgement.label.is_anomaly() && !is_included)
         {
             continue;
         }
         let time = u64::try_from(sample.runtime.0).unwrap_or_default();
-        cells.entry(sample.function, Cell::default).add(time);
+        let cell = cells.entry(sample.function, Cell::default);
+        cell.add(time);
+        if judgement.label.is_anomaly() {
+            let lost = u64::try_from(judgement.severity(sample).0).unwrap_or_default();
+            cell.alarms += 1;
+            cell.alarmed = cell.alarmed.saturating_add(lost);
+        }
     }
     cells
 }
@@ -302,6 +327,8 @@ impl StepTimes {
                 to.varint(cell.time);
                 to.varint(cell.squares as u64);
                 to.varint((cell.squares >> 64) as u64);
+                to.varint(cell.alarms);
+                to.varint(cell.alarmed);
             }
         }
         to.varint(self.group);
@@ -331,10 +358,18 @@ impl StepTimes {
             let function = FunctionId(from.varint32("a function")?);
             let rank = (from.varint32("a program")?, from.varint32("a rank")?);
             let [calls, time, low, high] = [0; 4].map(|_| from.varint("a sum of run times"));
+            let mut alarms = [0; 2];
+            if from.context.has_modes {
+                for sum in &mut alarms {
+                    *sum = from.varint("a sum of alarms")?;
+                }
+            }
             let cell = Cell {
                 calls: calls?,
                 time: time?,
                 squares: u128::from(low?) | u128::from(high?) << 64,
+                alarms: alarms[0],
+                alarmed: alarms[1],
             };
             let step = all.step(step);
             step.entry((function, rank)).or_default().merge(&cell);

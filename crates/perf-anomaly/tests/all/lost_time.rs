@@ -119,7 +119,10 @@ fn a_step_in_speed_is_one_phase_after_two_steps() {
             let steps = report.lasting.peers().slowness().phase_steps;
             let firsts: Vec<u64> = steps.iter().map(|step| step.first).collect();
             assert_eq!(firsts, (10..20).collect::<Vec<_>>());
+            let alarms = report.lasting.peers().slowness().alarms;
+            let alarmed: i64 = alarms.iter().map(|one| one.lost.0).sum();
             let sum: i64 = steps.iter().map(|step| step.lost.0).sum();
+            let sum = sum + alarmed;
             assert!((sum - phases[0].lost.0).abs() < 100, "{sum} of {phases:?}");
             let planted = 8.0 * 10.0 * 5e8 * (factor - 1.0);
             let lost = report.lost_time();

@@ -13,6 +13,7 @@ mod monitor;
 mod naive;
 mod provenance;
 mod server;
+mod several_causes;
 mod spans;
 mod stream;
 mod tables;

@@ -3,6 +3,7 @@
 
 use super::Detected;
 use super::comparison::Compared;
+use super::lost_time_causes::StatedCause;
 use crate::detect::run_time::RunTime;
 use crate::findings::{self, Found};
 use perfkit::anomaly::Change;
@@ -43,6 +44,8 @@ struct Document<'a, C> {
     time_lost_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
+    /// Causes of lost time, the one with the most time first.
+    causes: Vec<StatedCause>,
     /// Run times of replays with and without the lost time; `None` for streams, without lost time, and if the recording
     /// cannot be replayed.
     replay: Option<RunTime>,
@@ -114,12 +117,14 @@ impl Detected {
             not_enough_data: total.not_enough_data,
             time_lost_ns: total.time,
             lost_time: self.report.lost_time(),
+            causes: self.causes(),
             replay: self.run_time.clone().and_then(Result::ok),
             slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
             slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),
             new_modes: NewMode::table(&lasting.modes().all().collect::<Vec<_>>(), calls),
             by_function,
-            by_rank: RankSummary::table(&self.ranks),
+            by_rank: RankSummary::table(&self.ranks)
+                .times("time lost by all causes", self.lost_by_rank.iter().copied()),
             by_path: abnormal(paths).head(MAX_PATHS),
             by_step: abnormal(steps),
             worst: &self.worst,

@@ -13,6 +13,7 @@ use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::Ranks;
 use perfkit::anomaly::{Loss, Monitor, Report};
 use perfkit::core::{Merge, Nanos};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -45,8 +46,9 @@ fn steps(first: u64, last: u64, lasts: bool) -> String {
     }
 }
 
-/// Describes a slow rank, and the time lost in its abnormal calls, which count as single calls.
-fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> String {
+/// Describes a slow rank, and the time lost in its abnormal calls that take longer than its other calls and
+/// count as single calls. Also returns that time.
+fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> (String, Nanos) {
     let program = if many {
         format!(" of program {}", slow.program)
     } else {
@@ -58,22 +60,23 @@ fn slow_rank(slow: &SlowRank, calls: &Calls, many: bool, ranks: &Ranks) -> Strin
         .steps(slow.program, slow.rank)
         .filter(|one| (slow.first..=slow.last).contains(&one.step));
     slow_steps.for_each(|one| own.merge(&one.loss));
-    let own = match own.too_slow {
+    let time = Nanos(own.time.0.saturating_sub(slow.alarmed.0).max(0));
+    let own = match own.too_slow.saturating_sub(slow.alarms) {
         0 => String::new(),
         count => format!(
-            ", and {} in its {}",
-            own.time,
+            ", and {time} in its {}",
             counted(count as usize, "slow call")
         ),
     };
     let (slower, than) = slower(slow.factor);
-    format!(
+    let sentence = format!(
         "rank {}{program} is {slower} {than} its peers {}, most of it in {}: {} lost{own}",
         slow.rank,
         steps(slow.first, slow.last, slow.lasts),
         shortened(&name, NAME),
         slow.lost
-    )
+    );
+    (sentence, time)
 }
 
 /// Describes a slow phase.
@@ -108,8 +111,12 @@ fn slow_mode(mode: &NewMode, calls: &Calls) -> String {
 struct Cause {
     /// Kind and subject, which stay the same while the numbers grow.
     key: (u8, u64, i64),
+    /// Kind of the cause.
+    kind: &'static str,
     /// Time lost.
     lost: Nanos,
+    /// Time by which causes are ordered: with that of the own slow calls of a slow rank.
+    order: Nanos,
     /// Sentence about it.
     sentence: String,
 }
@@ -117,19 +124,28 @@ struct Cause {
 /// Returns slow ranks, slow phases and new modes.
 fn found(lasting: &Lasting, calls: &Calls, many: bool, ranks: &Ranks) -> Vec<Cause> {
     let peers = lasting.peers();
-    let slow_ranks = peers.slow_ranks().into_iter().map(|slow| Cause {
-        key: (0, slow.program.into(), slow.rank.into()),
-        lost: slow.lost,
-        sentence: slow_rank(&slow, calls, many, ranks),
+    let slow_ranks = peers.slow_ranks().into_iter().map(|slow| {
+        let (sentence, own) = slow_rank(&slow, calls, many, ranks);
+        Cause {
+            key: (0, slow.program.into(), slow.rank.into()),
+            kind: "slow rank",
+            lost: slow.lost,
+            order: Nanos(slow.lost.0.saturating_add(own.0)),
+            sentence,
+        }
     });
     let phases = peers.slow_phases().into_iter().map(|slow| Cause {
         key: (1, slow.function.0.into(), 0),
+        kind: "slow phase",
         lost: slow.lost,
+        order: slow.lost,
         sentence: slow_phase(&slow, calls),
     });
     let modes = lasting.modes().found().map(|mode| Cause {
         key: (2, mode.function.0.into(), mode.from.0),
+        kind: "new mode",
         lost: mode.lost,
+        order: mode.lost,
         sentence: slow_mode(mode, calls),
     });
     slow_ranks.chain(phases).chain(modes).collect()
@@ -217,20 +233,25 @@ fn place(count: u64, name: &str, records: &[Record], many: bool) -> String {
 fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     let (calls, lasting) = (&report.calls, &report.lasting);
     let mut all = found(lasting, calls, many, &report.ranks);
-    // Calls of new modes are part of their sentences.
-    let mut in_modes: BTreeMap<_, (i64, u64)> = BTreeMap::new();
-    for mode in lasting.modes().found() {
-        let of = in_modes.entry(mode.function).or_default();
-        *of = (of.0 + mode.alarmed.0, of.1 + mode.alarms);
+    // Calls of modes, slow ranks and slow phases are part of their sentences.
+    let mut in_others: BTreeMap<_, (i64, u64)> = BTreeMap::new();
+    let modes = lasting.modes().all();
+    let modes = modes.filter(|mode| !matches!(mode.accepted, Some(Accepted::UsualSince(_))));
+    let modes = modes.map(|mode| (mode.function, mode.alarmed.0, mode.alarms));
+    let slow = lasting.peers().slowness().alarms.into_iter();
+    let slow = slow.map(|one| (one.function, one.lost.0, one.calls));
+    for (function, time, alarms) in modes.chain(slow) {
+        let of = in_others.entry(function).or_default();
+        *of = (of.0 + time, of.1 + alarms);
     }
     for (function, loss) in report.losses.worst_functions() {
-        // A function without new modes has no loss in them.
-        let (of_modes, alarms) = in_modes.get(&function).copied().unwrap_or_default();
-        let time = Nanos(loss.time.0.saturating_sub(of_modes).max(0));
+        // A function without other causes has no loss in them.
+        let (of_others, alarms) = in_others.get(&function).copied().unwrap_or_default();
+        let time = Nanos(loss.time.0.saturating_sub(of_others).max(0));
         if time.0 > 0 {
             let name = calls.function_name(function);
             let count = loss.too_slow.saturating_sub(alarms);
-            // The longest of all may be one of a mode.
+            // The longest of all may be one of another cause.
             let at = match alarms {
                 0 => place(count, &name, records, many),
                 _ => String::new(),
@@ -240,12 +261,14 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
             let of = grouped(loss.calls);
             all.push(Cause {
                 key: (3, function.0.into(), 0),
+                kind: "single calls",
                 lost: time,
+                order: time,
                 sentence: format!("{count} of {of} of {name}{at}: {time} lost"),
             });
         }
     }
-    all.sort_by_key(|cause| std::cmp::Reverse(cause.lost));
+    all.sort_by_key(|cause| std::cmp::Reverse(cause.order));
     all
 }
 
@@ -301,7 +324,29 @@ pub(super) fn sentences(
     std::iter::once(sum).chain(causes).collect()
 }
 
+/// Cause of lost time, for `--json`.
+#[derive(Serialize)]
+pub(super) struct StatedCause {
+    /// `slow rank`, `slow phase`, `new mode` or `single calls`.
+    kind: &'static str,
+    /// Time lost in nanoseconds.
+    time_lost_ns: Nanos,
+    /// Sentence about it.
+    sentence: String,
+}
+
 impl Detected {
+    /// Returns the causes of lost time, in the order of the text.
+    pub(super) fn causes(&self) -> Vec<StatedCause> {
+        let all = all(&self.report, self.many, &self.worst).into_iter();
+        let stated = all.map(|cause| StatedCause {
+            kind: cause.kind,
+            time_lost_ns: cause.lost,
+            sentence: cause.sentence,
+        });
+        stated.collect()
+    }
+
     /// Writes the time lost by cause, and the causes with the most time lost.
     pub(super) fn lasting(&self, out: &mut dyn Write) -> Outcome {
         let (calls, lasting) = (&self.report.calls, &self.report.lasting);

@@ -54,8 +54,12 @@ pub(crate) struct Detected {
     report: Report,
     /// Summaries of the ranks, in the chosen order.
     ranks: Vec<RankSummary>,
+    /// Time lost on these ranks by all causes.
+    lost_by_rank: Vec<Nanos>,
     /// Program, name and losses of each function.
     functions: Vec<(u32, String, Loss)>,
+    /// Time that these functions lost in slow calls, new modes and slow phases.
+    lost_by_function: Vec<Nanos>,
     /// `true` if there are several programs.
     many: bool,
     /// Worst calls.
@@ -175,15 +179,31 @@ impl Detected {
             Ok(worst) => (worst, failed),
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
-        let functions = report.losses.worst_functions().into_iter();
+        let functions = report.losses.worst_functions();
+        let lasting = report.lasting.lost_by_function();
+        let lost_by_function = functions.iter().map(|(id, loss)| {
+            // Most functions have no modes and phases.
+            let lasting = lasting.get(id).copied().unwrap_or_default();
+            Nanos(loss.time.0.saturating_add(lasting.0))
+        });
+        let lost_by_function = lost_by_function.collect();
         let row = |(id, loss)| {
             let program = report.calls.function_program(id).unwrap_or_default();
             (program, report.calls.function_name(id), loss)
         };
-        let functions: Vec<_> = functions.map(row).collect();
+        let functions: Vec<_> = functions.into_iter().map(row).collect();
+        let mut ranks = report.ranks.ranked(shown.ranking);
+        let mut lost_by_rank = report.lasting.lost_by_rank(&ranks);
+        if shown.ranking == Ranking::TimeLost {
+            let mut both: Vec<_> = ranks.into_iter().zip(lost_by_rank).collect();
+            both.sort_by_key(|(_, lost)| std::cmp::Reverse(*lost));
+            (ranks, lost_by_rank) = both.into_iter().unzip();
+        }
         Ok(Detected {
-            ranks: report.ranks.ranked(shown.ranking),
+            ranks,
+            lost_by_rank,
             functions,
+            lost_by_function,
             many: has_programs(&report),
             worst,
             reduction,

@@ -53,7 +53,7 @@ impl Detected {
         if all.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\n{what}s, by time lost")?;
+        writeln!(out, "\n{what}s, by time lost in slow calls")?;
         let top = || all.iter().take(self.shown.top);
         let count = |name, of: fn(&Loss) -> u64| {
             Column::unsigned(name, "", top().map(|(_, loss)| of(loss)))

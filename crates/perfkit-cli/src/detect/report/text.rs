@@ -71,9 +71,10 @@ impl Detected {
         self.rest(out)
     }
 
-    /// Writes a table of the ranks, if a rank has anomalies.
+    /// Writes a table of the ranks, if a rank has anomalies or lost time.
     fn by_rank(&self, out: &mut dyn Write) -> Outcome {
-        if self.ranks.iter().all(|rank| rank.loss.anomalies() == 0) {
+        let is_spared = self.lost_by_rank.iter().all(|lost| lost.0 == 0);
+        if is_spared && self.ranks.iter().all(|rank| rank.loss.anomalies() == 0) {
             return Ok(());
         }
         writeln!(out, "\nranks, by {}", ranking_name(self.shown.ranking))?;
@@ -97,7 +98,11 @@ impl Detected {
             .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
             .with(whole("least", |rank| rank.anomalies.min()))
             .with(whole("most", |rank| rank.anomalies.max()))
-            .times("time lost", ranks().map(|rank| rank.loss.time));
+            .times("in slow calls", ranks().map(|rank| rank.loss.time))
+            .times(
+                "time lost",
+                self.lost_by_rank.iter().copied().take(self.shown.top),
+            );
         Ok(table::print(out, &table, 60)?)
     }
 
@@ -110,29 +115,36 @@ impl Detected {
         }
     }
 
-    /// Writes a table of the functions that have anomalies.
+    /// Writes a table of the functions that have anomalies, new modes or slow phases.
     fn functions(&self, out: &mut dyn Write) -> Outcome {
-        let abnormal = self
-            .functions
-            .iter()
-            .filter(|(.., loss)| loss.anomalies() > 0);
-        let rows: Vec<_> = abnormal.take(self.shown.top).collect();
+        let all = self.functions.iter().zip(&self.lost_by_function);
+        let mut rows: Vec<_> = all
+            .filter(|((.., loss), lost)| loss.anomalies() > 0 || lost.0 > 0)
+            .collect();
+        rows.sort_by_key(|(_, lost)| std::cmp::Reverse(**lost));
+        rows.truncate(self.shown.top);
         if rows.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nfunctions, by time lost")?;
-        let names = rows.iter();
-        let names = names.map(|(program, name, _)| self.of_program(*program, shortened(name, 48)));
+        writeln!(
+            out,
+            "\nfunctions, by time lost in slow calls, slow modes and slow phases"
+        )?;
+        let names = rows
+            .iter()
+            .map(|((program, name, _), _)| self.of_program(*program, shortened(name, 48)));
         let count = |name, of: fn(&Loss) -> u64| {
-            Column::unsigned(name, "", rows.iter().map(|(.., loss)| of(loss)))
+            Column::unsigned(name, "", rows.iter().map(|((.., loss), _)| of(loss)))
         };
-        let times = rows.iter().map(|(.., loss)| loss.time);
+        let in_calls = rows.iter().map(|((.., loss), _)| loss.time);
+        let times = rows.iter().map(|(_, lost)| **lost);
         let table = Table::new("functions", "Anomalies of each function.")
             .text("function", names)
             .with(count("calls", |loss| loss.calls))
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
             .with(count("not enough data", |loss| loss.not_enough_data))
+            .times("in slow calls", in_calls)
             .times("time lost", times);
         Ok(table::print(out, &table, 80)?)
     }
@@ -313,7 +325,7 @@ fn ranking_name(ranking: Ranking) -> &'static str {
         Ranking::Deviation => "deviation of their anomalies a step",
         Ranking::Minimum => "least anomalies in a step",
         Ranking::Maximum => "most anomalies in a step",
-        Ranking::TimeLost => "time lost",
+        Ranking::TimeLost => "time lost by all causes",
         _ => "anomalies",
     }
 }

@@ -1,0 +1,192 @@
+//! Slow ranks: comparison with the median rank, and of three or four ranks with the fastest ones.
+
+use super::Peers;
+use super::peers::{RANKS, entries};
+use super::slowness::SlowRank;
+use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
+use crate::FunctionId;
+use perf_core::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Smallest relative excess of a slow rank.
+const SLOW_RANK: f64 = 0.03;
+/// Smallest distance of a slow rank from its peers, in standard errors.
+const RANK_SCORE: f64 = 5.0;
+/// Numbers of ranks of which two slow ones hide each other: they contain the median.
+pub(super) const FEW: std::ops::RangeInclusive<usize> = 3..=4;
+/// Fewest steps of a slow rank.
+const STEPS: usize = 3;
+/// Smallest relative excess of a slow rank of four, which is compared with the two fastest.
+const SLOW_OF_FOUR: f64 = 0.1;
+/// Smallest relative excess of a slow rank of three, which is compared with the fastest.
+const SLOW_OF_THREE: f64 = 0.2;
+/// Standard deviation between ranks in log time that is assumed if one rank is compared with another.
+const SPREAD: f64 = 0.02;
+
+/// Slow spells of a rank, whose entries are compared with the fastest ranks.
+#[derive(Clone, Debug)]
+struct SlowOfFew {
+    /// Index of the rank.
+    rank: usize,
+    /// Entries, compared with the fastest ranks.
+    entries: Vec<Entry>,
+    /// Slow spells.
+    spells: Vec<Spell>,
+}
+
+/// Returns the slow ranks of a program by their entries; empty unless it has three or four ranks.
+///
+/// The median of three or four ranks contains a slow one if two are slow, and their distance is taken for
+/// a usual spread between ranks. The faster half of the ranks is the reference instead: two of four, one
+/// of three. Slower ranks must be so consistently, because the fastest of several equal ranks is faster
+/// than the others by chance in each step.
+fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
+    if !FEW.contains(&ranks.len()) || ranks.iter().any(|one| one.len() < STEPS) {
+        return Vec::new();
+    }
+    // The mean, because a rank that is slow for a part of the run is no reference.
+    let mean = |one: &[Entry]| one.iter().map(Entry::log).sum::<f64>() / one.len() as f64;
+    let mut order: Vec<(f64, usize)> = ranks.iter().map(|one| mean(one)).zip(0..).collect();
+    order.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (fastest, others) = order.split_at(ranks.len() / 2);
+    let (least, spread) = match fastest {
+        [one, other] => (SLOW_OF_FOUR, other.0 - one.0),
+        _ => (SLOW_OF_THREE, SPREAD),
+    };
+    let references: Vec<&[Entry]> = fastest.iter().map(|(_, at)| ranks[*at]).collect();
+    let slow = others.iter().map(|(_, rank)| {
+        let entries: Vec<Entry> = ranks[*rank]
+            .iter()
+            .map(|entry| compared(entry, &references))
+            .collect();
+        let steps = entries.windows(2).map(|pair| pair[1].log() - pair[0].log());
+        let noise = uncertain(steps) / std::f64::consts::SQRT_2;
+        let bounds = Bounds {
+            least: least.ln_1p(),
+            score,
+            noise: noise.max(NOISE),
+            spread,
+        };
+        let mut spells = spells(&entries, &bounds);
+        spells.retain(|spell| spell.until - spell.from >= STEPS);
+        SlowOfFew {
+            rank: *rank,
+            entries,
+            spells,
+        }
+    });
+    slow.filter(|slow| !slow.spells.is_empty()).collect()
+}
+
+/// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
+/// often too small.
+fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    let count = values.len().max(1) as f64;
+    deviation(values.into_iter()) * (1.0 + 1.0 / count.sqrt())
+}
+
+/// Returns an entry whose expected time is that of other ranks in the same step.
+fn compared(entry: &Entry, references: &[&[Entry]]) -> Entry {
+    let (mut log, mut variance) = (0.0, 0.0);
+    for reference in references {
+        let at = reference.partition_point(|one| one.first <= entry.first);
+        let Some(one) = reference.get(at.saturating_sub(1)) else {
+            continue;
+        };
+        let time = one.expected + one.lost;
+        log += one.log();
+        variance += one.variance / (time * time).max(1.0);
+    }
+    let count = references.len().max(1) as f64;
+    let expected = entry.expected * (log / count).exp();
+    Entry {
+        expected,
+        lost: entry.lost + entry.expected - expected,
+        variance: entry.variance + expected * expected * variance / (count * count),
+        ..*entry
+    }
+}
+
+/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
+/// function is known.
+fn worst_function(entries: &[Entry]) -> FunctionId {
+    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
+    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
+        *lost.entry(function).or_default() += time;
+    }
+    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
+    worst.map_or(FunctionId(0), |(function, _)| *function)
+}
+
+/// Returns a slow rank with its slow entries.
+fn slow_rank(
+    (program, rank): (u32, u32),
+    spell: &Spell,
+    entries: &[Entry],
+) -> (SlowRank, Vec<Entry>) {
+    let own = &entries[spell.from..spell.until];
+    let (first, last) = (spell.sum.first, spell.sum.last);
+    let slow = SlowRank {
+        program,
+        rank,
+        first,
+        last,
+        lasts: spell.lasts,
+        factor: spell.sum.log().exp(),
+        lost: Nanos(spell.sum.lost as i64),
+        // Alarms are counted with those of the other ranks.
+        alarms: 0,
+        alarmed: Nanos(0),
+        score: spell.score,
+        function: worst_function(own),
+    };
+    (slow, own.to_vec())
+}
+
+impl Peers {
+    /// Returns the slow ranks with their entries.
+    pub(super) fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
+        let mut found = Vec::new();
+        let keys = self.ranks.keys().chain(open.ranks.keys());
+        let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
+        let keys: Vec<_> = keys.into_iter().collect();
+        for program in keys.chunk_by(|one, other| one.0 == other.0) {
+            let ranks: Vec<_> = program
+                .iter()
+                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
+                .collect();
+            let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
+            let typical: Vec<f64> = ranks
+                .iter()
+                .map(|(_, entries)| median(&mut logs(entries)))
+                .collect();
+            let rests = ranks.iter().zip(&typical);
+            let rests = rests.flat_map(|((_, entries), middle)| {
+                logs(entries).into_iter().map(move |log| log - middle)
+            });
+            // One of few ranks is the median itself, and does not differ from it.
+            let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
+            let bounds = Bounds {
+                least: SLOW_RANK.ln_1p(),
+                score: RANK_SCORE,
+                noise: (uncertain(rests) / independent).max(NOISE),
+                spread: deviation(typical.iter().copied()),
+            };
+            let own = ranks.iter().map(|(_, entries)| entries.as_slice());
+            let few = of_few(&own.collect::<Vec<_>>(), RANK_SCORE);
+            let is_masked = few.len() > 1;
+            for (at, (key, entries)) in ranks.iter().enumerate() {
+                let of_few = few.iter().find(|slow| slow.rank == at);
+                let mut slow = spells(entries, &bounds);
+                let mut entries = entries;
+                if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
+                    slow.clone_from(&few.spells);
+                    entries = &few.entries;
+                }
+                found.extend(slow.iter().map(|spell| slow_rank(*key, spell, entries)));
+            }
+        }
+        found
+    }
+}
