@@ -90,7 +90,7 @@ pub(super) fn at_own_speed(samples: &[Sample], judgements: &[Judgement]) -> Vec<
         }
     }
     let of_all = speed(&mut factors);
-    for (own, median) in functions.values_mut() {
+    for (_, (own, median)) in functions.entries_mut() {
         *median = if own.len() < SEVERAL {
             of_all
         } else {
