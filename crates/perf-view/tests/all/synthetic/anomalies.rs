@@ -42,24 +42,22 @@ pub fn report(detector: Box<dyn perf_anomaly::Detector>) -> Report {
                 push(10_000 + noise, StreamEvent::Enter(hostile));
                 push(5_000 + noise, StreamEvent::Exit(hostile));
                 push(0, StreamEvent::Enter(wait));
-                if is_slow {
-                    push(
-                        100,
-                        StreamEvent::Send(Peer {
-                            rank: 1,
-                            tag: 7,
-                            bytes: 4_096,
-                        }),
-                    );
-                    push(
-                        390_000,
-                        StreamEvent::Receive(Peer {
-                            rank: 3,
-                            tag: 7,
-                            bytes: 64,
-                        }),
-                    );
-                }
+                push(
+                    100,
+                    StreamEvent::Send(Peer {
+                        rank: 1,
+                        tag: 7,
+                        bytes: 4_096,
+                    }),
+                );
+                push(
+                    if is_slow { 390_000 } else { 0 },
+                    StreamEvent::Receive(Peer {
+                        rank: 3,
+                        tag: 7,
+                        bytes: 64,
+                    }),
+                );
                 push(20_000 + 3 * noise, StreamEvent::Exit(wait));
                 push(1_000, StreamEvent::Exit(solve));
             }

@@ -1,6 +1,7 @@
 //! `detect` on recorded streams and on a growing one, and its messages about invalid input.
 
 mod following;
+mod lost_time;
 
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
@@ -342,67 +343,6 @@ fn what_was_left_out_and_what_changed_is_told() {
 }
 
 #[test]
-fn a_run_without_judged_calls_is_not_called_healthy() {
-    let file = scratch("few.tsv");
-    std::fs::write(&file, format!("{HEAD}{}", rows(0..5))).expect("tests may write here");
-    let printed = run(&[text(&file)]).expect("it ends");
-    assert!(
-        printed.starts_with("nothing is known about lost time"),
-        "{printed}"
-    );
-}
-
-#[test]
-fn time_lost_in_mpi_without_a_replay_points_at_other_ranks() {
-    let file = scratch("waits.tsv");
-    let waits = rows(0..200).replace("solve", "MPI_Wait");
-    std::fs::write(&file, format!("{HEAD}{waits}")).expect("tests may write here");
-    let printed = run(&[text(&file)]).expect("it ends");
-    assert!(printed.contains("4.90 ms of it in MPI calls"), "{printed}");
-}
-
-#[test]
-fn the_longest_calls_that_were_not_judged_are_listed() {
-    let file = scratch("unjudged.tsv");
-    let load = |at: usize| {
-        let length = if at == 3 { 70_000 } else { 40 };
-        let begin = 3_000_000 + 100_000 * at;
-        format!(
-            "0\t{begin}\t0\t2\t0\tENTRY\tload\t\t\t\n0\t{}\t0\t2\t0\tEXIT\tload\t\t\t\n",
-            begin + length
-        )
-    };
-    let loads: String = (0..5).map(load).collect();
-    std::fs::write(&file, format!("{HEAD}{}{loads}", rows(0..50))).expect("tests may write here");
-    let found = json(&[text(&file)]);
-    let first = &found["not_judged"]["rows"][0];
-    assert_eq!(
-        (
-            &first["function"],
-            &first["run time"],
-            &first["calls known"],
-            &first["rank"]
-        ),
-        (&"load".into(), &70_000_000.into(), &3.into(), &2.into())
-    );
-    assert_eq!(found["anomalies"], 0);
-    let page = scratch("unjudged.html");
-    let printed = run(&[text(&file), "--html", text(&page)]).expect("it ends");
-    assert!(
-        printed.contains("longest calls that were not judged"),
-        "{printed}"
-    );
-    let line = printed
-        .lines()
-        .find(|line| line.trim_start().starts_with("load"));
-    let line = line.expect("it is listed");
-    assert!(line.contains("70.00 ms            3"), "{line}");
-    let page = std::fs::read_to_string(page).expect("it was written");
-    assert!(page.contains("Longest calls that were not judged"));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
 fn the_report_is_shown_although_nothing_can_be_written() {
     // All writes to this device fail.
     let full = Path::new("/dev/full");
@@ -465,32 +405,6 @@ fn the_report_is_shown_although_nothing_can_be_written() {
 }
 
 #[test]
-fn time_lost_is_told_by_path_and_step() {
-    let recording = bundled("nwchem-md-4");
-    let found = json(&[text(&recording)]);
-    let sum = |field: &str, what: &str| {
-        let all = found[field]["rows"].as_array().expect("a list").iter();
-        all.map(|one| one[what].as_u64().expect("a number"))
-            .sum::<u64>()
-    };
-    for field in ["by_function", "by_path", "by_step"] {
-        for (what, total) in [("anomalies", "anomalies"), ("time lost", "time_lost_ns")] {
-            assert_eq!(
-                Some(sum(field, what)),
-                found[total].as_u64(),
-                "{field} {what}"
-            );
-        }
-    }
-    let steps = found["by_step"]["rows"].as_array().expect("a list");
-    let steps: Vec<_> = steps.iter().map(|one| one["step"].as_u64()).collect();
-    assert!(steps.is_sorted() && steps.len() > 2);
-    let worst = &found["by_path"]["rows"][0];
-    let name = worst["call path"].as_str().expect("a text");
-    assert!(name.contains(" > "), "{worst}");
-}
-
-#[test]
 fn runs_are_compared_by_what_they_recorded() {
     let Some(lammps) = corpus("chimbuko/lammps-0.tsv.gz") else {
         return;
@@ -530,19 +444,6 @@ fn runs_are_compared_by_what_they_recorded() {
         }
         other => panic!("{other:?}"),
     }
-}
-
-#[test]
-fn lost_time_of_training_jobs_is_compared_with_a_replay() {
-    let Some(timeline) = corpus("stragglers/timeline-AR.json.gz") else {
-        return;
-    };
-    let found = json(&[text(&timeline)]);
-    let seconds = |name: &str| found["replay"][name].as_f64().expect("a time") / 1e9;
-    // The slow worker costs 1007 s of 2038.8 s, by a replay with ideal durations there.
-    let saved = seconds("saved_without_ranks_ns");
-    assert!((saved / 1007.0 - 1.0).abs() < 0.05, "{saved}");
-    assert!(seconds("saved_ns") >= saved && (seconds("replayed_ns") - 2038.8).abs() < 0.1);
 }
 
 #[test]
@@ -596,14 +497,4 @@ fn a_stream_is_named_once_and_a_recording_has_a_bounded_number_of_steps() {
     let recording = bundled("jacobi-4");
     let many = refused(&[text(&recording), "--period", "1ns"]);
     assert!(many.contains("at most 1 000 000 are possible"), "{many}");
-}
-
-#[test]
-fn a_run_without_calls_is_not_called_healthy() {
-    let file = scratch("none.tsv");
-    let rows = rows(0..5).replace("ENTRY", "ENTER");
-    std::fs::write(&file, format!("{HEAD}{rows}")).expect("tests may write here");
-    let printed = run(&[text(&file)]).expect("it ends");
-    let first = "nothing is known about lost time: there are no complete calls";
-    assert!(printed.starts_with(first), "{printed}");
 }
