@@ -1,6 +1,6 @@
 //! What `detect` says of lost time: by path and step, compared with replays, and in calls that were not judged.
 
-use super::{json, run, scratch, text};
+use super::{HEAD, json, rows, run, scratch, text};
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
 
