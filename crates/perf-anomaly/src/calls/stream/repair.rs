@@ -197,6 +197,10 @@ impl Own<'_> {
         };
         let call = &mut frame.call;
         call.exit = at;
+        // A call of a damaged stream may end or begin at a wrong time, but takes at least as long as its callees.
+        if call.inclusive().0 < frame.children {
+            call.exit = Nanos(call.entry.0.saturating_add(frame.children));
+        }
         let inclusive = call.inclusive();
         call.exclusive = Nanos(inclusive.0.saturating_sub(frame.children).max(0));
         if let Some(caller) = caller

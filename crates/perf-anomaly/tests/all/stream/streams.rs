@@ -259,6 +259,27 @@ fn is_consistent(run: &Run) {
     assert!(all().all(|call| call.exclusive >= Nanos(0)));
 }
 
+/// A call that begins late in a step contains calls of the next step that began before it.
+#[test]
+fn a_call_takes_at_least_as_long_as_its_callees() {
+    let mut text =
+        String::from("step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\n");
+    for (step, at, kind, name) in [
+        (0, 10, "ENTRY", "main"),
+        (0, 607, "ENTRY", "late"),
+        (1, 428, "ENTRY", "inner"),
+        (1, 433, "EXIT", "inner"),
+    ] {
+        text.push_str(&format!("{step}\t{at}\t0\t0\t0\t{kind}\t{name}\t\t\t\n"));
+    }
+    let streams = Streams::read(
+        "damaged",
+        std::io::Cursor::new(text.into_bytes()),
+        &OpenOptions::new(),
+    );
+    is_consistent(&run(streams.expect("it is there"), Repair::Mend));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
