@@ -55,7 +55,7 @@ impl Server {
     /// from `params`, so that clients continue without interruption.
     ///
     /// # Errors
-    /// Returns [`Error::Decode`] with the offset of the invalid bytes.
+    /// Returns [`Error::Decode`](crate::Error::Decode) with the offset of the invalid bytes.
     pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("the signature of a server state")? != MAGIC {

@@ -33,15 +33,14 @@ use tick::Tick;
 ///
 /// * A call is scored before it is learned, so that it cannot mask itself.
 /// * Alarms are calibrated: of a million calls of an unchanged function, at most
-///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of
-///   ten on the slow side. There are more for heavy tails after few calls, and for functions with
-///   slow calls that are rarer than a mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier
-///   calls are normal. For the few others, the slow tail of their mode is extrapolated with a
-///   family of shapes from lighter than normal to heavier than Pareto, averaged over shapes and
-///   scales by their likelihood. The uncertainty of few calls is thus part of the result. If as many
-///   calls as a mode requires lie so far out that the tail does not explain them, they have a tail of
-///   their own. The source file `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an
-///   exponential tail in time and the extrapolation of the mirrored run times exclude it.
+///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of ten on the slow
+///   side. There are more for heavy tails after few calls, and for functions with slow calls that are rarer than a
+///   mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier calls are
+///   normal. For the few others, the slow tail of their mode is extrapolated with a family of shapes from lighter
+///   than normal to heavier than Pareto, averaged over shapes and scales by their likelihood. The uncertainty of few
+///   calls is thus part of the result. If as many calls as a mode requires lie so far out that the tail does not
+///   explain them, they have a tail of their own. The source file `tail/extrapolation.rs` has the family. A fast call
+///   is abnormal only if both an exponential tail in time and the extrapolation of the mirrored run times exclude it.
 /// * Functions with few calls learn the shape of their slow tail from the other functions of about the
 ///   same width, so that a program whose tails are light has a higher recall. A function alone is judged
 ///   by its own calls. Functions learn between batches and when a view is [adopted](Detector::adopt).
@@ -50,9 +49,9 @@ use tick::Tick;
 ///   the longer calls, however few they are. Calls are abnormal only if they are two resolutions
 ///   beyond.
 /// * An abnormal call that takes more than ten times as long as the longest call of its mode is
-///   [`Label::BeyondExperience`], a separate kind of alarm. A thousand times the longest call is
-///   always an alarm, and so is `1 / (0.7 (n + 1) p)` times the longest of `n` calls from 30 times on. A call above ten times the longest that is not abnormal at the stated rate is
-///   [`Label::NotEnoughData`].
+///   [`Label::BeyondExperience`], a separate kind of alarm. A thousand times the longest call is always an alarm, and
+///   so is `1 / (0.7 (n + 1) p)` times the longest of `n` calls from 30 times on. A call above ten times the longest
+///   that is not abnormal at the stated rate is [`Label::NotEnoughData`].
 /// * Calls of a mode of constant time, within eight resolutions, are compared with this time and not with
 ///   the bounds of the buckets of the [`Sketch`].
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`],
@@ -92,6 +91,9 @@ use tick::Tick;
 /// merging the sketches of 1,000 functions takes about 50 us; merging moments takes 6 us.
 ///
 /// See [`Detector`] for an example.
+///
+/// [`Label::BeyondExperience`]: crate::Label::BeyondExperience
+/// [`Label::NotEnoughData`]: crate::Label::NotEnoughData
 #[derive(Clone, Debug)]
 pub struct Tail {
     /// Parameters.
