@@ -28,6 +28,7 @@ const HEADING: &str = "Counters";
 
 impl CountersBy {
     /// Returns each option, and `true` if it is not the default.
+    #[cfg(feature = "serve")]
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let across = self.across != Across::default();
         [("--counter", !self.names.is_empty()), ("--across", across)].into_iter()

@@ -82,6 +82,7 @@ impl Rows {
     }
 
     /// Returns each option, and `true` if it is not the default.
+    #[cfg(feature = "serve")]
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let given = [
             ("--by", self.by.is_some()),

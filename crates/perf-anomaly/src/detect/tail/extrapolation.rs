@@ -22,10 +22,9 @@
 //! If most calls are ties at a few ticks of the clock, only the calls above the ties are the tail,
 //! however few they are. Their rate is the mean of its posterior distribution, `(k + 1/2) / (n + 1)`,
 //! and `s` is limited to tails with about a finite mean. A first longer call is thus abnormal only
-//! if it is far longer than the ties and there were many of them. Calls above ties have a distribution
-//! of their own, which may be as light as a uniform one: with [`OWN`] calls, they are a whole distribution
-//! and not the outer part of one. Ten calls of 2 to 9 us among 1,520 then exclude 300 us. From
-//! more calls, the share of the calls above ties is a better start.
+//! if it is far longer than the ties and there were many of them. Fitted as a whole distribution, which may be
+//! light, 5 to 30 such calls would exclude shorter ones, but have 1,450 instead of 0 false alarms in a million if
+//! one call in ten is lognormal with a width of 1.
 //!
 //! A tail may have two parts, such as usual calls and those with an interrupt. If at least as many
 //! calls as a mode requires lie so far out that the fitted tail does not explain their number, they are
@@ -69,14 +68,6 @@ const FIRST: f64 = 0.5;
 /// of the calls at the largest one take at least 2.5 times as long as the threshold, a little more
 /// than those of a Pareto tail with exponent 1, the limit of tails with a finite mean.
 const BOUNDS: (f64, f64) = (-3.9, -0.1);
-/// The largest median excess, as above, of [`OWN`] calls above ties with a light tail: such calls may be
-/// far above the ties and near to each other.
-const LIGHT_BOUND: f64 = 0.2;
-/// Heaviest shape of these tails. It is about an exponential one.
-const LIGHT: f64 = 0.5;
-/// Numbers of calls above ties that are fitted as a whole distribution. Fewer ones do not determine
-/// a shape.
-const OWN: std::ops::Range<u64> = 5..31;
 /// The same bounds as long as there is no call above ties. Tails without a mean are included, because
 /// [`FAR_SHARE`] bounds their far part.
 const FIRST_BOUNDS: (f64, f64) = (-3.9, 0.3);
@@ -274,7 +265,7 @@ impl Extrapolation {
             cells: &cells,
             first,
             share: (kept as f64 + FIRST) / (calls + 1) as f64,
-            outliers: outliers.min(kept / 8),
+            outliers: outliers.min(kept / 4),
             // Few calls above ties do not determine more shapes.
             pareto: None,
             factors: UNCHANGED,
@@ -370,20 +361,18 @@ impl Extrapolation {
             None => tail.first().map_or(1.0, |cell| cell.low),
         };
         let intervals = intervals(tail, start, part.outliers);
-        let kept = tail.iter().map(|cell| cell.calls).sum();
-        let is_own = part.pareto.is_none() && OWN.contains(&kept);
         let mut all = Extrapolation {
             shift,
             start,
             share: part.share,
             far,
-            table: if is_own { 0 } else { nearest_start(part.share) },
+            table: nearest_start(part.share),
             scale: [0.0; 2],
             step: [0.0; 2],
             weights: [[0.0; SCALES]; COUNT],
             evidence: None,
         };
-        all.weigh(&intervals, part.pareto, is_own);
+        all.weigh(&intervals, part.pareto);
         all.share_out(part);
         (all, intervals)
     }
@@ -405,9 +394,8 @@ impl Extrapolation {
     }
 
     /// Weighs shapes and scales by the likelihood of calls. `pareto` is the logarithm of the prior
-    /// weight of [`PARETO`](super::shapes::PARETO); `None` for a tail above ties, which has the other shapes only. `is_own` is
-    /// `true` if the calls are a whole distribution.
-    fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>, is_own: bool) {
+    /// weight of [`PARETO`](super::shapes::PARETO); `None` for a tail above ties, which has the other shapes only.
+    fn weigh(&mut self, intervals: &[Interval], pareto: Option<f64>) {
         let tables = table(self.table);
         // No term is positive, so that the sum ends where it is negligible.
         let likelihood = |shape: usize, scale: f64, least: f64| {
@@ -442,8 +430,6 @@ impl Extrapolation {
             let lowest = logs.fold(f64::INFINITY, f64::min);
             let (mut from, mut to) = if is_above_ties && intervals.is_empty() {
                 FIRST_BOUNDS
-            } else if is_own {
-                (BOUNDS.0, LIGHT_BOUND)
             } else if is_above_ties {
                 BOUNDS
             } else {
@@ -476,9 +462,6 @@ impl Extrapolation {
             for (at, weight) in weights.iter_mut().enumerate() {
                 let scale = self.scale[kind] + self.step[kind] * at as f64;
                 let prior = match (kind, pareto) {
-                    (0, _) if is_own && scale > BOUNDS.1 && SHAPES[shape] > LIGHT => {
-                        f64::NEG_INFINITY
-                    }
                     (0, _) => log_weight(shape, scale),
                     // Scales are equally likely in all shapes.
                     (_, Some(pareto)) => pareto + (self.step[1] / self.step[0]).ln(),

@@ -288,8 +288,8 @@ fn delays_are_found_at_any_time_of_a_real_run() {
     functions.retain(|_, calls| *calls > 50);
     let delays = [100_000, 300_000, 1_000_000, 900_000_000].map(Nanos);
     for (share, least) in [
-        (0.3, [5, 9, 14, 14]),
-        (0.6, [9, 11, 12, 15]),
+        (0.3, [4, 6, 12, 14]),
+        (0.6, [8, 10, 12, 15]),
         (0.9, [9, 12, 12, 15]),
         (0.99, [8, 11, 12, 15]),
     ] {
