@@ -27,7 +27,7 @@ use discoveries::{discoveries, step};
 use gram::{MAX_STRONG, RowLayout, Rows, Strong, StrongPairs, dot, strong_pairs};
 use order::{NEAR, arrange};
 use perf_core::{Job, parallel};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 perf_core::parameters! {
     /// Parameters of relations. Set them, then call [`check`](Self::check).
@@ -323,17 +323,19 @@ impl<T: Real> Spectra<T> {
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(key(a).cmp(&key(b))));
         };
         sort(&mut tested);
-        // Bounds raise p-values only, so no pair beyond these can be found. The closest pairs are
-        // raised too, because their p-value is reported if none is found.
-        let likely = discoveries(tested.iter().map(|(p, _)| *p), step);
-        let candidates: BTreeSet<_> = tested[..likely].iter().map(key).collect();
-        let raised = likely.max(CLOSEST).min(tested.len());
+        // Bounds raise p-values only, so no pair beyond these can be found.
+        let mut raised = discoveries(tested.iter().map(|(p, _)| *p), step);
         let outliers = self.raise(layout, rows, &mut tested[..raised], job)?;
-        let outliers = outliers.into_iter();
-        let outliers = outliers.filter(|(pair, _)| candidates.contains(pair));
+        // The closest pair is reported if none is found: others are raised until none can be closer.
+        let least = |pairs: &[(f64, Strong)]| pairs.iter().fold(f64::INFINITY, |p, it| p.min(it.0));
+        while raised < tested.len().min(CLOSEST) && tested[raised].0 < least(&tested[..raised]) {
+            let until = tested.len().min(raised + AT_ONCE);
+            self.raise(layout, rows, &mut tested[raised..until], job)?;
+            raised = until;
+        }
         sort(&mut tested[..raised]);
         let closest = tested.first().copied();
-        let mut cells: BTreeMap<_, usize> = outliers.collect();
+        let mut cells: BTreeMap<_, usize> = outliers.into_iter().collect();
         sort(&mut tested);
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
         for found in &tested {
@@ -351,6 +353,8 @@ impl<T: Real> Spectra<T> {
 
 /// Upper bound on the pairs whose p-values are raised to report the closest one if none is found.
 const CLOSEST: usize = 64;
+/// Number of them that are raised at once.
+const AT_ONCE: usize = 8;
 
 /// Returns the probabilities of pairs under random phases.
 fn probabilities(rows: &Rows, pairs: &[Strong], job: &Job) -> Result<Vec<(f64, Strong)>> {
