@@ -43,7 +43,7 @@ impl Window {
     fn new(resolution: Nanos) -> Self {
         Window {
             since: u64::MAX,
-            calls: Sketch::new(resolution),
+            calls: Sketch::counting(resolution),
         }
     }
 
@@ -74,7 +74,7 @@ impl State {
 
     pub(super) fn new(resolution: Nanos) -> Self {
         State {
-            before: Sketch::new(resolution),
+            before: Sketch::counting(resolution),
             recent: Window::new(resolution),
             slower: Window::new(resolution),
             faster: Window::new(resolution),

@@ -116,6 +116,14 @@ impl Sketch {
         }
     }
 
+    /// Creates an empty sketch of counts alone, without extremes of buckets.
+    pub(in crate::detect) fn counting(resolution: Nanos) -> Self {
+        Sketch {
+            is_exact: false,
+            ..Sketch::new(resolution)
+        }
+    }
+
     /// Adds a run time. Negative run times count as 0.
     pub fn push(&mut self, runtime: Nanos) {
         self.add(self.value(runtime), 1);
@@ -131,20 +139,20 @@ impl Sketch {
     #[inline]
     pub(crate) fn add(&mut self, value: u64, count: u64) {
         let bucket = bucket(value);
-        self.add_within(bucket, [offset(value, bucket); 2], count);
+        self.count_in(bucket, count);
+        if self.is_exact {
+            self.extend(bucket, [offset(value, bucket); 2]);
+        }
     }
 
-    /// Counts values of a bucket with these extremes.
+    /// Counts values of a bucket.
     #[inline]
-    fn add_within(&mut self, bucket: usize, extremes: [u16; 2], count: u64) {
+    fn count_in(&mut self, bucket: usize, count: u64) {
         let at = bucket.wrapping_sub(self.first as usize);
         self.total += count;
         match self.counts.get_mut(at) {
             Some(counted) => *counted += count,
             None => self.widen(bucket, count),
-        }
-        if self.is_exact {
-            self.extend(bucket, extremes);
         }
     }
 
@@ -424,7 +432,10 @@ impl Sketch {
             let middle = (edge(bucket) + edge(bucket + 1)) / 2.0 - other.resolution as f64;
             let value = middle.max(0.0) as u64;
             let bucket = self::bucket(value.saturating_add(self.resolution));
-            self.add_within(bucket, whole(bucket), count);
+            self.count_in(bucket, count);
+            if self.is_exact {
+                self.extend(bucket, whole(bucket));
+            }
         }
     }
 }
