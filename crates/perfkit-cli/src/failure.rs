@@ -8,7 +8,7 @@ use crate::suggest::{did_you_mean, near};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, Parser};
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -137,7 +137,10 @@ pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
 /// exit code: 1 for wrong input, 2 for wrong usage, and 3 if a check found what it searches for.
 pub fn main(command: Command, run: Run) -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let mut out = Printable(BufWriter::new(io::stdout().lock()));
+    let mut out = Printable {
+        to: BufWriter::new(io::stdout().lock()),
+        is_terminal: io::stdout().is_terminal(),
+    };
     let outcome = match run(&words, &mut out) {
         Err(Failure::Help(text)) => write!(out, "{text}").map_err(Failure::Output),
         other => other,
@@ -150,7 +153,7 @@ pub fn main(command: Command, run: Run) -> ExitCode {
         other => other.and_then(|()| Ok(out.flush()?)),
     };
     // The rest of the buffer cannot be written after an error.
-    drop(out.0.into_parts());
+    drop(out.to.into_parts());
     match outcome {
         Ok(()) | Err(Failure::Help(_)) => ExitCode::SUCCESS,
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {

@@ -1,7 +1,7 @@
 //! Messages on standard error: notes, warnings, and details on request.
 
-use super::printable::printable;
-use std::io::{self, Write};
+use super::Printable;
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Amount of text on standard error.
@@ -46,7 +46,12 @@ pub fn error(line: &str) {
 
 fn print(level: Level, line: &str) {
     if prints(level) {
+        let is_terminal = io::stderr().is_terminal();
+        let mut out = Printable {
+            to: io::stderr(),
+            is_terminal,
+        };
         // Messages are lost if standard error cannot be written.
-        let _ = writeln!(io::stderr(), "{}", printable(line));
+        let _ = writeln!(out, "{line}");
     }
 }

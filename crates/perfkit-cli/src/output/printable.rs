@@ -4,16 +4,21 @@ use perfkit::core::is_unprintable;
 use std::io::{self, Write};
 
 /// Returns the text with spaces instead of control characters and direction marks. Line breaks and tabs stay.
-pub(crate) fn printable(text: &str) -> String {
+fn printable(text: &str) -> String {
     text.replace(
         |letter: char| !matches!(letter, '\n' | '\t') && is_unprintable(letter),
         " ",
     )
 }
 
-/// Writer of [`printable`] text.
+/// Writer of [`printable`] text to a terminal. Files and other programs receive all characters of names.
 #[derive(Debug)]
-pub(crate) struct Printable<W>(pub W);
+pub(crate) struct Printable<W> {
+    /// Writer of the text.
+    pub(crate) to: W,
+    /// `true` if the text ends on a terminal.
+    pub(crate) is_terminal: bool,
+}
 
 impl<W: Write> Write for Printable<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -22,15 +27,18 @@ impl<W: Write> Write for Printable<W> {
 
     /// Writes the bytes. Parts that are not UTF-8 stay as they are.
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.is_terminal {
+            return self.to.write_all(bytes);
+        }
         for part in bytes.utf8_chunks() {
-            self.0.write_all(printable(part.valid()).as_bytes())?;
-            self.0.write_all(part.invalid())?;
+            self.to.write_all(printable(part.valid()).as_bytes())?;
+            self.to.write_all(part.invalid())?;
         }
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.to.flush()
     }
 }
 
@@ -41,9 +49,15 @@ mod tests {
 
     #[test]
     fn names_cannot_begin_commands_of_a_terminal() {
-        let mut to = Printable(Vec::new());
-        writeln!(to, "solve\u{1b}[31m\u{7}\u{202e}\tfin \u{e9}").expect("it is written");
-        to.write_all(b"\xff").expect("it is written");
-        assert_eq!(to.0, b"solve [31m  \tfin \xc3\xa9\n\xff");
+        let written = |is_terminal| {
+            let to = Vec::new();
+            let mut out = Printable { to, is_terminal };
+            writeln!(out, "solve\u{1b}[31m\u{7}\u{202e}\tfin \u{e9}").expect("it is written");
+            out.write_all(b"\xff").expect("it is written");
+            out.to
+        };
+        assert_eq!(written(true), b"solve [31m  \tfin \xc3\xa9\n\xff");
+        let all = "solve\u{1b}[31m\u{7}\u{202e}\tfin \u{e9}\n";
+        assert_eq!(written(false), [all.as_bytes(), b"\xff"].concat());
     }
 }

@@ -1,4 +1,4 @@
-//! What `detect` says of lost time: by path and step, compared with replays, and in calls that were not judged.
+//! Lost time in the output of `detect`: by path and step, compared with replays, and in calls that were not judged.
 
 use super::{HEAD, json, rows, run, scratch, text};
 use perf_testdata::bundled::recording as bundled;
