@@ -74,8 +74,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug)]
 pub struct TrainingJob {
     operations: Vec<Operation>,
-    /// Operations of each location; none if they do not come from a trace.
+    /// Operations of each location by their begin; none if they do not come from a trace.
     locations: BTreeMap<LocationId, Vec<usize>>,
+    /// Longest duration of an operation.
+    longest: Nanos,
     graph: ActivityGraph,
     ideal: Vec<Nanos>,
     unmatched: usize,
@@ -95,6 +97,11 @@ impl TrainingJob {
         let (graph, unmatched) = dependencies::graph(&operations, job)?;
         Ok(TrainingJob {
             ideal: ideal_durations(&operations),
+            longest: operations
+                .iter()
+                .map(|it| it.duration)
+                .max()
+                .unwrap_or_default(),
             operations,
             locations: BTreeMap::new(),
             graph,

@@ -54,6 +54,9 @@ impl TrainingJob {
         for (at, (_, location)) in found.iter().enumerate() {
             locations.entry(*location).or_default().push(at);
         }
+        for own in locations.values_mut() {
+            own.sort_by_key(|at| found[*at].0.start);
+        }
         let operations = found.into_iter().map(|(operation, _)| operation).collect();
         Ok(Some(TrainingJob {
             locations,

@@ -24,6 +24,10 @@ impl TrainingJob {
         duration: impl Fn(usize) -> Nanos,
     ) -> impl Iterator<Item = (usize, i64)> {
         let own = self.locations.get(&location).map_or(&[][..], Vec::as_slice);
+        let earliest = from.saturating_sub(self.longest);
+        let before = |end| own.partition_point(|at| self.operations[*at].start < end);
+        let range = before(earliest)..before(to);
+        let own = own.get(range).unwrap_or_default();
         own.iter().filter_map(move |at| {
             let it = self.operations.get(*at)?;
             let end = it.start.saturating_add(it.duration);
@@ -68,7 +72,7 @@ impl TrainingJob {
             let window = (excess.from, excess.to);
             let parts = self.parts(excess.location, window, |at| durations[at]);
             let parts = distribute(parts.collect(), excess.time);
-            checks.next(1 + self.locations.get(&excess.location).map_or(0, Vec::len))?;
+            checks.next(1 + parts.len())?;
             for (at, less) in parts {
                 omitted = omitted.saturating_add(less);
                 durations[at] = durations[at].saturating_sub(Nanos(less));
