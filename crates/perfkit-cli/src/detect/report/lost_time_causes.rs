@@ -19,6 +19,8 @@ use std::io::Write;
 
 /// Longest name of a function in a sentence.
 const NAME: usize = 60;
+/// Factor from which on a mode is described by its time.
+const FAR: f64 = 100.0;
 
 /// Returns a factor as the excess in per cent, or from 2 on as the factor, and the word that compares it.
 fn slower(factor: f64) -> (String, &'static str) {
@@ -97,9 +99,13 @@ fn slow_mode(mode: &NewMode, calls: &Calls) -> String {
         Beginning::Appeared => format!("appeared in step {}", mode.first),
         _ => format!("first seen in step {}", mode.first),
     };
+    // A factor to a usual time of a tick or less says nothing.
+    let at = match mode.factor() {
+        factor if factor < FAR => format!("{}x", times(factor)),
+        _ => format!("{} (usually {})", mode.from, mode.usual),
+    };
     format!(
-        "a mode at {}x of {} {beginning}: {} on {}, {} lost so far",
-        times(mode.factor()),
+        "a mode at {at} of {} {beginning}: {} on {}, {} lost so far",
         shortened(&calls.function_name(mode.function), NAME),
         counted(mode.calls as usize, "call"),
         counted(mode.ranks, "rank"),
