@@ -214,7 +214,7 @@ fn monitoring() -> (Monitor, Step) {
 // Raised by 20 %, because the tails of the detector have a free shape, and then by 110 %, because functions learn these
 // shapes from each other: the step has 500 calls of each of 100 functions, whose tails are fitted after 50, 100, 200 and
 // 400 calls.
-// Raised by 14 %: a label may be that of a size class, and narrow functions keep their exact extremes.
+// Raised by 14 % when size classes of messages and exact extremes of sketches were added.
 #[library_benchmark]
 #[bench::events(args = (), setup = monitoring, config = near(215_856_801))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
@@ -271,7 +271,7 @@ fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
     (drift, samples, judgements)
 }
 
-// Raised by 40 % with the detector that it follows.
+// Raised by 40 % when sketches got exact extremes; windows have none since then, so that the count is lower.
 #[library_benchmark]
 #[bench::calls(args = (), setup = drifting, config = at_most(15_667_009))]
 fn anomaly_drift(
