@@ -46,11 +46,10 @@ pub fn error(line: &str) {
 
 fn print(level: Level, line: &str) {
     if prints(level) {
-        let is_terminal = io::stderr().is_terminal();
-        let mut out = Printable {
-            to: io::stderr(),
-            is_terminal,
-        };
+        // The lock keeps lines of several threads apart.
+        let to = io::stderr().lock();
+        let is_terminal = to.is_terminal();
+        let mut out = Printable { to, is_terminal };
         // Messages are lost if standard error cannot be written.
         let _ = writeln!(out, "{line}");
     }
