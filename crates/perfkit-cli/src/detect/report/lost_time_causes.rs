@@ -19,7 +19,7 @@ use std::io::Write;
 
 /// Longest name of a function in a sentence.
 const NAME: usize = 60;
-/// Factor from which on a mode is described by its time.
+/// Factor from which on a mode is described by its mean time.
 const FAR: f64 = 100.0;
 
 /// Returns a factor as the excess in per cent, or from 2 on as the factor, and the word that compares it.
@@ -102,7 +102,10 @@ fn slow_mode(mode: &NewMode, calls: &Calls) -> String {
     // A factor to a usual time of a tick or less says nothing.
     let at = match mode.factor() {
         factor if factor < FAR => format!("{}x", times(factor)),
-        _ => format!("{} (usually {})", mode.from, mode.usual),
+        _ => {
+            let mean = Nanos(mode.time.0 / mode.calls.max(1) as i64);
+            format!("{mean} (usually {})", mode.usual)
+        }
     };
     format!(
         "a mode at {at} of {} {beginning}: {} on {}, {} lost so far",

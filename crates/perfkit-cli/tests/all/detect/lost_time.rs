@@ -113,3 +113,26 @@ fn a_run_without_calls_is_not_called_healthy() {
     let first = "nothing is known about lost time: there are no complete calls";
     assert!(printed.starts_with(first), "{printed}");
 }
+
+#[test]
+fn a_mode_far_from_its_usual_time_is_described_by_both_times() {
+    let file = scratch("far-mode.tsv");
+    let free = |at: usize| {
+        let length = if at > 1000 && at % 20 == 3 { 50_000 } else { 1 };
+        let begin = 3_000_000 + 100_000 * at;
+        format!(
+            "{0}\t{begin}\t0\t2\t0\tENTRY\tfree\t\t\t\n{0}\t{1}\t0\t2\t0\tEXIT\tfree\t\t\t\n",
+            at / 100,
+            begin + length
+        )
+    };
+    let calls: String = (0..2000).map(free).collect();
+    std::fs::write(&file, format!("{HEAD}{calls}")).expect("tests may write here");
+    let printed = run(&[text(&file)]).expect("it ends");
+    let line = printed.lines().find(|line| line.contains("a mode at"));
+    let line = line.unwrap_or(&printed);
+    assert!(
+        line.contains("a mode at 50.00 ms (usually 1.00 us) of free"),
+        "{line}"
+    );
+}
