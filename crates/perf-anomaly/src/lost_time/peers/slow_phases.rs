@@ -1,6 +1,7 @@
 //! Slow phases: steps in which a function is slower on most ranks than in other steps.
 
-use super::spells::{Bounds, Entry, NOISE, deviation, median, spells};
+use super::slow_ranks::uncertain;
+use super::spells::{Bounds, Entry, NOISE, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::{PhaseStep, SlowPhase};
 use perf_core::Nanos;
@@ -67,7 +68,7 @@ pub(super) fn phases(
     let mean = |entry: &Entry| entry.lost / entry.expected;
     let logs: Vec<f64> = entries.iter().map(|entry| mean(entry).ln()).collect();
     let steps = logs.windows(2).map(|pair| pair[1] - pair[0]);
-    let between = deviation(steps) / std::f64::consts::SQRT_2;
+    let between = uncertain(steps) / std::f64::consts::SQRT_2;
     let mut errors: Vec<f64> = entries
         .iter()
         .map(|entry| entry.variance.sqrt() / entry.lost.max(1.0))

@@ -79,7 +79,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
 /// often too small.
-fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.collect();
     let count = values.len().max(1) as f64;
     deviation(values.into_iter()) * (1.0 + 1.0 / count.sqrt())
