@@ -15,15 +15,12 @@
 //! part of the means of ranks and steps, and a rank is compared with the median rank of the same
 //! step, whether or not the step is slow.
 
-mod encoding;
 mod mode_times;
 mod modes;
 mod new_mode;
 mod own_speed;
 mod peers;
-mod slow_ranks;
 mod slowness;
-mod spells;
 mod step_sums;
 mod step_times;
 mod table;
@@ -97,6 +94,8 @@ pub struct Lasting {
     in_modes: Vec<usize>,
     /// `true` if a server compares ranks too.
     is_shared: bool,
+    /// Number of steps in which ranks are compared, unless there are many; 0 is 1.
+    group: u64,
 }
 
 impl Lasting {
@@ -185,7 +184,13 @@ impl Lasting {
 
     /// Sets the number of steps in which ranks are compared.
     pub(crate) fn group(&mut self, steps: u64) {
+        self.group = steps;
         self.peers = std::mem::take(&mut self.peers).grouped(steps);
+    }
+
+    /// Returns the number of steps in which ranks are compared, unless there are many; 0 is 1.
+    pub(crate) fn steps_of_group(&self) -> u64 {
+        self.group
     }
 
     /// Accepts the new modes of functions whose name matches a pattern as normal, for a reason.
@@ -267,7 +272,7 @@ impl Lasting {
         }
         self.ruled = known;
         if is_step {
-            self.peers.end_step(calls.batch().step());
+            self.peers.end_step();
         }
     }
 }

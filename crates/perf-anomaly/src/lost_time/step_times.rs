@@ -7,6 +7,7 @@ use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
+use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -191,6 +192,33 @@ impl StepTimes {
         }
     }
 
+    /// Doubles the number of steps that are compared as one.
+    pub(super) fn coarsen(&mut self) {
+        self.group = self.group().saturating_mul(2);
+        let before = std::mem::take(&mut self.steps);
+        for (number, cells) in before {
+            match self.steps.entry(number / 2) {
+                Vacant(step) => {
+                    step.insert(cells);
+                }
+                Occupied(mut step) => {
+                    let step = Arc::make_mut(step.get_mut());
+                    for (key, cell) in &*cells {
+                        step.entry(*key).or_default().merge(cell);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compares at least as many steps as one as in other sums, which are added next.
+    pub(super) fn regroup(&mut self, other: &Self) {
+        self.set_group(other.group);
+        while self.group() < other.group() {
+            self.coarsen();
+        }
+    }
+
     /// Returns the sums of a step for modification.
     pub(super) fn step(&mut self, step: u64) -> &mut Step {
         Arc::make_mut(self.steps.entry(step).or_default())
@@ -255,13 +283,10 @@ impl StepTimes {
         }
     }
 
-    /// Drops the oldest steps until there are at most `most` sums.
+    /// Compares more steps as one while there are more than `most` sums of several steps.
     pub(crate) fn limit(&mut self, most: usize) {
-        let mut cells = self.len();
-        while cells > most
-            && let Some((_, step)) = self.steps.pop_first()
-        {
-            cells -= step.len();
+        while self.len() > most && self.steps.len() > 1 {
+            self.coarsen();
         }
     }
 
@@ -387,7 +412,7 @@ impl StepTimes {
 
 impl Merge for StepTimes {
     fn merge(&mut self, other: &Self) {
-        self.set_group(other.group);
+        self.regroup(other);
         self.add_from(other, 0);
     }
 }

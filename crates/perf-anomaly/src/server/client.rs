@@ -133,7 +133,7 @@ struct Flying {
 /// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
 /// sums of functions.
 const STEPS: usize = 65_536;
-/// Largest number of sums of run times that wait to be sent; those of earlier steps are dropped.
+/// Largest number of sums of run times that wait to be sent; beyond it, neighbouring steps share them.
 const TIMES: usize = 1 << 17;
 
 impl<E: Exchange> Client<E> {
@@ -511,7 +511,7 @@ impl<E: Exchange> Client<E> {
         judgements: &[Judgement],
         lasting: &mut Lasting,
     ) {
-        self.times.set_group(lasting.peers().group());
+        self.times.set_group(lasting.steps_of_group());
         self.count_without(calls, judgements, lasting.in_modes());
         let step = calls.batch().step();
         let mut changes = lasting.modes_mut().take_changes();

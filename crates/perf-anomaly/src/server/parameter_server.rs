@@ -278,7 +278,7 @@ impl Server {
             let taken = self.ranks.add(step, self.params.history, self.params.ranks);
             self.refused += u64::from(!taken);
         }
-        self.programs.add(steps, times, number);
+        self.programs.add(times, number);
         self.programs.add_losses(losses, number);
         for (client, modes) in modes {
             self.refused += self.programs.add_modes(*client, modes, number);
@@ -433,8 +433,7 @@ impl Server {
 
     /// Returns a snapshot of the comparison of ranks and steps.
     ///
-    /// The calls of a step are compared until all ranks have reported it and the next two steps have
-    /// begun, at most for eight steps.
+    /// Ranks may report their steps in any order. [`Peers`](crate::lost_time::Peers) describes the memory.
     pub fn comparison(&self) -> Comparison {
         Comparison(self.programs.clone())
     }

@@ -1,17 +1,13 @@
-//! [`Programs`]: comparison of ranks and steps by [`Peers`] for each program at a server, which
-//! closes a step when all ranks have reported it.
+//! [`Programs`]: comparison of ranks and steps by [`Peers`] for each program at a server.
 
-use super::StepStats;
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::{FunctionSteps, ModeStep, ModeTimes, Peers, RankModes, Slowness, StepTimes};
 use crate::{FunctionId, Result};
 use perf_core::Merge;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Largest number of sums of run times of steps that some ranks of a program have not reported.
-const OPEN_SUMS: usize = 1 << 20;
 /// Largest number of functions with new modes, summed over the ranks of all clients.
 const MODES: usize = 1 << 17;
 /// Client whose modes are those of earlier runs of any client.
@@ -46,7 +42,7 @@ impl Comparison {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Programs {
     /// Programs by number.
-    programs: BTreeMap<u32, Program>,
+    programs: BTreeMap<u32, Peers>,
     /// Time that new modes lost, by client.
     modes: BTreeMap<u64, Arc<ModeTimes>>,
     /// Number of functions of all ranks in `modes`.
@@ -55,67 +51,17 @@ pub(super) struct Programs {
     losses: FunctionSteps,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Program {
-    /// Comparison.
-    peers: Peers,
-    /// Ranks that have reported a step.
-    ranks: BTreeSet<u32>,
-    /// Number of ranks that reported each open step, and the last step.
-    reported: BTreeMap<u64, usize>,
-}
-
-impl Program {
-    /// Closes the steps that all ranks have reported, that are too old, or that take too much memory.
-    fn close_steps(&mut self) {
-        let Some(newest) = self.reported.keys().next_back().copied() else {
-            return;
-        };
-        self.peers.end_step(newest);
-        while let Some(first) = self.peers.first_open() {
-            // A step without reports is not complete.
-            let group = self.peers.group();
-            let steps = first.saturating_mul(group);
-            let steps = self.reported.range(steps..steps.saturating_add(group));
-            let reports: usize = steps.map(|(_, ranks)| ranks).sum();
-            let needed = (self.ranks.len() as u64).saturating_mul(group);
-            // Ranks that have not reported anything yet may be one step late.
-            let is_complete = first.saturating_add(2) <= newest / group && reports as u64 >= needed;
-            if !is_complete && self.peers.open_sums() <= OPEN_SUMS {
-                break;
-            }
-            self.peers.close_first();
-        }
-        let first = self.peers.first_open().unwrap_or(u64::MAX);
-        let first = first.saturating_mul(self.peers.group()).min(newest);
-        self.reported = self.reported.split_off(&first);
-    }
-}
-
 impl Programs {
-    /// Adds steps of ranks; `number` returns the numbers of functions at the server.
+    /// Adds run times of steps; `number` returns the numbers of functions at the server.
     pub(super) fn add(
         &mut self,
-        steps: &[StepStats],
         times: &StepTimes,
         number: impl Fn(FunctionId) -> Option<FunctionId>,
     ) {
         for (program, times) in times.by_program(number) {
-            self.programs
-                .entry(program)
-                .or_default()
-                .peers
-                .add_times(&times);
-        }
-        let mut changed = BTreeSet::new();
-        for step in steps {
-            let program = self.programs.entry(step.program).or_default();
-            program.ranks.insert(step.rank);
-            *program.reported.entry(step.step).or_default() += 1;
-            changed.insert(step.program);
-        }
-        for program in changed {
-            self.programs.entry(program).or_default().close_steps();
+            let peers = self.programs.entry(program).or_default();
+            peers.add_times(&times);
+            peers.end_step();
         }
     }
 
@@ -168,7 +114,7 @@ impl Programs {
 
     fn slowness(&self) -> Slowness {
         let mut all = Slowness::default();
-        for one in self.programs.values().map(|one| one.peers.slowness()) {
+        for one in self.programs.values().map(Peers::slowness) {
             all.ranks.extend(one.ranks);
             all.rank_steps.extend(one.rank_steps);
             all.phases.extend(one.phases);
@@ -180,16 +126,11 @@ impl Programs {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let own = |one: &Program| {
-            one.peers.memory()
-                + tree(one.ranks.len(), size_of::<u32>())
-                + tree(one.reported.len(), size_of::<(u64, usize)>())
-        };
         let modes = self.modes.values().flat_map(|modes| modes.ranks());
         let modes = modes
             .map(|(_, times)| times.functions().memory() + size_of::<((u32, u32), RankModes)>());
-        tree(self.programs.len(), size_of::<(u32, Program)>())
-            + self.programs.values().map(own).sum::<usize>()
+        tree(self.programs.len(), size_of::<(u32, Peers)>())
+            + self.programs.values().map(Peers::memory).sum::<usize>()
             + tree(self.modes.len(), size_of::<(u64, Arc<ModeTimes>)>())
             + modes.sum::<usize>()
             + self.losses.memory()
@@ -197,18 +138,9 @@ impl Programs {
 
     pub(super) fn write(&self, to: &mut Writer) {
         to.u32(self.programs.len() as u32);
-        for (number, program) in &self.programs {
+        for (number, peers) in &self.programs {
             to.varint((*number).into());
-            program.peers.write(to);
-            to.u32(program.ranks.len() as u32);
-            for rank in &program.ranks {
-                to.varint((*rank).into());
-            }
-            to.u32(program.reported.len() as u32);
-            for (step, ranks) in &program.reported {
-                to.varint(*step);
-                to.varint(*ranks as u64);
-            }
+            peers.write(to);
         }
         to.u32(self.modes.len() as u32);
         for (client, modes) in &self.modes {
@@ -220,21 +152,19 @@ impl Programs {
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let mut all = Programs::default();
-        for _ in 0..from.count(20, "a number of programs that fits the remaining bytes")? {
+        for _ in 0..from.count(18, "a number of programs that fits the remaining bytes")? {
             let number = from.varint32("a program")?;
-            let mut program = Program {
-                peers: Peers::read(from)?,
-                ..Program::default()
-            };
-            for _ in 0..from.count(1, "a number of ranks that fits the remaining bytes")? {
-                program.ranks.insert(from.varint32("a rank")?);
+            let peers = Peers::read(from)?;
+            if from.context.has_reports {
+                for _ in 0..from.count(1, "a number of ranks that fits the remaining bytes")? {
+                    from.varint32("a rank")?;
+                }
+                for _ in 0..from.count(2, "a number of steps that fits the remaining bytes")? {
+                    from.varint("a step")?;
+                    from.varint32("a number of ranks")?;
+                }
             }
-            for _ in 0..from.count(2, "a number of steps that fits the remaining bytes")? {
-                let step = from.varint("a step")?;
-                let ranks = from.varint32("a number of ranks")?;
-                program.reported.insert(step, ranks as usize);
-            }
-            all.programs.insert(number, program);
+            all.programs.insert(number, peers);
         }
         if from.context.has_modes {
             for _ in 0..from.count(5, "a number of clients that fits the remaining bytes")? {

@@ -264,6 +264,7 @@ impl Sum {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= VERSION,
+            has_reports: false,
             ..Format::default()
         };
         let mut sum = Sum {

@@ -7,6 +7,7 @@ mod run_time;
 mod server;
 mod source;
 
+use crate::clocks::{self, Clocks};
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings;
 use crate::messages;
@@ -104,7 +105,10 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
                 return Err(Failure::Usage(message));
             }
             let monitor = replay(&options, &opened, monitor, out)?;
-            let diagnostics = opened.diagnostics.clone();
+            let mut diagnostics = opened.diagnostics.clone();
+            if let (Clocks::Keep, Some(file)) = (options.clocks.clocks, options.files.first()) {
+                clocks::note_kept(&opened.trace, file, &mut diagnostics);
+            }
             recording = Some(opened);
             (monitor, diagnostics)
         }

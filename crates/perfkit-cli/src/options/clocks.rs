@@ -89,6 +89,24 @@ pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Record
     })
 }
 
+/// Rule of the diagnostics under which clocks that disagree are counted if times stay as recorded.
+const KEPT: Rule = Rule {
+    name: "clocks-kept",
+    what: "messages and collectives contradict the clocks; times are as recorded, and corrected for replays only (--clocks correct: everywhere)",
+    weight: Weight::Note,
+};
+
+/// Adds a note to the diagnostics if the clocks of a trace disagree so much that a replay corrects them.
+pub fn note_kept(trace: &Trace, path: &Path, diagnostics: &mut Diagnostics) {
+    // A trace whose messages cannot be matched is not replayed either.
+    if let Ok(found) = violations(trace)
+        && are_many(&found)
+    {
+        let place = Place::file(path.to_string_lossy());
+        diagnostics.add_many(KEPT, violated(&found), place);
+    }
+}
+
 /// Trace with corrected clocks.
 #[derive(Debug)]
 pub struct Correction {

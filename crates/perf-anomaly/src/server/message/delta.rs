@@ -89,6 +89,7 @@ impl Delta {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= VERSION,
+            has_reports: false,
             ..Format::default()
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));

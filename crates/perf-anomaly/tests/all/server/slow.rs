@@ -27,6 +27,21 @@ fn run(
     factor: impl Fn(u32, u64) -> f64,
     mut look: impl FnMut(u64, &Local),
 ) {
+    let order = (0..steps).flat_map(|step| (0..8).map(move |rank| (rank, step)));
+    run_in_order(local, order, factor, |rank, step, local| {
+        if rank == 7 {
+            look(step, local);
+        }
+    });
+}
+
+/// Runs eight ranks like [`run`], with ranks and steps in the given order.
+fn run_in_order(
+    local: &Local,
+    order: impl Iterator<Item = (u32, u64)>,
+    factor: impl Fn(u32, u64) -> f64,
+    mut look: impl FnMut(u32, u64, &Local),
+) {
     let mut random = Random::new(5);
     let mut watches: Vec<_> = (0..8)
         .map(|rank| {
@@ -34,34 +49,53 @@ fn run(
             Watch::new(Monitor::default().share(client), 0, rank).period(Nanos(0))
         })
         .collect();
-    for step in 0..steps {
-        for (rank, watch) in (0..).zip(&mut watches) {
-            // The first function of a rank is not that of another rank.
-            let names = if rank % 2 == 0 {
-                ["solve", "MPI_Recv"]
-            } else {
-                ["MPI_Recv", "solve"]
-            };
-            let regions = names.map(|name| (name, watch.region(name)));
-            let mut at = 3_000_000_000 * step as i64;
-            for _ in 0..100 {
-                for (name, region) in regions {
-                    let usual = if name == "solve" {
-                        factor(rank, step)
-                    } else {
-                        2.0
-                    };
-                    watch.enter(0, region, Nanos(at));
-                    at += (5e6 * usual * (1.0 + 0.05 * random.normal())) as i64;
-                    watch.exit(0, region, Nanos(at));
-                }
+    for (rank, step) in order {
+        let watch = &mut watches[rank as usize];
+        // The first function of a rank is not that of another rank.
+        let names = if rank % 2 == 0 {
+            ["solve", "MPI_Recv"]
+        } else {
+            ["MPI_Recv", "solve"]
+        };
+        let regions = names.map(|name| (name, watch.region(name)));
+        let mut at = 3_000_000_000 * step as i64;
+        for _ in 0..100 {
+            for (name, region) in regions {
+                let usual = if name == "solve" {
+                    factor(rank, step)
+                } else {
+                    2.0
+                };
+                watch.enter(0, region, Nanos(at));
+                at += (5e6 * usual * (1.0 + 0.05 * random.normal())) as i64;
+                watch.exit(0, region, Nanos(at));
             }
-            watch.end_step();
         }
-        look(step, local);
+        watch.end_step();
+        look(rank, step, local);
     }
     for watch in watches {
         watch.into_sink().finish().expect("the server takes all");
+    }
+}
+
+#[test]
+fn a_slow_rank_is_named_when_ranks_report_one_after_another() {
+    // The fifth rank is the last one, then the first one.
+    for ranks in [[0, 1, 2, 3, 4, 6, 7, 5], [5, 0, 1, 2, 3, 4, 6, 7]] {
+        let local = Local::new(server(Server::params()));
+        let order = ranks
+            .iter()
+            .flat_map(|rank| (0..30).map(|step| (*rank, step)));
+        let slow = |rank, _| if rank == 5 { 1.3 } else { 1.0 };
+        run_in_order(&local, order, slow, |_, _, _| {});
+        let ranks = local.server(|server| server.slow_ranks()).unwrap();
+        let [one] = ranks[..] else {
+            panic!("{ranks:?}")
+        };
+        assert_eq!((one.rank, one.first, one.last, one.lasts), (5, 0, 29, true));
+        let lost = one.lost.0 as f64 / (0.3 * 100.0 * 5e6 * 30.0);
+        assert!((0.95..1.05).contains(&lost), "{lost}");
     }
 }
 

@@ -1,12 +1,11 @@
 //! Byte encoding of [`Peers`], for a server that continues after a restart, and the memory in bytes
 //! that they take.
 
-use super::Peers;
-use super::own_speed::AlarmSum;
-use super::peers::FunctionTimes;
 use super::spells::{Entry, Series};
-use super::step_times::{Cell, StepTimes};
+use super::{FunctionTimes, Peers, add_rank};
 use crate::format_version::{Reader, Writer};
+use crate::lost_time::own_speed::AlarmSum;
+use crate::lost_time::step_times::{Cell, StepTimes};
 use crate::server::tree;
 use crate::{FunctionId, Result};
 
@@ -139,6 +138,13 @@ impl Peers {
                 let calls = from.varint("a number of alarms")?;
                 let lost = from.signed("a time lost")?;
                 peers.own_alarms.add(rank, step, function, (calls, lost));
+            }
+        }
+        peers.pairs = peers.functions.values().map(|one| one.ranks.len()).sum();
+        // Servers of earlier versions have the ranks of closed steps only.
+        for cells in peers.open.steps.values() {
+            for (function, rank) in cells.keys() {
+                add_rank((&mut peers.functions, &mut peers.pairs), *function, *rank);
             }
         }
         Ok(peers)

@@ -1,12 +1,11 @@
 //! Slow ranks: comparison with the median rank, and of three or four ranks with the fastest ones.
 
-use super::Peers;
-use super::peers::{RANKS, entries};
-use super::slowness::SlowRank;
+use super::RANKS;
 use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
 use crate::FunctionId;
+use crate::lost_time::slowness::SlowRank;
 use perf_core::Nanos;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Smallest relative excess of a slow rank.
 const SLOW_RANK: f64 = 0.03;
@@ -80,7 +79,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
 /// often too small.
-fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.collect();
     let count = values.len().max(1) as f64;
     deviation(values.into_iter()) * (1.0 + 1.0 / count.sqrt())
@@ -144,49 +143,46 @@ fn slow_rank(
     (slow, own.to_vec())
 }
 
-impl Peers {
-    /// Returns the slow ranks with their entries.
-    pub(super) fn ranks_with_entries(&self, open: &Self) -> Vec<(SlowRank, Vec<Entry>)> {
-        let mut found = Vec::new();
-        let keys = self.ranks.keys().chain(open.ranks.keys());
-        let keys: BTreeSet<(u32, u32)> = keys.copied().collect();
-        let keys: Vec<_> = keys.into_iter().collect();
-        for program in keys.chunk_by(|one, other| one.0 == other.0) {
-            let ranks: Vec<_> = program
-                .iter()
-                .map(|key| (*key, entries(&self.ranks, &open.ranks, key, |one| one)))
-                .collect();
-            let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
-            let typical: Vec<f64> = ranks
-                .iter()
-                .map(|(_, entries)| median(&mut logs(entries)))
-                .collect();
-            let rests = ranks.iter().zip(&typical);
-            let rests = rests.flat_map(|((_, entries), middle)| {
-                logs(entries).into_iter().map(move |log| log - middle)
-            });
-            // One of few ranks is the median itself, and does not differ from it.
-            let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
-            let bounds = Bounds {
-                least: SLOW_RANK.ln_1p(),
-                score: RANK_SCORE,
-                noise: (uncertain(rests) / independent).max(NOISE),
-                spread: deviation(typical.iter().copied()),
-            };
-            let own = ranks.iter().map(|(_, entries)| entries.as_slice());
-            let few = of_few(&own.collect::<Vec<_>>(), RANK_SCORE);
-            let is_masked = few.len() > 1;
-            for (at, (key, entries)) in ranks.iter().enumerate() {
-                let of_few = few.iter().find(|slow| slow.rank == at);
-                let mut slow = spells(entries, &bounds);
-                let mut entries = entries;
-                if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
-                    slow.clone_from(&few.spells);
-                    entries = &few.entries;
-                }
-                found.extend(slow.iter().map(|spell| slow_rank(*key, spell, entries)));
+/// Returns the slow ranks with their slow entries, given the entries of each rank.
+pub(super) fn with_entries(
+    ranks: &BTreeMap<(u32, u32), Vec<Entry>>,
+) -> Vec<(SlowRank, Vec<Entry>)> {
+    let mut found = Vec::new();
+    let ranks: Vec<(&(u32, u32), &[Entry])> = ranks
+        .iter()
+        .map(|(rank, entries)| (rank, entries.as_slice()))
+        .collect();
+    for ranks in ranks.chunk_by(|one, other| one.0.0 == other.0.0) {
+        let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
+        let typical: Vec<f64> = ranks
+            .iter()
+            .map(|(_, entries)| median(&mut logs(entries)))
+            .collect();
+        let rests = ranks.iter().zip(&typical);
+        let rests = rests.flat_map(|((_, entries), middle)| {
+            logs(entries).into_iter().map(move |log| log - middle)
+        });
+        // One of few ranks is the median itself, and does not differ from it.
+        let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
+        let bounds = Bounds {
+            least: SLOW_RANK.ln_1p(),
+            score: RANK_SCORE,
+            noise: (uncertain(rests) / independent).max(NOISE),
+            spread: deviation(typical.iter().copied()),
+        };
+        let own = ranks.iter().map(|(_, entries)| *entries);
+        let few = of_few(&own.collect::<Vec<_>>(), RANK_SCORE);
+        let is_masked = few.len() > 1;
+        for (at, (key, entries)) in ranks.iter().enumerate() {
+            let of_few = few.iter().find(|slow| slow.rank == at);
+            let mut slow = spells(entries, &bounds);
+            let mut entries = *entries;
+            if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
+                slow.clone_from(&few.spells);
+                entries = &few.entries;
             }
+            found.extend(slow.iter().map(|spell| slow_rank(**key, spell, entries)));
         }
-        found
     }
+    found
 }

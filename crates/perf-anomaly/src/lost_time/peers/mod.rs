@@ -1,0 +1,451 @@
+//! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
+//! and each slow phase, with the time that they lose.
+
+mod blocks;
+mod encoding;
+mod slow_phases;
+mod slow_ranks;
+mod spells;
+
+use super::own_speed::{OwnAlarms, Withdrawn};
+use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
+use super::step_times::{StepTimes, cells};
+use crate::{FunctionId, Judgement, Sample};
+use blocks::{Block, Blocks};
+use perf_core::{Merge, Nanos};
+use slow_phases::phases;
+use slow_ranks::FEW;
+use spells::{Entry, Series};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Largest number of blocks of steps whose calls may still arrive.
+const BLOCKS: usize = 512;
+/// Fewest of these blocks into which the steps of a run are grouped to save memory.
+const LEAST_BLOCKS: usize = 64;
+/// Largest number of sums of these blocks: 40 MB.
+const SUMS: usize = 1 << 19;
+/// Fewest ranks of which one can be slow.
+const RANKS: usize = 3;
+/// Decomposition of the time of functions by rank and step.
+///
+/// The mean run time of a function on a rank in a step is compared with its peers: the median of the
+/// ranks in the same step, and that median in other steps.
+///
+/// ```text
+/// log(mean of function f on rank r in step s) = typical(f) + step(f, s) + rank(r, s) + rest
+/// ```
+///
+/// * A [slow rank](SlowRank) takes longer than the median rank, over all functions, in consecutive
+///   steps. Its calls are compared with at least two other ranks.
+///   More than half of the ranks that call a function must do so in a step.
+/// * A [slow phase](SlowPhase) of a function is a range of consecutive steps in which its median
+///   over ranks is above that of other steps.
+///
+/// Abnormal calls, first calls, and calls of MPI are not part of the means. Calls of MPI take longer
+/// where a rank waits for a slow one. Abnormal calls that take as long as the other calls of their rank
+/// are part of them: one slow rank of many is abnormal in all its calls.
+///
+/// The median of three or four ranks contains a slow one if two are slow. Then ranks are compared with the
+/// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
+/// three steps, one of three 20 %.
+///
+/// Calls may arrive in any order, also all calls of a rank after those of the others, and the result does
+/// not depend on it. Memory is bounded: of more than 512 steps, neighbours are added up to blocks, and of
+/// fewer if there are more than 2<sup>19</sup> sums of a function on a rank in a block. Beyond 4,096 to
+/// 8,192 functions of ranks, which fill 64 to 128 blocks, the earliest blocks are closed instead. Calls that
+/// arrive [later](Self::late) than that are counted and not compared.
+///
+/// ```
+/// use perf_anomaly::lost_time::Peers;
+/// use perf_anomaly::{FunctionId, Judgement, Sample};
+/// use perf_core::Nanos;
+/// let mut peers = Peers::default();
+/// for step in 0..2 {
+///     for rank in 0..8 {
+///         let slow: i64 = if rank == 5 { 13 } else { 10 };
+///         let call = |at: i64| Sample {
+///             function: FunctionId(0),
+///             runtime: Nanos(slow * (100_000 + at * 37 % 1000)),
+///             first: false,
+///         };
+///         let calls: Vec<Sample> = (0..100).map(call).collect();
+///         peers.add((0, rank), step, (&calls, &[Judgement::default(); 100]), &[], |_| true);
+///     }
+///     peers.end_step();
+/// }
+/// let [slow] = peers.slow_ranks()[..] else { panic!("one slow rank") };
+/// assert_eq!((slow.rank, slow.first, slow.lasts), (5, 0, true));
+/// assert!((slow.factor - 1.3).abs() < 0.001);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Peers {
+    /// Blocks of steps whose calls may still arrive.
+    open: StepTimes,
+    /// Block before which all blocks are closed.
+    closed: u64,
+    /// Times compared with the median rank in closed blocks, by program and rank.
+    ranks: BTreeMap<(u32, u32), Arc<Series>>,
+    /// Median times in closed blocks, and ranks, by function.
+    functions: BTreeMap<FunctionId, Arc<FunctionTimes>>,
+    /// Number of ranks of all functions.
+    pairs: usize,
+    /// Number of calls that arrived after their block was closed.
+    late: u64,
+    /// Abnormal calls that are part of the means in closed blocks.
+    own_alarms: OwnAlarms,
+    /// Open blocks that were compared.
+    blocks: Blocks,
+}
+
+/// Times of a function.
+#[derive(Clone, Debug, Default)]
+struct FunctionTimes {
+    /// Times of closed blocks.
+    series: Series,
+    /// Ranks that called it, by program and number.
+    ranks: BTreeSet<(u32, u32)>,
+}
+
+/// Entries of all blocks in ascending order of step.
+#[derive(Debug, Default)]
+struct Entries {
+    /// Entries by program and rank.
+    ranks: BTreeMap<(u32, u32), Vec<Entry>>,
+    /// Entries by function.
+    functions: BTreeMap<FunctionId, Vec<Entry>>,
+    /// Abnormal calls that are part of the means.
+    own_alarms: OwnAlarms,
+}
+
+impl Peers {
+    /// Sets the number of steps that are compared as one, default 1. Use it if most functions have less
+    /// than a few calls on a rank in a step.
+    pub fn grouped(mut self, steps: u64) -> Self {
+        self.open.set_group(steps);
+        self
+    }
+
+    /// Adds calls of a rank, given by program and number, in a step. Normal calls of the functions for
+    /// which `takes_part` returns `true` are compared, without those at the indices `skipped`, which
+    /// are in ascending order.
+    pub fn add(
+        &mut self,
+        rank: (u32, u32),
+        step: u64,
+        judged: (&[Sample], &[Judgement]),
+        skipped: &[usize],
+        takes_part: impl Fn(FunctionId) -> bool,
+    ) {
+        let step = step / self.group();
+        let cells = cells(judged, skipped);
+        let cells = cells
+            .unordered()
+            .filter(|(function, _)| takes_part(*function));
+        if step < self.closed {
+            self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
+            return;
+        }
+        self.blocks.forget(step);
+        let open = self.open.step(step);
+        for (function, cell) in cells {
+            open.entry((function, rank)).or_default().merge(cell);
+            add_rank((&mut self.functions, &mut self.pairs), function, rank);
+        }
+    }
+
+    /// Returns the number of steps that are compared as one.
+    pub(crate) fn group(&self) -> u64 {
+        self.open.group()
+    }
+
+    /// Takes calls back that are part of new modes, if their steps are open.
+    pub(super) fn withdraw(&mut self, calls: &[Withdrawn]) {
+        for call in calls {
+            let step = call.step / self.group();
+            let key = (call.function, call.rank);
+            let Some(open) = self.open.steps.get_mut(&step) else {
+                continue;
+            };
+            self.blocks.forget(step);
+            let open = Arc::make_mut(open);
+            if let Some(cell) = open.get_mut(&key) {
+                cell.remove(u64::try_from(call.time.0).unwrap_or_default());
+                if cell.calls == 0 {
+                    open.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Ends a step. If there are too many blocks, they are grouped, or the earliest ones are closed.
+    pub fn end_step(&mut self) {
+        loop {
+            let blocks = self.open.steps.len();
+            if blocks <= BLOCKS && self.open.len() <= SUMS {
+                return;
+            }
+            if self.closed == 0 && blocks >= 2 * LEAST_BLOCKS {
+                self.open.coarsen();
+                self.blocks.clear();
+            } else {
+                self.close_first();
+            }
+        }
+    }
+
+    /// Closes the first open block.
+    fn close_first(&mut self) {
+        let Some((number, cells)) = self.open.steps.pop_first() else {
+            return;
+        };
+        self.blocks.forget(number);
+        let block = Block::new(self.steps_of(number), &cells, &self.functions);
+        for (rank, entry) in block.ranks {
+            Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry);
+        }
+        for (function, entry) in block.functions {
+            let times = self.functions.entry(function).or_default();
+            Arc::make_mut(times).series.push(entry);
+        }
+        let (first, _) = self.steps_of(number);
+        for (rank, function, alarms) in block.own_alarms {
+            self.own_alarms.add(rank, first, function, alarms);
+        }
+        self.closed = number.saturating_add(1);
+    }
+
+    /// Returns the first and the last step of a block.
+    fn steps_of(&self, number: u64) -> (u64, u64) {
+        let first = number.saturating_mul(self.group());
+        (first, first.saturating_add(self.group() - 1))
+    }
+
+    /// Adds sums of steps from other ranks. The first ones decide how many steps are compared as one.
+    pub(crate) fn add_times(&mut self, times: &StepTimes) {
+        if self.closed == 0 {
+            let group = self.group();
+            self.open.regroup(times);
+            if self.group() != group {
+                self.blocks.clear();
+            }
+        }
+        // The first step that is open, in the groups of the other ranks.
+        let first = self.closed.saturating_mul(self.group());
+        let first = first.div_ceil(times.group());
+        let late = times
+            .steps
+            .range(..first)
+            .flat_map(|(_, cells)| cells.values());
+        self.late = late.fold(self.late, |sum, cell| sum.saturating_add(cell.calls));
+        for (step, cells) in times.steps.range(first..) {
+            let number = step.saturating_mul(times.group()) / self.group();
+            self.blocks.forget(number);
+            for (function, rank) in cells.keys() {
+                add_rank((&mut self.functions, &mut self.pairs), *function, *rank);
+            }
+        }
+        self.open.add_from(times, first);
+    }
+
+    /// Returns the entries of closed and open blocks.
+    fn entries(&self) -> Entries {
+        let ranks = self.ranks.iter();
+        let functions = self.functions.iter();
+        let functions = functions.map(|(function, times)| (*function, &times.series));
+        let mut all = Entries {
+            ranks: ranks
+                .map(|(rank, series)| (*rank, series.entries().to_vec()))
+                .collect(),
+            functions: functions
+                .map(|(function, series)| (function, series.entries().to_vec()))
+                .collect(),
+            own_alarms: self.own_alarms.clone(),
+        };
+        for (number, cells) in &self.open.steps {
+            let steps = self.steps_of(*number);
+            let compare = || Block::new(steps, cells, &self.functions);
+            let block = self.blocks.get(*number, (cells, self.pairs), compare);
+            for (rank, entry) in &block.ranks {
+                all.ranks.entry(*rank).or_default().push(*entry);
+            }
+            for (function, entry) in &block.functions {
+                all.functions.entry(*function).or_default().push(*entry);
+            }
+            for (rank, function, alarms) in &block.own_alarms {
+                all.own_alarms.add(*rank, steps.0, *function, *alarms);
+            }
+        }
+        all
+    }
+
+    /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
+    /// are added up in groups.
+    pub fn slowness(&self) -> Slowness {
+        let Entries {
+            ranks,
+            functions,
+            own_alarms,
+        } = self.entries();
+        let mut ranks = slow_ranks::with_entries(&ranks);
+        ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
+        for (slow, _) in &mut ranks {
+            let rank = (slow.program, slow.rank);
+            let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
+            (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
+        }
+        let own_alarms = &own_alarms;
+        let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
+            entries.iter().map(|one| {
+                let rank = (slow.program, slow.rank);
+                let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
+                SlowStep {
+                    program: slow.program,
+                    rank: slow.rank,
+                    first: one.first,
+                    last: one.last,
+                    lost: Nanos((one.lost as i64).saturating_sub(alarmed)),
+                }
+            })
+        });
+        let rank_steps = rank_steps.filter(|step| step.lost.0 > 0).collect();
+        let ranks: Vec<SlowRank> = ranks.into_iter().map(|(slow, _)| slow).collect();
+        let (mut phases, mut phase_steps) = self.phases_with_steps(&functions);
+        let of_ranks = |function: FunctionId, first, last| {
+            let begin = functions.get(&function).and_then(|all| all.first());
+            let begin = begin.map_or(0, |entry| entry.first);
+            self.is_phase_of_ranks((function, first, last), begin, &ranks)
+        };
+        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
+        let is_kept = |step: &PhaseStep| {
+            let mut phases = phases.iter();
+            phases.any(|one| {
+                one.function == step.function && (one.first..=one.last).contains(&step.first)
+            })
+        };
+        phase_steps.retain(is_kept);
+        phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        let is_of_rank = |rank: (u32, u32), step: u64| {
+            ranks.iter().any(|slow| {
+                (slow.program, slow.rank) == rank && (slow.first..=slow.last).contains(&step)
+            })
+        };
+        for one in &mut phase_steps {
+            let of_step = own_alarms.by_function(|rank, step, function| {
+                function == one.function
+                    && (one.first..=one.last).contains(&step)
+                    && !is_of_rank(rank, step)
+            });
+            let alarmed: i64 = of_step.values().map(|sum| sum.1).sum();
+            one.lost.0 = one.lost.0.saturating_sub(alarmed);
+        }
+        phase_steps.retain(|step| step.lost.0 > 0);
+        let alarms = own_alarms.by_function(|rank, step, function| {
+            let is_of_phase = |slow: &SlowPhase| {
+                slow.function == function && (slow.first..=slow.last).contains(&step)
+            };
+            is_of_rank(rank, step) || phases.iter().any(is_of_phase)
+        });
+        let alarms = alarms.into_iter();
+        Slowness {
+            alarms: alarms
+                .map(|(function, (calls, lost))| SlowAlarms {
+                    function,
+                    calls,
+                    lost: Nanos(lost),
+                })
+                .collect(),
+            rank_steps,
+            ranks,
+            phases,
+            phase_steps,
+        }
+    }
+
+    /// Returns the slow ranks, the one with the most time lost first.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.slowness().ranks
+    }
+
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
+        self.slowness().rank_steps
+    }
+
+    /// Returns the slow phases, the one with the most time lost first.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        self.slowness().phases
+    }
+
+    /// Returns `true` for a phase of a function that few ranks call since the step `begin`, if the phase
+    /// begins when one of several slow ranks does. Their median rises with them.
+    fn is_phase_of_ranks(
+        &self,
+        (function, first, last): (FunctionId, u64, u64),
+        begin: u64,
+        slow: &[SlowRank],
+    ) -> bool {
+        let Some(times) = self.functions.get(&function) else {
+            return false;
+        };
+        if !FEW.contains(&times.ranks.len()) {
+            return false;
+        }
+        let near = self.group();
+        let slow = slow.iter().filter(|one| {
+            let overlaps = one.first <= last && first <= one.last;
+            overlaps && times.ranks.contains(&(one.program, one.rank))
+        });
+        let slow: Vec<u64> = slow.map(|one| one.first).collect();
+        let begins = |start: &u64| *start > begin && start.abs_diff(first) <= near;
+        slow.len() > 1 && slow.iter().any(begins)
+    }
+
+    /// Excludes a function from the slow phases because it does different work in other steps.
+    pub(crate) fn ignore_phases(&mut self, function: FunctionId) {
+        self.open.without_phases.insert(function);
+    }
+
+    /// Returns the slow phases and the time that they lost by step.
+    fn phases_with_steps(
+        &self,
+        functions: &BTreeMap<FunctionId, Vec<Entry>>,
+    ) -> (Vec<SlowPhase>, Vec<PhaseStep>) {
+        let mut found = (Vec::new(), Vec::new());
+        for (function, entries) in functions {
+            if !self.open.without_phases.contains(function) {
+                let ranks = self.functions.get(function);
+                let ranks = ranks.map_or(0, |times| times.ranks.len());
+                phases(*function, ranks, entries, &mut found);
+            }
+        }
+        found
+    }
+
+    /// Returns the number of calls that arrived after their block was closed, and were not compared.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+}
+
+/// Adds a rank to those of a function.
+fn add_rank(
+    (functions, pairs): (&mut BTreeMap<FunctionId, Arc<FunctionTimes>>, &mut usize),
+    function: FunctionId,
+    rank: (u32, u32),
+) {
+    let times = functions.entry(function).or_default();
+    if !times.ranks.contains(&rank) {
+        Arc::make_mut(times).ranks.insert(rank);
+        *pairs += 1;
+    }
+}
+
+/// Adds the calls of open steps. Steps that are closed in one of the two cannot be compared with the
+/// ranks of the other.
+impl Merge for Peers {
+    fn merge(&mut self, other: &Self) {
+        self.late = self.late.saturating_add(other.late);
+        self.add_times(&other.open);
+    }
+}

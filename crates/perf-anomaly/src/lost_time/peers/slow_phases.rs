@@ -1,0 +1,145 @@
+//! Slow phases: steps in which a function is slower on most ranks than in other steps.
+
+use super::slow_ranks::uncertain;
+use super::spells::{Bounds, Entry, NOISE, median, spells};
+use crate::FunctionId;
+use crate::lost_time::slowness::{PhaseStep, SlowPhase};
+use perf_core::Nanos;
+
+/// Fewest steps outside of a slow phase.
+const STEPS: usize = 3;
+/// Smallest relative excess of a slow phase.
+const SLOW_PHASE: f64 = 0.05;
+/// Smallest distance of a slow phase from other steps, in standard errors.
+const PHASE_SCORE: f64 = 6.0;
+/// Largest factor between the standard deviation of steps from the others and from their neighbours.
+const MOST_NOISE: f64 = 1.5;
+/// Smallest time lost in a slow phase, in standard errors of the time of its calls.
+const CALLS_SCORE: f64 = 2.0;
+/// Standard deviation between steps in log time above which steps do different work.
+const DIFFERENT_WORK: f64 = 0.4;
+
+/// Returns `true` if the time lost in a phase is that of a few long calls, as when each rank makes its one
+/// long call in the same step. Ranks make such calls together. Their deviations therefore add up, and
+/// not their variances. Calls of a step vary at least as those of other steps do, so that few calls of other
+/// work in each step are no phase.
+fn is_of_few_calls(part: &[Entry], lost: f64, (ranks, relative): (usize, f64)) -> bool {
+    let variance = part.iter().map(|entry| {
+        let of_others = relative * entry.lost * entry.lost / entry.expected.max(1.0);
+        entry.variance.max(of_others)
+    });
+    lost < CALLS_SCORE * (ranks as f64 * variance.sum::<f64>()).sqrt()
+}
+
+/// Returns the mean squared coefficient of variation of the calls of a step, of which some ranks make one
+/// each.
+fn relative_variance(entries: &[Entry], ranks: usize) -> f64 {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for entry in entries {
+        let weight = (entry.expected - ranks as f64).max(0.0);
+        sum += weight * entry.variance * entry.expected / (entry.lost * entry.lost).max(1.0);
+        weights += weight;
+    }
+    sum / f64::max(weights, 1.0)
+}
+
+/// Returns the standard deviation of several groups of values around the mean of their group.
+fn within(groups: &[&[f64]]) -> f64 {
+    let squares = groups.iter().map(|group| {
+        let mean = group.iter().sum::<f64>() / group.len().max(1) as f64;
+        group.iter().map(|one| (one - mean).powi(2)).sum::<f64>()
+    });
+    let values: usize = groups.iter().map(|group| group.len()).sum();
+    let free = values.saturating_sub(groups.len()).max(1);
+    (squares.sum::<f64>() / free as f64).sqrt()
+}
+
+/// Adds the slow phases of a function that some ranks call. Entries hold the number of calls as the
+/// expected time, and the time of the median rank as the lost one.
+pub(super) fn phases(
+    function: FunctionId,
+    ranks: usize,
+    entries: &[Entry],
+    (found, found_steps): &mut (Vec<SlowPhase>, Vec<PhaseStep>),
+) {
+    if entries.len() < STEPS + 1 {
+        return;
+    }
+    let mean = |entry: &Entry| entry.lost / entry.expected;
+    let logs: Vec<f64> = entries.iter().map(|entry| mean(entry).ln()).collect();
+    let steps = logs.windows(2).map(|pair| pair[1] - pair[0]);
+    let between = uncertain(steps) / std::f64::consts::SQRT_2;
+    let mut errors: Vec<f64> = entries
+        .iter()
+        .map(|entry| entry.variance.sqrt() / entry.lost.max(1.0))
+        .collect();
+    // The error of a median is a quarter larger than that of a mean.
+    let noise = between.max(1.25 * median(&mut errors)).max(NOISE);
+    if noise > DIFFERENT_WORK {
+        return;
+    }
+    let mut sorted = logs.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // Without entries there are no phases.
+    let low = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
+    let compared = |usual: f64| -> Vec<Entry> {
+        let typical = usual.exp();
+        let of = |entry: &Entry| Entry {
+            expected: typical * entry.expected,
+            lost: entry.lost - typical * entry.expected,
+            variance: 0.0,
+            ..*entry
+        };
+        entries.iter().map(of).collect()
+    };
+    let bounds = Bounds {
+        least: SLOW_PHASE.ln_1p(),
+        score: PHASE_SCORE,
+        noise,
+        spread: 0.0,
+    };
+    let slow = spells(&compared(low), &bounds);
+    let is_slow = |at: usize| slow.iter().any(|one| (one.from..one.until).contains(&at));
+    let rest = logs.iter().enumerate().filter(|(at, _)| !is_slow(*at));
+    let mut rest: Vec<f64> = rest.map(|(_, log)| *log).collect();
+    if rest.len() < STEPS {
+        return;
+    }
+    let outside = rest.len() as f64;
+    let excess = compared(median(&mut rest));
+    let calls_variance = relative_variance(entries, ranks);
+    for spell in slow {
+        let part = &excess[spell.from..spell.until];
+        let expected: f64 = part.iter().map(|one| one.expected).sum();
+        let lost: f64 = part.iter().map(|one| one.lost).sum();
+        let log = (lost / expected).ln_1p();
+        // Few steps may differ less from their neighbours than from the others by chance.
+        let inside = &logs[spell.from..spell.until];
+        let noise = noise.max(within(&[inside, &rest]).min(MOST_NOISE * noise));
+        let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
+        let calls = &entries[spell.from..spell.until];
+        if log >= bounds.least
+            && log / error >= bounds.score
+            && !is_of_few_calls(calls, lost, (ranks, calls_variance))
+        {
+            // Steps of a phase may be faster than other steps.
+            let positive: f64 = part.iter().map(|one| one.lost.max(0.0)).sum();
+            let share = lost / positive.max(1.0);
+            found_steps.extend(part.iter().map(|one| PhaseStep {
+                function,
+                first: one.first,
+                last: one.last,
+                lost: Nanos((one.lost * share) as i64),
+            }));
+            found.push(SlowPhase {
+                function,
+                first: spell.sum.first,
+                last: spell.sum.last,
+                lasts: spell.lasts,
+                factor: log.exp(),
+                lost: Nanos(lost as i64),
+                score: log / error,
+            });
+        }
+    }
+}
