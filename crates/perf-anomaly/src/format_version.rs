@@ -19,6 +19,8 @@ pub(crate) struct Format {
     /// `true` if messages contain the time lost in new modes and that of functions by step, and run times the
     /// number of steps that are compared as one, which earlier versions lack.
     pub(crate) has_modes: bool,
+    /// `true` if messages contain the calls of new modes, which earlier versions lack.
+    pub(crate) has_mode_calls: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
 }
@@ -30,6 +32,7 @@ impl Default for Format {
             has_times: true,
             has_worst_functions: true,
             has_modes: true,
+            has_mode_calls: true,
             has_reports: false,
         }
     }

@@ -111,6 +111,7 @@ mod parameters;
 mod profile;
 pub mod samples;
 mod table;
+pub mod text;
 mod time;
 mod trace;
 

@@ -15,6 +15,8 @@
 //! part of the means of ranks and steps, and a rank is compared with the median rank of the same
 //! step, whether or not the step is slow.
 
+mod causes;
+mod mode_calls;
 mod mode_times;
 mod modes;
 mod new_mode;
@@ -25,6 +27,8 @@ mod step_sums;
 mod step_times;
 mod table;
 
+pub use causes::{Cause, Found};
+pub(crate) use mode_calls::{OfClient, merged};
 pub(crate) use mode_times::RankModes;
 pub use mode_times::{ModeStep, ModeTimes};
 pub use modes::NewModes;
@@ -61,6 +65,36 @@ pub struct LostTime {
 }
 
 impl LostTime {
+    /// Returns the time lost by cause. `of` is the exclusive time of all calls, `losses` the time lost in their
+    /// abnormal ones.
+    pub fn new<'a>(
+        (of, losses): (Nanos, Nanos),
+        slowness: &Slowness,
+        modes: impl IntoIterator<Item = &'a NewMode>,
+    ) -> Self {
+        let sum = |times: &mut dyn Iterator<Item = Nanos>| {
+            Nanos(times.fold(0, |sum, time| sum.saturating_add(time.0)))
+        };
+        let (mut in_modes, mut alarmed) =
+            (0_i64, sum(&mut slowness.alarms.iter().map(|one| one.lost)));
+        for mode in modes {
+            if mode.accepted.is_none() {
+                in_modes = in_modes.saturating_add(mode.lost.0);
+            }
+            // Alarms of modes that the user accepts are no loss either.
+            if !matches!(mode.accepted, Some(Accepted::UsualSince(_))) {
+                alarmed.0 = alarmed.0.saturating_add(mode.alarmed.0);
+            }
+        }
+        LostTime {
+            of,
+            calls: Nanos(losses.0.saturating_sub(alarmed.0).max(0)),
+            modes: Nanos(in_modes),
+            ranks: sum(&mut slowness.ranks.iter().map(|slow| slow.lost)),
+            phases: sum(&mut slowness.phases.iter().map(|slow| slow.lost)),
+        }
+    }
+
     /// Returns the sum of all causes.
     pub fn total(&self) -> Nanos {
         let all = [self.calls, self.modes, self.ranks, self.phases];
@@ -118,24 +152,12 @@ impl Lasting {
 
     /// Returns the time lost by cause; `losses` are those of the same calls.
     pub fn lost_time(&self, losses: &Losses) -> LostTime {
-        let sum = |times: &mut dyn Iterator<Item = Nanos>| {
-            Nanos(times.fold(0, |sum, time| sum.saturating_add(time.0)))
-        };
-        // Alarms of modes that the user accepts are no loss either.
-        let counted = self.modes.all();
-        let counted =
-            counted.filter(|mode| !matches!(mode.accepted, Some(Accepted::UsualSince(_))));
-        let in_modes = sum(&mut counted.map(|mode| mode.alarmed));
-        let slowness = self.peers.slowness();
-        let in_slow = sum(&mut slowness.alarms.iter().map(|one| one.lost));
-        let alarmed = in_modes.0.saturating_add(in_slow.0);
-        LostTime {
-            of: Nanos(self.time),
-            calls: Nanos(losses.total().time.0.saturating_sub(alarmed).max(0)),
-            modes: sum(&mut self.modes.found().map(|mode| mode.lost)),
-            ranks: sum(&mut slowness.ranks.iter().map(|slow| slow.lost)),
-            phases: sum(&mut slowness.phases.iter().map(|slow| slow.lost)),
-        }
+        let lost = losses.total().time;
+        LostTime::new(
+            (Nanos(self.time), lost),
+            &self.peers.slowness(),
+            self.modes.all(),
+        )
     }
 
     /// Returns the time that each rank lost by all causes, given the losses of the ranks in single calls. Slow

@@ -2,7 +2,9 @@
 //! [`ModeStep`]: an entry of it.
 
 use super::FunctionSteps;
+use super::mode_calls::ModeCalls;
 use crate::format_version::{Reader, Writer};
+use crate::server::tree;
 use crate::{FunctionId, Result};
 use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
@@ -35,21 +37,34 @@ pub(crate) struct RankModes {
     is_complete: bool,
     /// Times by function.
     functions: FunctionSteps,
+    /// All calls so far of each mode that has new ones, by function and first bin.
+    calls: BTreeMap<(FunctionId, u32), ModeCalls>,
 }
 
 impl RankModes {
-    /// Adds other times of the same rank, or replaces the times by complete ones.
+    /// Adds other times of the same rank, or replaces the times by complete ones. Calls of a mode replace the
+    /// earlier ones.
     fn add(&mut self, other: &RankModes) {
         if other.is_complete {
             self.clone_from(other);
             return;
         }
         self.functions.merge(&other.functions);
+        self.calls.extend(&other.calls);
     }
 
-    /// Returns the times by function and step.
-    pub(crate) fn functions(&self) -> &FunctionSteps {
-        &self.functions
+    /// Returns the number of functions and modes.
+    pub(crate) fn len(&self) -> usize {
+        self.functions.len() + self.calls.len()
+    }
+
+    /// Returns the memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let calls = tree(
+            self.calls.len(),
+            size_of::<((FunctionId, u32), ModeCalls)>(),
+        );
+        size_of::<((u32, u32), Self)>() + self.functions.memory() + calls
     }
 }
 
@@ -62,6 +77,8 @@ pub struct ModeTimes(BTreeMap<(u32, u32), RankModes>);
 impl ModeTimes {
     /// Smallest encoded size of a rank in bytes.
     const LEAST: usize = 7;
+    /// Smallest encoded size of a mode in bytes.
+    const LEAST_MODE: usize = ModeCalls::LEAST;
 
     /// Returns `true` if there are no times.
     pub fn is_empty(&self) -> bool {
@@ -92,7 +109,30 @@ impl ModeTimes {
             let step = one.first.saturating_add(later);
             all.add(rank, one.function, step, one.lost.0);
         }
+        for (_, mode, calls) in self.calls() {
+            all.set_calls(rank, mode, calls.moved(later));
+        }
         all
+    }
+
+    /// Returns the calls of each mode on each rank, with its function and first bin.
+    pub(crate) fn calls(
+        &self,
+    ) -> impl Iterator<Item = ((u32, u32), (FunctionId, u32), &ModeCalls)> {
+        self.0.iter().flat_map(|(rank, times)| {
+            let calls = times.calls.iter();
+            calls.map(|(mode, calls)| (*rank, *mode, calls))
+        })
+    }
+
+    /// Sets all calls so far of a mode on a rank.
+    pub(super) fn set_calls(
+        &mut self,
+        rank: (u32, u32),
+        mode: (FunctionId, u32),
+        calls: ModeCalls,
+    ) {
+        self.0.entry(rank).or_default().calls.insert(mode, calls);
     }
 
     /// Adds time that a rank lost in a step.
@@ -135,10 +175,22 @@ impl ModeTimes {
         self.0.entry(rank).or_default().add(times);
     }
 
+    /// Adds times of a rank in another run.
+    pub(crate) fn add_run(&mut self, rank: (u32, u32), times: &RankModes) {
+        let own = self.0.entry(rank).or_default();
+        own.functions.merge(&times.functions);
+        for (mode, calls) in &times.calls {
+            own.calls.entry(*mode).or_default().add(calls);
+        }
+    }
+
     /// Returns the numbers of the functions, each at least once.
     pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
         let all = self.0.values();
-        all.flat_map(|times| times.functions.functions())
+        all.flat_map(|times| {
+            let modes = times.calls.keys().map(|(function, _)| *function);
+            times.functions.functions().chain(modes)
+        })
     }
 
     /// Returns `true` if the numbers of all functions are below `end`.
@@ -151,9 +203,15 @@ impl ModeTimes {
     pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
         let mut all = ModeTimes::default();
         for (rank, times) in &self.0 {
+            let calls = times.calls.iter();
             let own = RankModes {
                 is_complete: times.is_complete,
                 functions: times.functions.renumbered(&number),
+                calls: calls
+                    .filter_map(|((function, bin), calls)| {
+                        Some(((number(*function)?, *bin), *calls))
+                    })
+                    .collect(),
             };
             all.0.insert(*rank, own);
         }
@@ -167,6 +225,12 @@ impl ModeTimes {
             to.varint((*rank).into());
             to.u8(times.is_complete.into());
             times.functions.write(to);
+            to.u32(times.calls.len() as u32);
+            for ((function, bin), calls) in &times.calls {
+                to.varint(function.0.into());
+                to.varint((*bin).into());
+                calls.write(to);
+            }
         }
     }
 
@@ -182,14 +246,20 @@ impl ModeTimes {
         )? {
             let rank = (from.varint32("a program")?, from.varint32("a rank")?);
             let is_complete = from.u8("a flag")? != 0;
-            let functions = FunctionSteps::read_if_present(from)?;
-            all.add_rank(
-                rank,
-                &RankModes {
-                    is_complete,
-                    functions,
-                },
-            );
+            let mut times = RankModes {
+                is_complete,
+                functions: FunctionSteps::read_if_present(from)?,
+                calls: BTreeMap::new(),
+            };
+            if from.context.has_mode_calls {
+                let fits = "a number of modes that fits the remaining bytes";
+                for _ in 0..from.count(Self::LEAST_MODE, fits)? {
+                    let function = FunctionId(from.varint32("a function")?);
+                    let mode = (function, from.varint32("a bin")?);
+                    times.calls.insert(mode, ModeCalls::read(from)?);
+                }
+            }
+            all.add_rank(rank, &times);
         }
         Ok(all)
     }

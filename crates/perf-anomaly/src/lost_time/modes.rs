@@ -2,11 +2,11 @@
 //! step.
 
 use super::mode_times::{ModeStep, ModeTimes};
-use super::new_mode::{Accepted, Event, NewMode, RankLoss, bin, edge, loss_of};
+use super::new_mode::{Accepted, Event, NewMode, RankLoss, SlowCall, bin, edge, loss_of};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
-use perf_core::{Merge, Nanos};
+use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fewest slow calls of a mode.
@@ -357,7 +357,12 @@ impl NewModes {
         let (first, last) = slow.steps.unwrap_or((step, step));
         slow.steps = Some((first.min(step), last.max(step)));
         if let Some(own) = loss_of(&mut slow.ranks, rank) {
-            own.add(step, lost, lost.saturating_sub(alarmed));
+            own.add(&SlowCall {
+                step,
+                time: sample.runtime.0,
+                lost,
+                alarmed: judgement.label.is_slow().then_some(alarmed),
+            });
         }
         let Some((from, until)) = times.mode(bin) else {
             return Vec::new();
@@ -380,8 +385,7 @@ impl NewModes {
             all.steps = Some((known.min(first), until.max(last)));
             for (rank, loss) in slow.ranks {
                 if let Some(own) = loss_of(&mut all.ranks, rank) {
-                    own.lost = own.lost.saturating_add(loss.lost);
-                    own.steps.merge(&loss.steps);
+                    own.merge(&loss);
                 }
             }
         }
@@ -394,7 +398,12 @@ impl NewModes {
                 all.time = all.time.saturating_add(call.time.0);
                 all.lost = all.lost.saturating_add(lost);
                 if let Some(own) = loss_of(&mut all.ranks, call.rank) {
-                    own.add(call.step, lost, lost);
+                    own.add(&SlowCall {
+                        step: call.step,
+                        time: call.time.0,
+                        lost,
+                        alarmed: None,
+                    });
                 }
                 all.in_means.push_back(one);
             }
@@ -432,6 +441,7 @@ impl NewModes {
                 accepted: None,
             },
             bins: (from, until),
+            id: from as u32,
             usual: all.time.saturating_sub(all.lost) / all.calls.max(1) as i64,
             ranks: all.ranks,
         };
@@ -463,7 +473,7 @@ impl NewModes {
         let found = found.filter(|event| event.mode.accepted.is_none());
         found.flat_map(|event| {
             let ranks = event.ranks.iter();
-            ranks.map(|(rank, loss)| (&event.mode, *rank, Nanos(loss.lost)))
+            ranks.map(|(rank, loss)| (&event.mode, *rank, loss.calls.lost))
         })
     }
 
@@ -483,6 +493,8 @@ impl NewModes {
                 for (step, _, lost) in loss.steps.iter() {
                     all.add(*rank, event.mode.function, step, lost);
                 }
+                let calls = loss.calls.of_mode(&event.mode, event.bins.1);
+                all.set_calls(*rank, (event.mode.function, event.id), calls);
             }
         }
         all

@@ -1,11 +1,12 @@
 //! [`NewMode`]: a slow run time that repeats, with its [`Beginning`]; [`Accepted`]: reasons why one is
 //! normal; [`Event`]: a mode with its calls by rank and step.
 
+use super::mode_calls::ModeCalls;
 use super::mode_times::ModeTimes;
 use super::own_speed::differ;
 use super::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};
-use perf_core::Nanos;
+use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
 
 /// Number of calls that a mode would have had before its first one, at its later share of all calls, up
@@ -108,6 +109,8 @@ pub(super) struct Event {
     pub(super) mode: NewMode,
     /// Bins of its run times.
     pub(super) bins: (usize, usize),
+    /// First of them when the mode was found, which identifies it among those of the function.
+    pub(super) id: u32,
     /// Usual run time when the mode was first noticed, in nanoseconds.
     pub(super) usual: i64,
     /// Time lost on each rank, by program and number.
@@ -117,10 +120,29 @@ pub(super) struct Event {
 /// Time that slow calls of a function lost on a rank, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RankLoss {
-    /// Time lost.
-    pub(super) lost: i64,
+    /// Calls.
+    pub(super) calls: ModeCalls,
     /// Time lost by step, without that of alarms.
     pub(super) steps: StepSums,
+}
+
+/// Slow call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlowCall {
+    pub(super) step: u64,
+    /// Run time in nanoseconds.
+    pub(super) time: i64,
+    /// Time lost in nanoseconds.
+    pub(super) lost: i64,
+    /// Time lost against the expected time in nanoseconds, if the call is an alarm.
+    pub(super) alarmed: Option<i64>,
+}
+
+impl SlowCall {
+    /// Returns the time lost without that of an alarm.
+    pub(super) fn rest(&self) -> i64 {
+        self.lost.saturating_sub(self.alarmed.unwrap_or(0))
+    }
 }
 
 /// Returns the bin of a run time.
@@ -146,12 +168,16 @@ pub(super) fn loss_of(
 }
 
 impl RankLoss {
-    /// Adds time lost in a step, of which `rest` is not that of an alarm.
-    pub(super) fn add(&mut self, step: u64, lost: i64, rest: i64) {
-        self.lost = self.lost.saturating_add(lost);
-        if rest != 0 {
-            self.steps.add(step, rest);
+    pub(super) fn add(&mut self, call: &SlowCall) {
+        self.calls.add(&ModeCalls::of(call));
+        if call.rest() != 0 {
+            self.steps.add(call.step, call.rest());
         }
+    }
+
+    pub(super) fn merge(&mut self, other: &RankLoss) {
+        self.calls.add(&other.calls);
+        self.steps.merge(&other.steps);
     }
 }
 
@@ -214,10 +240,17 @@ impl Event {
             let usual = mode.time.0.saturating_sub(mode.lost.0);
             mode.usual.0 = usual / mode.calls.max(1) as i64;
             if let Some(own) = own {
-                let rest = lost.saturating_sub(alarmed);
-                own.add(step, lost, rest);
+                let call = SlowCall {
+                    step,
+                    time: sample.runtime.0,
+                    lost,
+                    alarmed: judgement.label.is_slow().then_some(alarmed),
+                };
+                own.add(&call);
                 if let Some(changes) = &mut changes {
-                    changes.add(rank, mode.function, step, rest);
+                    changes.add(rank, mode.function, step, call.rest());
+                    let calls = own.calls.of_mode(mode, self.bins.1);
+                    changes.set_calls(rank, (mode.function, self.id), calls);
                 }
             }
             if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
@@ -234,10 +267,16 @@ impl Event {
 
     /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
     pub(super) fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
+        let mode = &self.mode;
         for (rank, loss) in &self.ranks {
             for (step, _, lost) in loss.steps.iter() {
-                changes.add(*rank, self.mode.function, step, lost.saturating_mul(sign));
+                changes.add(*rank, mode.function, step, lost.saturating_mul(sign));
             }
+            let calls = match sign {
+                1 => loss.calls.of_mode(mode, self.bins.1),
+                _ => ModeCalls::default(),
+            };
+            changes.set_calls(*rank, (mode.function, self.id), calls);
         }
     }
 }

@@ -11,7 +11,9 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 8;
+const VERSION: u16 = 9;
+/// Earlier version without the calls of new modes.
+const WITHOUT_MODE_CALLS: u16 = 8;
 /// Earlier version with the number of ranks that reported each step.
 const WITH_REPORTS: u16 = 7;
 /// Earlier version without the time lost in new modes.
@@ -65,13 +67,14 @@ impl Server {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 8 of a server").into());
+            return Err(from.error(2, "version 3 to 9 of a server").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_WORST,
             has_worst_functions: version >= WITHOUT_MODES,
             has_modes: version >= WITH_REPORTS,
+            has_mode_calls: version > WITHOUT_MODE_CALLS,
             has_reports: version <= WITH_REPORTS,
         };
         let mut server = Server::new(params);

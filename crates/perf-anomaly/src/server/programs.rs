@@ -2,13 +2,16 @@
 
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
-use crate::lost_time::{FunctionSteps, ModeStep, ModeTimes, Peers, RankModes, Slowness, StepTimes};
+use crate::lost_time::{
+    FunctionSteps, ModeStep, ModeTimes, NewMode, OfClient, Peers, RankModes, Slowness, StepTimes,
+    merged,
+};
 use crate::{FunctionId, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Largest number of functions with new modes, summed over the ranks of all clients.
+/// Largest number of new modes and their functions, summed over the ranks of all clients.
 const MODES: usize = 1 << 17;
 /// Client whose modes are those of earlier runs of any client.
 const EARLIER_RUNS: u64 = u64::MAX;
@@ -31,6 +34,23 @@ impl Comparison {
         all.flat_map(|modes| modes.iter()).collect()
     }
 
+    /// Returns the new modes of all clients, the one with the most time lost first, with the server's function
+    /// numbers. Modes of a function whose run times overlap are one. A mode that a client accepts as normal is
+    /// none.
+    pub fn modes(&self) -> Vec<NewMode> {
+        let all = self.0.modes.iter();
+        merged(all.flat_map(|(client, modes)| {
+            let calls = modes.calls();
+            calls.map(|(rank, (function, from), calls)| OfClient {
+                client: *client,
+                rank,
+                function,
+                from,
+                calls,
+            })
+        }))
+    }
+
     /// Returns the time lost in abnormal calls by function and step, with the server's function numbers.
     pub fn function_steps(&self) -> &FunctionSteps {
         &self.0.losses
@@ -45,8 +65,8 @@ pub(super) struct Programs {
     programs: BTreeMap<u32, Peers>,
     /// Time that new modes lost, by client.
     modes: BTreeMap<u64, Arc<ModeTimes>>,
-    /// Number of functions of all ranks in `modes`.
-    mode_functions: usize,
+    /// Number of modes and their functions of all ranks in `modes`.
+    kept_modes: usize,
     /// Time lost in abnormal calls by function and step.
     losses: FunctionSteps,
 }
@@ -91,14 +111,14 @@ impl Programs {
         let modes = modes.renumbered(number);
         let known = Arc::make_mut(self.modes.entry(client).or_default());
         for (rank, times) in modes.ranks() {
-            if self.mode_functions.saturating_add(times.functions().len()) > MODES {
+            if self.kept_modes.saturating_add(times.len()) > MODES {
                 dropped += 1;
                 continue;
             }
-            let before = known.rank(rank).map_or(0, |times| times.functions().len());
+            let before = known.rank(rank).map_or(0, RankModes::len);
             known.add_rank(rank, times);
-            let after = known.rank(rank).map_or(0, |times| times.functions().len());
-            self.mode_functions = self.mode_functions.saturating_add(after) - before;
+            let after = known.rank(rank).map_or(0, RankModes::len);
+            self.kept_modes = self.kept_modes.saturating_add(after) - before;
         }
         dropped
     }
@@ -108,7 +128,7 @@ impl Programs {
         let known = self.modes.get_mut(&client);
         if let Some(times) = known.and_then(|known| Arc::make_mut(known).take_rank(rank)) {
             let earlier = Arc::make_mut(self.modes.entry(EARLIER_RUNS).or_default());
-            earlier.add_rank(rank, &times);
+            earlier.add_run(rank, &times);
         }
     }
 
@@ -119,6 +139,7 @@ impl Programs {
             all.rank_steps.extend(one.rank_steps);
             all.phases.extend(one.phases);
             all.phase_steps.extend(one.phase_steps);
+            all.alarms.extend(one.alarms);
         }
         all.ranks.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         all.phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
@@ -127,8 +148,7 @@ impl Programs {
 
     pub(super) fn memory(&self) -> usize {
         let modes = self.modes.values().flat_map(|modes| modes.ranks());
-        let modes = modes
-            .map(|(_, times)| times.functions().memory() + size_of::<((u32, u32), RankModes)>());
+        let modes = modes.map(|(_, times)| times.memory());
         tree(self.programs.len(), size_of::<(u32, Peers)>())
             + self.programs.values().map(Peers::memory).sum::<usize>()
             + tree(self.modes.len(), size_of::<(u64, Arc<ModeTimes>)>())
@@ -170,8 +190,7 @@ impl Programs {
             for _ in 0..from.count(5, "a number of clients that fits the remaining bytes")? {
                 let client = from.varint("a client")?;
                 let modes = ModeTimes::read_if_present(from)?;
-                let functions = modes.ranks().map(|(_, times)| times.functions().len());
-                all.mode_functions += functions.sum::<usize>();
+                all.kept_modes += modes.ranks().map(|(_, times)| times.len()).sum::<usize>();
                 all.modes.insert(client, Arc::new(modes));
             }
         }

@@ -2,6 +2,7 @@
 
 use super::Values;
 use crate::Nanos;
+use crate::text::in_groups;
 use std::cmp::Ordering;
 
 /// Cell of a [`Table`](crate::Table).
@@ -73,8 +74,8 @@ impl<'a> Cell<'a> {
             Cell::Time(time) => return time.to_string(),
             Cell::Flag(true) => return "yes".into(),
             Cell::Flag(false) => return "no".into(),
-            Cell::Unsigned(value) => grouped(value.to_string()),
-            Cell::Signed(value) => grouped(value.to_string()),
+            Cell::Unsigned(value) => in_groups(&value.to_string()),
+            Cell::Signed(value) => in_groups(&value.to_string()),
             Cell::Float(value) if unit == "%" => return percent(*value),
             Cell::Float(value) => significant(*value),
         };
@@ -98,22 +99,6 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Inserts a space between groups of three digits.
-fn grouped(digits: String) -> String {
-    let (sign, digits) = match digits.strip_prefix('-') {
-        Some(digits) => ("-", digits.to_string()),
-        None => ("", digits),
-    };
-    let mut text = String::from(sign);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Formats a number with three significant digits. Numbers outside of `1e-4..1e15` are in
 /// scientific notation.
 fn significant(value: f64) -> String {
@@ -129,7 +114,7 @@ fn significant(value: f64) -> String {
     let magnitude = rounded.abs().log10().floor() as i32;
     match usize::try_from(2 - magnitude) {
         Ok(digits) => format!("{value:.digits$}"),
-        Err(_) => grouped(format!("{value:.0}")),
+        Err(_) => in_groups(&format!("{value:.0}")),
     }
 }
 

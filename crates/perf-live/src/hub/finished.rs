@@ -41,7 +41,7 @@ pub struct Finished {
     overview: Arc<Overview>,
     /// Statistics of functions.
     functions: Arc<Vec<(FunctionName, FunctionStats)>>,
-    /// Slow ranks and phases.
+    /// Causes of lost time.
     slow: Arc<Slow>,
     /// Time lost by rank and step.
     lost_time: Arc<LostTime>,
@@ -63,7 +63,9 @@ impl Finished {
             reader.each_logged(|bytes| state.again(bytes))?;
             let lost = Arc::make_mut(&mut state.lost);
             reader.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
-            let (slow, lost) = state.snapshot().compare();
+            let (slow, lost) = state
+                .snapshot()
+                .compare(|rank, steps| state.in_steps(rank, steps));
             (Overview::of(&state), state.functions(), slow, lost)
         };
         Ok(Finished {
@@ -85,7 +87,7 @@ impl Finished {
         Arc::clone(&self.functions)
     }
 
-    /// Returns the ranks and phases that are slower than their peers; none for a database without a
+    /// Returns the ranks, phases and modes that are slow, and the causes of lost time; none for a database without a
     /// server.
     pub fn slow(&self) -> Arc<Slow> {
         Arc::clone(&self.slow)

@@ -78,7 +78,7 @@ struct Shared {
     overview: Cached<Overview>,
     /// Cached statistics of functions.
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
-    /// Cached slow ranks and phases, and time lost by rank and step.
+    /// Cached causes of lost time, and time lost by rank and step.
     compared: Cached<(Arc<Slow>, Arc<LostTime>)>,
     /// Path of the database.
     path: PathBuf,
@@ -199,7 +199,7 @@ impl Hub {
         self.0.functions.get(make)
     }
 
-    /// Returns the ranks and phases that are slower than their peers, at most 200 ms old, or ten times as old as
+    /// Returns the ranks, phases and modes that are slow, and the causes of lost time, at most 200 ms old, or ten times as old as
     /// they take to compute.
     pub fn slow(&self) -> Arc<Slow> {
         Arc::clone(&self.compared().0)
@@ -213,7 +213,8 @@ impl Hub {
     fn compared(&self) -> Arc<(Arc<Slow>, Arc<LostTime>)> {
         // The lock is released before the comparison, during which messages are handled.
         let snapshot = || lock(&self.0.state).snapshot();
-        self.0.compared.get(|| snapshot().compare())
+        let in_steps = |rank, steps| lock(&self.0.state).in_steps(rank, steps);
+        self.0.compared.get(|| snapshot().compare(in_steps))
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

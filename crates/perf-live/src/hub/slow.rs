@@ -1,12 +1,16 @@
-//! [`Slow`]: ranks and phases that are slower than their peers, listed from the statistics of the
-//! parameter server with the names of their functions.
+//! [`Slow`]: what lasts longer than single calls and loses time, and all causes of lost time, from the statistics of
+//! the parameter server with the names of their functions.
 
-use perf_anomaly::FunctionId;
-use perf_anomaly::lost_time::{PhaseStep, SlowPhase, SlowRank, Slowness};
-use perf_anomaly::server::FunctionName;
+use perf_anomaly::lost_time::{
+    Cause, Found, LostTime, NewMode, PhaseStep, SlowPhase, SlowRank, Slowness,
+};
+use perf_anomaly::server::{FunctionName, FunctionStats};
+use perf_anomaly::{FunctionId, Loss};
+use perf_core::{Merge, Nanos};
+use std::ops::RangeInclusive;
 
-/// Ranks and phases that are slower than their peers, each with its function. Both lists begin with
-/// the most time lost.
+/// Ranks, phases and modes that are slow, each with its function, and the causes of lost time. All lists begin
+/// with the most time lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Slow {
@@ -16,21 +20,68 @@ pub struct Slow {
     pub phases: Vec<(SlowPhase, FunctionName)>,
     /// Time that they lost by step.
     pub phase_steps: Vec<PhaseStep>,
+    /// New modes of functions.
+    pub modes: Vec<(NewMode, FunctionName)>,
+    /// Time lost by cause.
+    pub lost: LostTime,
+    /// Sentence about it.
+    pub sentence: String,
+    /// Causes with sentences, among them the single calls of functions.
+    pub causes: Vec<(Cause, FunctionName)>,
 }
 
 impl Slow {
-    /// Adds the names of functions, of which `names` are those with the lowest numbers.
-    pub(super) fn of(found: Slowness, names: &[FunctionName]) -> Self {
+    /// Describes what was found. `names` are those of the functions with the lowest numbers, `functions` the
+    /// statistics of all; `in_steps` returns the loss of a rank in its abnormal calls of some steps.
+    pub(super) fn of(
+        slowness: Slowness,
+        modes: Vec<NewMode>,
+        names: &[FunctionName],
+        functions: &[(FunctionId, FunctionStats)],
+        in_steps: &dyn Fn((u32, u32), RangeInclusive<u64>) -> Loss,
+    ) -> Self {
         let name = |function: FunctionId| names.get(function.0 as usize).cloned();
-        let (ranks, phases) = (found.ranks.into_iter(), found.phases.into_iter());
+        let mut all = Loss::default();
+        let (mut losses, mut of) = (Vec::new(), 0.0);
+        for (function, stats) in functions {
+            all.merge(&stats.loss);
+            of += stats.exclusive.sum();
+            if stats.loss.time.0 > 0 {
+                losses.push((*function, stats.loss));
+            }
+        }
+        let first = names.first().map(|name| name.program);
+        let found = Found {
+            slowness,
+            modes,
+            name: &|function| name(function).map_or_else(String::new, |name| name.name.to_string()),
+            in_steps,
+            has_programs: names.iter().any(|name| Some(name.program) != first),
+        };
+        // The conversion saturates.
+        let of = Nanos(of as i64);
+        let lost = LostTime::new((of, all.time), &found.slowness, &found.modes);
+        let causes = found.all(&losses, |_, _| String::new()).into_iter();
+        let causes = causes.filter_map(|cause| Some((name(cause.function)?, cause)));
+        let causes = causes.map(|(name, cause)| (cause, name)).collect();
+        let Found {
+            slowness, modes, ..
+        } = found;
         Slow {
-            ranks: ranks
-                .filter_map(|slow| Some((slow, name(slow.function)?)))
-                .collect(),
-            phases: phases
-                .filter_map(|slow| Some((slow, name(slow.function)?)))
-                .collect(),
-            phase_steps: found.phase_steps,
+            ranks: named(slowness.ranks, |slow| name(slow.function)),
+            phases: named(slowness.phases, |slow| name(slow.function)),
+            phase_steps: slowness.phase_steps,
+            modes: named(modes, |mode| name(mode.function)),
+            sentence: lost.sentence(&all),
+            lost,
+            causes,
         }
     }
+}
+
+/// Adds the names of functions, without entries whose function has none.
+fn named<T>(all: Vec<T>, name: impl Fn(&T) -> Option<FunctionName>) -> Vec<(T, FunctionName)> {
+    let all = all.into_iter();
+    all.filter_map(|one| name(&one).map(|name| (one, name)))
+        .collect()
 }

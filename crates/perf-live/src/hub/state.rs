@@ -11,7 +11,10 @@ use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{
     Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, View,
 };
+use perf_anomaly::{FunctionId, Loss};
+use perf_core::Merge;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,12 +55,16 @@ pub(super) struct Snapshot {
     ranks: Vec<RankSummary>,
     comparison: Comparison,
     names: Vec<FunctionName>,
+    functions: Vec<(FunctionId, FunctionStats)>,
 }
 
 impl Snapshot {
-    /// Computes slow ranks and phases, and the time lost by rank and step in abnormal calls, new modes and on
-    /// slow ranks, with a row for each known rank.
-    pub(super) fn compare(self) -> (Arc<Slow>, Arc<LostTime>) {
+    /// Computes what is slow, and the time lost by rank and step in abnormal calls, new modes and on slow ranks,
+    /// with a row for each known rank. `in_steps` returns the loss of a rank in its abnormal calls of some steps.
+    pub(super) fn compare(
+        self,
+        in_steps: impl Fn((u32, u32), RangeInclusive<u64>) -> Loss,
+    ) -> (Arc<Slow>, Arc<LostTime>) {
         let mut lost = Arc::unwrap_or_clone(self.lost);
         for rank in self.ranks {
             lost.add_rank(rank.program, rank.rank);
@@ -75,7 +82,9 @@ impl Snapshot {
                 lost.add_function(name.clone(), first, time.0);
             }
         }
-        (Arc::new(Slow::of(found, &self.names)), Arc::new(lost))
+        let modes = self.comparison.modes();
+        let slow = Slow::of(found, modes, &self.names, &self.functions, &in_steps);
+        (Arc::new(slow), Arc::new(lost))
     }
 }
 
@@ -181,7 +190,17 @@ impl State {
             ranks: self.server.ranking(Ranking::Total),
             comparison: self.server.comparison(),
             names: self.server.names().to_vec(),
+            functions: self.server.functions(),
         }
+    }
+
+    /// Returns the loss of a rank, given by program and number, in those of its last steps that are in a range.
+    pub(super) fn in_steps(&self, (program, rank): (u32, u32), steps: RangeInclusive<u64>) -> Loss {
+        let mut sum = Loss::default();
+        let own = self.server.steps(program, rank);
+        let own = own.filter(|one| steps.contains(&one.step));
+        own.for_each(|one| sum.merge(&one.loss));
+        sum
     }
 
     /// Applies a delta of the log, which was accepted before.

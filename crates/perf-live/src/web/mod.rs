@@ -233,6 +233,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/totals", get(page_queries::totals))
         .route("/api/profile", get(page_queries::profile))
         .route("/api/slow", get(slow::slow))
+        .route("/api/causes", get(slow::causes))
         .route("/api/lost", get(lost::lost))
         .route("/api/stacked", get(lost::stacked))
         .route("/api/functions", get(page_queries::functions))

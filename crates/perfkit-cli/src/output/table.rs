@@ -1,6 +1,7 @@
 //! [`print()`]: a [`Table`] as text with names shortened so that they stay different ([`different`]);
-//! also grouped and short numbers, and counts with their noun.
+//! also short numbers.
 
+pub use perfkit::core::text::{counted, grouped, shortened};
 use perfkit::core::{Cell, Column, Table, Values};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -26,33 +27,6 @@ pub fn print(out: &mut dyn Write, table: &Table, most: usize) -> io::Result<()> 
     let short = table.columns().iter().map(short);
     let table = short.fold(Table::new("", ""), Table::with);
     out.write_all(table.to_text().as_bytes())
-}
-
-/// Groups the digits of a number by three: `12345678` as `12 345 678`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Returns `text` if it has at most `most` characters; otherwise replaces its middle by `...`. Does not
-/// shorten below 5 characters.
-pub fn shortened(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most || most < 5 {
-        return text.to_string();
-    }
-    let head = (most - 3) / 3;
-    let tail = most - 3 - head;
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(count - tail).collect();
-    format!("{start}...{end}")
 }
 
 /// Shortens texts to at most `most` characters each, so that different texts stay different. Texts
@@ -183,12 +157,6 @@ fn around(text: &str, at: usize, most: usize) -> String {
     let before = if start > 0 { CUT } else { "" };
     let after = if end < count { CUT } else { "" };
     format!("{before}{part}{after}")
-}
-
-/// Formats a count with its noun: `1 row`, `2 rows`.
-pub fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(count as u64))
 }
 
 /// Formats a number with three significant digits and a prefix for powers of 1000, such as `1.25M`.

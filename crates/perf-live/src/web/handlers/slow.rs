@@ -1,4 +1,4 @@
-//! Handler of the query for ranks and phases that are slower than their peers.
+//! Handlers of the queries for ranks and phases that are slower than their peers, and for all causes of lost time.
 
 use super::page_queries::{MAX_ROWS, answer, json};
 use super::query_string::Fields;
@@ -91,6 +91,77 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     },
                 })
                 .collect(),
+        })
+    })
+    .await
+}
+
+/// Cause of lost time.
+#[derive(Serialize)]
+struct CauseRow<'a> {
+    /// `slow rank`, `slow phase`, `new mode` or `single calls`.
+    kind: &'static str,
+    /// Sentence about it.
+    sentence: &'a str,
+    /// Time lost.
+    lost: Nanos,
+    /// Program.
+    program: u32,
+    /// Slow rank; `None` for other causes.
+    rank: Option<u32>,
+    /// Function, on a slow rank the one with the most time lost.
+    function: &'a str,
+    /// First and last step; `None` for single calls.
+    steps: Option<(u64, u64)>,
+}
+
+#[derive(Serialize)]
+struct CausesData<'a> {
+    /// Sentence about the sum.
+    sentence: &'a str,
+    /// Exclusive time of all calls.
+    of: Nanos,
+    /// Time lost in single calls.
+    calls: Nanos,
+    /// Time lost in new modes.
+    modes: Nanos,
+    /// Time lost on slow ranks.
+    ranks: Nanos,
+    /// Time lost in slow phases.
+    phases: Nanos,
+    /// Number of causes.
+    count: usize,
+    /// Causes.
+    causes: Vec<CauseRow<'a>>,
+}
+
+/// Returns the causes of lost time, those with the most time lost first.
+pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+    let ask = |fields: &mut Fields| fields.within("limit", 100, MAX_ROWS);
+    answer(app, query, ask, |app, limit| {
+        let slow = app.source.slow();
+        let rows = slow
+            .causes
+            .iter()
+            .take(limit)
+            .map(|(cause, name)| CauseRow {
+                kind: cause.kind,
+                sentence: &cause.sentence,
+                lost: cause.lost,
+                program: name.program,
+                rank: cause.rank.map(|(_, rank)| rank),
+                function: &name.name,
+                steps: cause.steps,
+            });
+        json(&CausesData {
+            sentence: &slow.sentence,
+            of: slow.lost.of,
+            calls: slow.lost.calls,
+            modes: slow.lost.modes,
+            ranks: slow.lost.ranks,
+            phases: slow.lost.phases,
+            count: slow.causes.len(),
+            causes: rows.collect(),
         })
     })
     .await

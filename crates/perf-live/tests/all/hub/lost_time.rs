@@ -3,9 +3,10 @@
 
 use super::{Place, open, push, pushes};
 use crate::common::{Random, Tape};
+use perf_anomaly::lost_time::Found;
 use perf_anomaly::server::Client;
-use perf_anomaly::{Monitor, Report};
-use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use perf_anomaly::{Loss, Monitor, Report};
+use perf_core::{EventSink, Merge, Nanos, StreamEvent, StreamKey};
 use perf_live::hub::{Finished, Hub};
 use perf_live::web::{Offline, Service, Source};
 use perf_live::wire::Push;
@@ -243,8 +244,51 @@ fn the_map_is_that_of_the_report() {
         let sum: i64 = own.map(|row| row[3].as_i64().expect("a number")).sum();
         assert_eq!(sum, loss.time.0, "{name}");
     }
+    let causes = ask(hub.clone(), "/api/causes");
+    assert_causes(&causes, &report);
     let live = lost(hub.clone());
     hub.close();
     let finished = Finished::open(&place.0, Default::default()).expect("it is there");
-    assert_eq!(lost(finished), live);
+    assert_eq!(lost(finished.clone()), live);
+    assert_eq!(ask(finished, "/api/causes"), causes);
+}
+
+/// The server states the causes of the report in the same sentences, apart from the places of single calls, and
+/// the parts and the causes add up to the same sums.
+fn assert_causes(given: &Value, report: &Report) {
+    let (calls, lasting) = (&report.calls, &report.lasting);
+    let lost = report.lost_time();
+    let parts = [lost.of, lost.calls, lost.modes, lost.ranks, lost.phases];
+    let given_parts = ["of", "calls", "modes", "ranks", "phases"].map(|one| given[one].as_i64());
+    assert_eq!(given_parts, parts.map(|part| Some(part.0)));
+    let total = report.losses.total();
+    assert_eq!(given["sentence"], lost.sentence(&total));
+    let found = Found {
+        slowness: lasting.peers().slowness(),
+        modes: lasting.modes().all().cloned().collect(),
+        name: &|function| calls.function_name(function),
+        in_steps: &|(program, rank), steps| {
+            let own = report.ranks.steps(program, rank);
+            let own = own.filter(|one| steps.contains(&one.step));
+            own.fold(Loss::default(), |mut sum, one| {
+                sum.merge(&one.loss);
+                sum
+            })
+        },
+        has_programs: false,
+    };
+    let expected = found.all(&report.losses.worst_functions(), |_, _| String::new());
+    let of = |kind: &str| expected.iter().filter(|one| one.kind == kind).count();
+    for kind in ["slow rank", "slow phase", "new mode", "single calls"] {
+        assert!(of(kind) > 0, "{kind}");
+    }
+    let sentences: Vec<&str> = expected.iter().map(|one| &*one.sentence).collect();
+    let rows = given["causes"].as_array().expect("causes");
+    let rows: Vec<&str> = rows
+        .iter()
+        .filter_map(|one| one["sentence"].as_str())
+        .collect();
+    assert_eq!(rows, sentences);
+    let sum: i64 = expected.iter().map(|one| one.lost.0).sum();
+    assert_eq!(sum, lost.total().0);
 }

@@ -1,0 +1,324 @@
+//! [`Cause`]: cause of lost time with a sentence about it; [`Found`]: slow ranks, slow phases and new modes, from
+//! which the causes follow.
+
+use super::{Accepted, Beginning, LostTime, NewMode, SlowPhase, SlowRank, Slowness};
+use crate::{FunctionId, Loss};
+use perf_core::Nanos;
+use perf_core::text::{counted, grouped, shortened};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// Longest name of a function in a sentence.
+const NAME: usize = 60;
+/// Factor from which on a mode is described by its mean time.
+const FAR: f64 = 100.0;
+
+/// Cause of lost time.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Cause {
+    /// `slow rank`, `slow phase`, `new mode` or `single calls`.
+    pub kind: &'static str,
+    /// Time lost.
+    pub lost: Nanos,
+    /// Time by which causes are ordered: with that of the own slow calls of a slow rank.
+    pub order: Nanos,
+    /// Program and number of a slow rank; `None` for other causes.
+    pub rank: Option<(u32, u32)>,
+    /// Function, on a slow rank the one with the most time lost.
+    pub function: FunctionId,
+    /// Shortest run time of a mode; 0 for other causes.
+    pub from: Nanos,
+    /// First and last step; `None` for single calls.
+    pub steps: Option<(u64, u64)>,
+    /// Sentence about it.
+    pub sentence: String,
+}
+
+/// Slow ranks, slow phases and new modes, with what is needed to describe them.
+///
+/// ```
+/// use perf_anomaly::lost_time::{Found, Lasting};
+/// use perf_anomaly::{FunctionId, Loss};
+/// use perf_core::Nanos;
+/// let lasting = Lasting::default();
+/// let found = Found {
+///     slowness: lasting.peers().slowness(),
+///     modes: lasting.modes().all().cloned().collect(),
+///     name: &|_| "solve".into(),
+///     in_steps: &|_, _| Loss::default(),
+///     has_programs: false,
+/// };
+/// let mut loss = Loss::default();
+/// (loss.calls, loss.too_slow, loss.time) = (2000, 1, Nanos(5_000_000));
+/// let causes = found.all(&[(FunctionId(0), loss)], |_, _| " on rank 3 in step 7".into());
+/// assert_eq!(causes[0].sentence, "1 slow call of 2 000 of solve on rank 3 in step 7: 5.00 ms lost");
+/// ```
+pub struct Found<'a> {
+    /// Slow ranks and slow phases.
+    pub slowness: Slowness,
+    /// All modes.
+    pub modes: Vec<NewMode>,
+    /// Returns the name of a function.
+    pub name: &'a dyn Fn(FunctionId) -> String,
+    /// Returns the loss of a rank, given by program and number, in its abnormal calls of some steps.
+    pub in_steps: &'a dyn Fn((u32, u32), RangeInclusive<u64>) -> Loss,
+    /// `true` to name the programs of ranks.
+    pub has_programs: bool,
+}
+
+impl std::fmt::Debug for Found<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Found")
+            .field("slowness", &self.slowness)
+            .field("modes", &self.modes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns a factor as the excess in per cent, or from 2 on as the factor, and the word that compares it.
+fn slower(factor: f64) -> (String, &'static str) {
+    if factor < 1.995 {
+        (format!("{:.0} % slower", 100.0 * (factor - 1.0)), "than")
+    } else {
+        (format!("{} times as slow", times(factor)), "as")
+    }
+}
+
+/// Returns a factor with one decimal, and from 100 on without.
+fn times(factor: f64) -> String {
+    match factor {
+        large if large >= 100.0 => grouped(large.round() as u64),
+        small => format!("{small:.1}"),
+    }
+}
+
+/// Returns steps in words.
+fn steps(first: u64, last: u64, lasts: bool) -> String {
+    match (first == last, lasts) {
+        (_, true) => format!("since step {first}"),
+        (true, false) => format!("in step {first}"),
+        (false, false) => format!("in steps {first} to {last}"),
+    }
+}
+
+impl Found<'_> {
+    /// Returns the slow ranks, slow phases and new modes that lose time.
+    pub fn lasting(&self) -> Vec<Cause> {
+        let ranks = self.slowness.ranks.iter().map(|slow| {
+            let (sentence, own) = self.slow_rank(slow);
+            Cause {
+                kind: "slow rank",
+                lost: slow.lost,
+                order: Nanos(slow.lost.0.saturating_add(own.0)),
+                rank: Some((slow.program, slow.rank)),
+                function: slow.function,
+                from: Nanos(0),
+                steps: Some((slow.first, slow.last)),
+                sentence,
+            }
+        });
+        let phases = self.slowness.phases.iter().map(|slow| Cause {
+            kind: "slow phase",
+            lost: slow.lost,
+            order: slow.lost,
+            rank: None,
+            function: slow.function,
+            from: Nanos(0),
+            steps: Some((slow.first, slow.last)),
+            sentence: self.slow_phase(slow),
+        });
+        let modes = self.modes.iter().filter(|mode| mode.accepted.is_none());
+        let modes = modes.map(|mode| Cause {
+            kind: "new mode",
+            lost: mode.lost,
+            order: mode.lost,
+            rank: None,
+            function: mode.function,
+            from: mode.from,
+            steps: Some((mode.first, mode.last)),
+            sentence: self.mode(mode),
+        });
+        ranks.chain(phases).chain(modes).collect()
+    }
+
+    /// Returns all causes, the one with the most time lost first. `losses` are the losses of functions in
+    /// abnormal calls; `place` describes the place of the longest of some calls of a function, beginning with a
+    /// blank or comma.
+    pub fn all(
+        &self,
+        losses: &[(FunctionId, Loss)],
+        place: impl Fn(FunctionId, u64) -> String,
+    ) -> Vec<Cause> {
+        let mut all = self.lasting();
+        // Calls of modes, slow ranks and slow phases are part of their sentences.
+        let mut in_others: BTreeMap<FunctionId, (i64, u64)> = BTreeMap::new();
+        let modes = self.modes.iter();
+        let modes = modes.filter(|mode| !matches!(mode.accepted, Some(Accepted::UsualSince(_))));
+        let modes = modes.map(|mode| (mode.function, mode.alarmed.0, mode.alarms));
+        let slow = self.slowness.alarms.iter();
+        let slow = slow.map(|one| (one.function, one.lost.0, one.calls));
+        for (function, time, alarms) in modes.chain(slow) {
+            let of = in_others.entry(function).or_default();
+            *of = (of.0.saturating_add(time), of.1.saturating_add(alarms));
+        }
+        for (function, loss) in losses {
+            // A function without other causes has no loss in them.
+            let (of_others, alarms) = in_others.get(function).copied().unwrap_or_default();
+            let time = Nanos(loss.time.0.saturating_sub(of_others).max(0));
+            if time.0 == 0 {
+                continue;
+            }
+            let count = loss.too_slow.saturating_sub(alarms);
+            // The longest of all may be one of another cause.
+            let at = match alarms {
+                0 => place(*function, count),
+                _ => String::new(),
+            };
+            let of = grouped(loss.calls);
+            let name = self.short_name(*function);
+            let calls = counted(count as usize, "slow call");
+            all.push(Cause {
+                kind: "single calls",
+                lost: time,
+                order: time,
+                rank: None,
+                function: *function,
+                from: Nanos(0),
+                steps: None,
+                sentence: format!("{calls} of {of} of {name}{at}: {time} lost"),
+            });
+        }
+        all.sort_by_key(|cause| std::cmp::Reverse(cause.order));
+        all
+    }
+
+    fn short_name(&self, function: FunctionId) -> String {
+        shortened(&(self.name)(function), NAME)
+    }
+
+    /// Describes a slow rank, and the time lost in its abnormal calls that take longer than its other calls and
+    /// count as single calls. Also returns that time.
+    fn slow_rank(&self, slow: &SlowRank) -> (String, Nanos) {
+        let program = match self.has_programs {
+            true => format!(" of program {}", slow.program),
+            false => String::new(),
+        };
+        let own = (self.in_steps)((slow.program, slow.rank), slow.first..=slow.last);
+        let time = Nanos(own.time.0.saturating_sub(slow.alarmed.0).max(0));
+        let own = match own.too_slow.saturating_sub(slow.alarms) {
+            0 => String::new(),
+            count => format!(
+                ", and {time} in its {}",
+                counted(count as usize, "slow call")
+            ),
+        };
+        let (slower, than) = slower(slow.factor);
+        let sentence = format!(
+            "rank {}{program} is {slower} {than} its peers {}, most of it in {}: {} lost{own}",
+            slow.rank,
+            steps(slow.first, slow.last, slow.lasts),
+            self.short_name(slow.function),
+            slow.lost
+        );
+        (sentence, time)
+    }
+
+    fn slow_phase(&self, slow: &SlowPhase) -> String {
+        let (slower, than) = slower(slow.factor);
+        format!(
+            "{} is {slower} {} {than} in other steps: {} lost",
+            self.short_name(slow.function),
+            steps(slow.first, slow.last, slow.lasts),
+            slow.lost
+        )
+    }
+
+    /// Describes a mode.
+    pub fn mode(&self, mode: &NewMode) -> String {
+        let beginning = match mode.beginning() {
+            Beginning::Start => "since the start".into(),
+            Beginning::Appeared => format!("appeared in step {}", mode.first),
+            _ => format!("first seen in step {}", mode.first),
+        };
+        // A factor to a usual time of a tick or less says nothing.
+        let at = match mode.factor() {
+            factor if factor < FAR => format!("{}x", times(factor)),
+            _ => {
+                let mean = Nanos(mode.time.0 / mode.calls.max(1) as i64);
+                format!("{mean} (usually {})", mode.usual)
+            }
+        };
+        format!(
+            "a mode at {at} of {} {beginning}: {} on {}, {} lost so far",
+            self.short_name(mode.function),
+            counted(mode.calls as usize, "call"),
+            counted(mode.ranks, "rank"),
+            mode.lost
+        )
+    }
+}
+
+impl LostTime {
+    /// Returns a sentence with the sum of the lost time, its share and its causes. `all` counts the calls that
+    /// were not judged, so that a result without lost time is not taken for a healthy program.
+    ///
+    /// ```
+    /// use perf_anomaly::Loss;
+    /// use perf_anomaly::lost_time::LostTime;
+    /// let sentence = LostTime::default().sentence(&Loss::default());
+    /// assert_eq!(sentence, "nothing is known about lost time: there are no complete calls");
+    /// ```
+    pub fn sentence(&self, all: &Loss) -> String {
+        let unjudged = match all.not_enough_data {
+            few if few <= all.calls / 2 => String::new(),
+            many => format!(
+                ", but {} of {} calls could not be judged",
+                grouped(many),
+                grouped(all.calls)
+            ),
+        };
+        match self.share() {
+            Some(share) if self.total().0 > 0 => format!(
+                "{} lost, {} of {} in the calls of all ranks: {}{unjudged}",
+                self.total(),
+                match 100.0 * share {
+                    share if share < 0.05 => "less than 0.1 %".into(),
+                    share => format!("{share:.1} %"),
+                },
+                self.of,
+                self.parts()
+            ),
+            _ if all.calls == 0 => {
+                "nothing is known about lost time: there are no complete calls".into()
+            }
+            _ if all.not_enough_data >= all.calls => format!(
+                "nothing is known about lost time: no call could be judged, because there are too few calls of each \
+                 function in {}",
+                self.of
+            ),
+            _ => format!(
+                "no time lost of {} in the calls of all ranks: no slow calls, slow modes, slow ranks or slow phases{unjudged}",
+                self.of
+            ),
+        }
+    }
+
+    /// Returns the times with their causes, the largest first, such as `9.00 ms in single calls`.
+    fn parts(&self) -> String {
+        let all = [
+            (self.calls, "in single calls"),
+            (self.modes, "in slow modes"),
+            (self.ranks, "on slow ranks"),
+            (self.phases, "in slow phases"),
+        ];
+        let mut all: Vec<_> = all.into_iter().filter(|(time, _)| time.0 > 0).collect();
+        all.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        let all: Vec<_> = all
+            .iter()
+            .map(|(time, at)| format!("{time} {at}"))
+            .collect();
+        all.join(", ")
+    }
+}

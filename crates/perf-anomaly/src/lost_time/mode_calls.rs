@@ -1,0 +1,194 @@
+//! [`ModeCalls`]: calls of a new mode on a rank, which clients send to a server; [`merged`]: the modes of all
+//! clients.
+
+use super::new_mode::{NewMode, SlowCall, edge};
+use crate::format_version::{Reader, Writer};
+use crate::{FunctionId, Result};
+use perf_core::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Calls of a new mode on a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ModeCalls {
+    /// Number of calls; 0 if the mode was accepted as normal.
+    pub(super) calls: u64,
+    /// Step of the first call.
+    first: u64,
+    /// Step of the last call.
+    last: u64,
+    /// Sum of run times.
+    time: Nanos,
+    /// Time lost.
+    pub(super) lost: Nanos,
+    /// Number of the calls that are alarms by themselves.
+    alarms: u64,
+    /// Time lost by these.
+    alarmed: Nanos,
+    /// End of the bins of the mode.
+    until: u32,
+    /// Number of calls of the function before the mode, on all ranks of the client.
+    before: u64,
+    /// Number of calls of the function until its last call, on all ranks of the client.
+    of: u64,
+}
+
+impl ModeCalls {
+    /// Smallest encoded size in bytes, with the function and the mode.
+    pub(super) const LEAST: usize = 12;
+
+    pub(super) fn of(call: &SlowCall) -> Self {
+        ModeCalls {
+            calls: 1,
+            first: call.step,
+            last: call.step,
+            time: Nanos(call.time),
+            lost: Nanos(call.lost),
+            alarms: u64::from(call.alarmed.is_some()),
+            alarmed: Nanos(call.alarmed.unwrap_or(0)),
+            ..ModeCalls::default()
+        }
+    }
+
+    /// Returns the calls with the properties of their mode.
+    pub(super) fn of_mode(&self, mode: &NewMode, until: usize) -> Self {
+        ModeCalls {
+            until: until as u32,
+            before: mode.before,
+            of: mode.of,
+            ..*self
+        }
+    }
+
+    /// Adds calls of the same mode.
+    pub(super) fn add(&mut self, other: &Self) {
+        if self.calls == 0 {
+            *self = *other;
+            return;
+        }
+        let sum = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
+        *self = ModeCalls {
+            calls: self.calls.saturating_add(other.calls),
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+            time: sum(self.time, other.time),
+            lost: sum(self.lost, other.lost),
+            alarms: self.alarms.saturating_add(other.alarms),
+            alarmed: sum(self.alarmed, other.alarmed),
+            until: self.until.max(other.until),
+            before: self.before.saturating_add(other.before),
+            of: self.of.saturating_add(other.of),
+        };
+    }
+
+    /// Returns calls whose steps are later. A simulation that repeats a recording uses it.
+    pub(super) fn moved(&self, later: u64) -> Self {
+        ModeCalls {
+            first: self.first.saturating_add(later),
+            last: self.last.saturating_add(later),
+            ..*self
+        }
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.varint(self.calls);
+        to.varint(self.first);
+        to.varint(self.last.saturating_sub(self.first));
+        for time in [self.time, self.lost, self.alarmed] {
+            to.signed(time.0);
+        }
+        for number in [self.alarms, self.until.into(), self.before, self.of] {
+            to.varint(number);
+        }
+    }
+
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let calls = from.varint("a number of calls")?;
+        let first = from.varint("a step")?;
+        let last = first.saturating_add(from.varint("a number of steps")?);
+        let [time, lost, alarmed] = [0; 3].map(|_| from.signed("a time").map(Nanos));
+        Ok(ModeCalls {
+            calls,
+            first,
+            last,
+            time: time?,
+            lost: lost?,
+            alarmed: alarmed?,
+            alarms: from.varint("a number of alarms")?,
+            until: from.varint32("a bin")?,
+            before: from.varint("a number of calls")?,
+            of: from.varint("a number of calls")?,
+        })
+    }
+}
+
+/// Calls of a mode on a rank of a client.
+pub(crate) struct OfClient<'a> {
+    pub(crate) client: u64,
+    /// Program and number of the rank.
+    pub(crate) rank: (u32, u32),
+    pub(crate) function: FunctionId,
+    /// First bin of the mode.
+    pub(crate) from: u32,
+    pub(crate) calls: &'a ModeCalls,
+}
+
+/// Returns the modes of all clients, the one with the most time lost first. Modes of a function whose run times
+/// overlap are one.
+pub(crate) fn merged<'a>(all: impl Iterator<Item = OfClient<'a>>) -> Vec<NewMode> {
+    let mut all: Vec<OfClient<'_>> = all.filter(|one| one.calls.calls > 0).collect();
+    all.sort_by_key(|one| (one.function, one.from, one.client, one.rank));
+    let mut modes = Vec::new();
+    let mut rest = all.as_slice();
+    while let Some(first) = rest.first() {
+        let mut until = first.calls.until;
+        let end = rest.iter().position(|one| {
+            let is_apart = one.function != first.function || one.from > until;
+            until = until.max(one.calls.until);
+            is_apart
+        });
+        let (own, others) = rest.split_at(end.unwrap_or(rest.len()));
+        modes.push(mode(own));
+        rest = others;
+    }
+    modes.sort_by_key(|mode| std::cmp::Reverse(mode.lost));
+    modes
+}
+
+/// Returns the mode of calls of one function.
+fn mode(own: &[OfClient<'_>]) -> NewMode {
+    let mut sum = ModeCalls::default();
+    // All ranks of a client have the same number of calls of the function, apart from later ones.
+    let mut of_clients: BTreeMap<(u64, u32), (u64, u64)> = BTreeMap::new();
+    let mut ranks = BTreeSet::new();
+    for one in own {
+        sum.add(one.calls);
+        ranks.insert(one.rank);
+        let numbers = of_clients.entry((one.client, one.from));
+        let (before, of) = numbers.or_insert((one.calls.before, one.calls.of));
+        *before = one.calls.before.min(*before);
+        *of = one.calls.of.max(*of);
+    }
+    let numbers = of_clients.values();
+    let (before, of) = numbers.fold((0_u64, 0_u64), |sum, one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    });
+    let usual = sum.time.0.saturating_sub(sum.lost.0);
+    let from = own.first().map_or(0, |one| one.from);
+    NewMode {
+        function: own.first().map_or(FunctionId(0), |one| one.function),
+        from: Nanos(edge(from as usize)),
+        to: Nanos(edge(sum.until as usize)),
+        usual: Nanos(usual / i64::try_from(sum.calls.max(1)).unwrap_or(i64::MAX)),
+        first: sum.first,
+        before,
+        of,
+        last: sum.last,
+        calls: sum.calls,
+        time: sum.time,
+        alarms: sum.alarms,
+        lost: sum.lost,
+        alarmed: sum.alarmed,
+        ranks: ranks.len(),
+        accepted: None,
+    }
+}
