@@ -112,7 +112,7 @@ fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, Strin
 fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait("document.body.dataset.ready === '1'")?;
     // Until a rank has an anomaly there is nothing to select.
-    tab.wait("document.querySelectorAll('.bars button').length > 3 && Number(document.querySelector('.bars .value').textContent) > 0")?;
+    tab.wait("document.querySelectorAll('.bars button').length > 3 && parseFloat(document.querySelector('.bars .value').textContent) > 0")?;
     tab.expect("document.documentElement.scrollWidth <= innerWidth")?;
     tab.expect("[...document.querySelectorAll('button, select, input')].every((e) => e.textContent.trim() || e.closest('label'))")?;
     if is_live {
@@ -175,6 +175,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
         tab.click("#pause")?;
         tab.wait("document.querySelector('#state').textContent === 'live'")?;
     }
+    lists(tab)?;
     match tab.complaints() {
         [] => Ok(()),
         all => Err(all.join("; ")),
@@ -232,6 +233,33 @@ fn heat_map(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
         "!location.hash.includes('within=all') && {is_said}"
     ))?;
     Ok(())
+}
+
+/// Checks the list of causes, whose entries open their calls or steps, and the table of functions with its order and
+/// filter.
+fn lists(tab: &mut Tab<'_>) -> Result<(), String> {
+    tab.wait("document.querySelector('#causes .sentence').textContent.includes(' lost, ')")?;
+    tab.wait("document.querySelectorAll('#causes .found li').length > 0")?;
+    let before = tab.text("location.hash")?;
+    tab.click("#causes .found li:last-child button")?;
+    tab.wait(&format!(
+        "location.hash !== '{}' && (location.hash.includes('within=all') || location.hash.includes('within=rank'))",
+        before.replace('\'', "\\'")
+    ))?;
+    tab.wait("document.querySelectorAll('#profile tbody tr').length > 3")?;
+    let calls = "[...document.querySelectorAll('#profile tbody tr')].map((row) => Number(row.children[1].textContent.replace(/\\D/g, '')))";
+    for (order, mark) in [(">=", "descending"), ("<=", "ascending")] {
+        tab.click("#profile thead th:nth-child(2) button")?;
+        tab.wait(&format!(
+            "document.querySelector('#profile thead th:nth-child(2)').getAttribute('aria-sort') === '{mark}'"
+        ))?;
+        tab.wait(&format!(
+            "{calls}.every((one, at, all) => !at || all[at - 1] {order} one)"
+        ))?;
+    }
+    let filter = "(() => { const s = document.querySelector('#filter'); s.value = 'mpi_'; s.dispatchEvent(new Event('input')); return location.hash.includes('filter=mpi_'); })()";
+    tab.expect(filter)?;
+    tab.wait("document.querySelectorAll('#profile tbody tr').length > 0 && [...document.querySelectorAll('#profile tbody th')].every((one) => one.textContent.includes('MPI_'))")
 }
 
 /// Kills and restarts the server, and checks that the page reconnects by itself. Returns the new server.

@@ -201,9 +201,10 @@ impl Found<'_> {
     /// Describes a slow rank, and the time lost in its abnormal calls that take longer than its other calls and
     /// count as single calls. Also returns that time.
     fn slow_rank(&self, slow: &SlowRank) -> (String, Nanos) {
-        let program = match self.has_programs {
-            true => format!(" of program {}", slow.program),
-            false => String::new(),
+        let program = if self.has_programs {
+            format!(" of program {}", slow.program)
+        } else {
+            String::new()
         };
         let own = (self.in_steps)((slow.program, slow.rank), slow.first..=slow.last);
         let time = Nanos(own.time.0.saturating_sub(slow.alarmed.0).max(0));

@@ -163,32 +163,9 @@ impl Lasting {
     /// Returns the time that each rank lost by all causes, given the losses of the ranks in single calls. Slow
     /// phases lost an equal part on each rank, and none if there are several programs.
     pub fn lost_by_rank(&self, ranks: &[RankSummary]) -> Vec<Nanos> {
-        let slowness = self.peers.slowness();
-        let mut lost: BTreeMap<(u32, u32), i64> = BTreeMap::new();
-        let mut add = |rank, time: Nanos| {
-            let sum: &mut i64 = lost.entry(rank).or_default();
-            *sum = sum.saturating_add(time.0);
-        };
-        let slow = slowness.rank_steps.iter();
-        slow.for_each(|one| add((one.program, one.rank), one.lost));
-        let modes = self.modes.steps();
-        modes.for_each(|one| add((one.program, one.rank), one.lost));
-        let is_one = ranks
-            .windows(2)
-            .all(|pair| pair[0].program == pair[1].program);
-        let phases: i64 = slowness.phase_steps.iter().map(|one| one.lost.0).sum();
-        let part = if is_one {
-            phases / ranks.len().max(1) as i64
-        } else {
-            0
-        };
-        let of = |rank: &RankSummary| {
-            // Most ranks lose time in single calls only.
-            let slow = lost.get(&(rank.program, rank.rank)).copied();
-            let slow = slow.unwrap_or_default().saturating_add(part);
-            Nanos(rank.loss.time.0.saturating_add(slow).max(0))
-        };
-        ranks.iter().map(of).collect()
+        self.peers
+            .slowness()
+            .lost_by_rank(self.modes.steps(), ranks)
     }
 
     /// Returns the time that functions lost in new modes and slow phases, in calls that are no alarms.

@@ -1,8 +1,11 @@
 //! [`Slowness`]: each [`SlowRank`] and its [`SlowStep`]s, and each [`SlowPhase`] and its [`PhaseStep`]s, with
 //! the time that they lose.
 
+use super::ModeStep;
 use crate::FunctionId;
+use crate::server::RankSummary;
 use perf_core::Nanos;
+use std::collections::BTreeMap;
 
 /// Time that a slow rank lost in a step, or in a group of steps of a long run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +56,51 @@ pub struct Slowness {
     /// Abnormal calls that are part of slow ranks and phases, because they take as long as the other calls
     /// of their rank.
     pub alarms: Vec<SlowAlarms>,
+}
+
+impl Slowness {
+    /// Returns the time that each rank lost by all causes, given the time lost in new modes, and the losses of the
+    /// ranks in single calls. Slow phases lost an equal part on each rank, and none if there are several programs.
+    ///
+    /// ```
+    /// use perf_anomaly::lost_time::Slowness;
+    /// use perf_anomaly::server::RankSummary;
+    /// use perf_core::Nanos;
+    /// let mut rank = RankSummary::default();
+    /// rank.loss.time = Nanos(700);
+    /// assert_eq!(Slowness::default().lost_by_rank([], &[rank]), [Nanos(700)]);
+    /// ```
+    pub fn lost_by_rank(
+        &self,
+        modes: impl IntoIterator<Item = ModeStep>,
+        ranks: &[RankSummary],
+    ) -> Vec<Nanos> {
+        let mut lost: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        let mut add = |rank, time: Nanos| {
+            let sum: &mut i64 = lost.entry(rank).or_default();
+            *sum = sum.saturating_add(time.0);
+        };
+        let slow = self.rank_steps.iter();
+        slow.for_each(|one| add((one.program, one.rank), one.lost));
+        let modes = modes.into_iter();
+        modes.for_each(|one| add((one.program, one.rank), one.lost));
+        let is_one = ranks
+            .windows(2)
+            .all(|pair| pair[0].program == pair[1].program);
+        let phases: i64 = self.phase_steps.iter().map(|one| one.lost.0).sum();
+        let part = if is_one {
+            phases / ranks.len().max(1) as i64
+        } else {
+            0
+        };
+        let of = |rank: &RankSummary| {
+            // Most ranks lose time in single calls only.
+            let slow = lost.get(&(rank.program, rank.rank)).copied();
+            let slow = slow.unwrap_or_default().saturating_add(part);
+            Nanos(rank.loss.time.0.saturating_add(slow).max(0))
+        };
+        ranks.iter().map(of).collect()
+    }
 }
 
 /// Abnormal calls of a function that are part of slow ranks and slow phases.

@@ -2,11 +2,12 @@
 //! the parameter server with the names of their functions.
 
 use perf_anomaly::lost_time::{
-    Cause, Found, LostTime, NewMode, PhaseStep, SlowPhase, SlowRank, Slowness,
+    Cause, Found, LostTime, ModeStep, NewMode, PhaseStep, SlowPhase, SlowRank, Slowness,
 };
-use perf_anomaly::server::{FunctionName, FunctionStats};
+use perf_anomaly::server::{FunctionName, FunctionStats, RankSummary};
 use perf_anomaly::{FunctionId, Loss};
 use perf_core::{Merge, Nanos};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// Ranks, phases and modes that are slow, each with its function, and the causes of lost time. All lists begin
@@ -22,6 +23,8 @@ pub struct Slow {
     pub phase_steps: Vec<PhaseStep>,
     /// New modes of functions.
     pub modes: Vec<(NewMode, FunctionName)>,
+    /// Time that each rank, given by program and number, lost by all causes.
+    pub lost_by_rank: BTreeMap<(u32, u32), Nanos>,
     /// Time lost by cause.
     pub lost: LostTime,
     /// Sentence about it.
@@ -31,13 +34,13 @@ pub struct Slow {
 }
 
 impl Slow {
-    /// Describes what was found. `names` are those of the functions with the lowest numbers, `functions` the
+    /// Describes what was found. `ranks` are all ranks, `names` those of the functions with the lowest numbers, `functions` the
     /// statistics of all; `in_steps` returns the loss of a rank in its abnormal calls of some steps.
     pub(super) fn of(
         slowness: Slowness,
-        modes: Vec<NewMode>,
-        names: &[FunctionName],
-        functions: &[(FunctionId, FunctionStats)],
+        (modes, mode_steps): (Vec<NewMode>, Vec<ModeStep>),
+        ranks: &[RankSummary],
+        (names, functions): (&[FunctionName], &[(FunctionId, FunctionStats)]),
         in_steps: &dyn Fn((u32, u32), RangeInclusive<u64>) -> Loss,
     ) -> Self {
         let name = |function: FunctionId| names.get(function.0 as usize).cloned();
@@ -61,6 +64,8 @@ impl Slow {
         // The conversion saturates.
         let of = Nanos(of as i64);
         let lost = LostTime::new((of, all.time), &found.slowness, &found.modes);
+        let by_rank = found.slowness.lost_by_rank(mode_steps, ranks);
+        let numbers = ranks.iter().map(|one| (one.program, one.rank));
         let causes = found.all(&losses, |_, _| String::new()).into_iter();
         let causes = causes.filter_map(|cause| Some((name(cause.function)?, cause)));
         let causes = causes.map(|(name, cause)| (cause, name)).collect();
@@ -73,6 +78,7 @@ impl Slow {
             phase_steps: slowness.phase_steps,
             modes: named(modes, |mode| name(mode.function)),
             sentence: lost.sentence(&all),
+            lost_by_rank: numbers.zip(by_rank).collect(),
             lost,
             causes,
         }

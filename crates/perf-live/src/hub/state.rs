@@ -66,7 +66,7 @@ impl Snapshot {
         in_steps: impl Fn((u32, u32), RangeInclusive<u64>) -> Loss,
     ) -> (Arc<Slow>, Arc<LostTime>) {
         let mut lost = Arc::unwrap_or_clone(self.lost);
-        for rank in self.ranks {
+        for rank in &self.ranks {
             lost.add_rank(rank.program, rank.rank);
             lost.add_total(rank.loss.time.0);
         }
@@ -74,16 +74,16 @@ impl Snapshot {
         for slow in &found.rank_steps {
             lost.add_slow(slow);
         }
-        for step in self.comparison.mode_steps() {
-            lost.add_modes(&step);
-        }
+        let mode_steps = self.comparison.mode_steps();
+        mode_steps.iter().for_each(|step| lost.add_modes(step));
         for (function, first, _, time) in self.comparison.function_steps().iter() {
             if let Some(name) = self.names.get(function.0 as usize) {
                 lost.add_function(name.clone(), first, time.0);
             }
         }
-        let modes = self.comparison.modes();
-        let slow = Slow::of(found, modes, &self.names, &self.functions, &in_steps);
+        let modes = (self.comparison.modes(), mode_steps);
+        let functions = (&*self.names, &*self.functions);
+        let slow = Slow::of(found, modes, &self.ranks, functions, &in_steps);
         (Arc::new(slow), Arc::new(lost))
     }
 }

@@ -11,7 +11,6 @@ const showLost = async () => {
   if (!given) return;
   const found = await ask("stacked", "/api/stacked", { group: given.steps, limit: 10000 });
   live.map = lostMap(given, found ? found.rows : []);
-  showSums();
   drawLost();
   selectWorst();
 };

@@ -1,5 +1,5 @@
 // Selection of the reader, stored in the address so that a link restores it.
-const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "" };
+const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "" };
 let state = { ...USUAL };
 // Data from the server.
 const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };
@@ -14,7 +14,7 @@ const readAddress = () => {
     if (!given.has(name)) continue;
     state[name] = name === "ranks" ? given.get(name).split(",").filter((key) => /^\d+\.\d+$/.test(key)).slice(0, 64) : given.get(name);
   }
-  for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "within", "x", "y"]) find("#" + name).value = state[name];
+  for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "within", "x", "y", "filter"]) find("#" + name).value = state[name];
 };
 
 const writeAddress = (isNew) => {
@@ -42,7 +42,7 @@ const FIRST_RANKS = 3;
 const selectWorst = async () => {
   const isFree = () => !state.ranks.length && !state.step && !state.record;
   if (live.isSelected || !live.ranking || !live.map) return;
-  const high = live.ranking.top.filter((one) => ((live.ranking.by === "time" ? one.time : one[live.ranking.by]) || 0) > 0);
+  const high = live.ranking.top.filter((one) => ((live.ranking.by === "time" ? one.lost : one[live.ranking.by]) || 0) > 0);
   const cell = live.map.cells.map(worstOf).find(([program]) => state.program === "" || program === Number(state.program));
   if (!high.length && !cell && isFree()) return;
   live.isSelected = true;
@@ -74,6 +74,7 @@ const follow = (before, isQuiet) => {
   if (differs("step", "within") || (state.within === "all" && differs("from", "to"))) showFunctions();
   else if (differs("function", "owner")) showFunctions();
   else if (differs("x", "y")) showSamples();
+  if (differs("sort", "rising", "filter")) drawProfile();
   if (differs("record")) showCall();
   if (!isQuiet && change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
   if (!isQuiet && change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
@@ -158,14 +159,15 @@ const hear = (news) => {
   document.body.dataset.news = Number(document.body.dataset.news || 0) + 1;
 };
 
-// Refreshes the time lost, slow ranks and functions at most every 3 s, and less often if the answers take long.
+// Refreshes the causes of lost time, the time lost and functions at most every 3 s, and less often if the answers take long.
 // The chart of a function is refreshed until a step or function is selected.
 const look = async () => {
   const began = Date.now();
   live.looked = Infinity;
   await showFunctions(Boolean(state.step || state.function));
-  await showSlow();
+  await showCauses();
   await showLost();
+  await showProfile();
   live.looked = Date.now();
   live.rest = Math.max(3000, 5 * (live.looked - began));
 };
@@ -187,13 +189,18 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showSlow().then(showLost)]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showLost), showProfile()]);
   document.body.dataset.ready = "1";
 };
 
 for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "within", "x", "y"]) {
   find("#" + name).addEventListener("change", (event) => go({ [name]: event.target.value }));
 }
+find("#filter").addEventListener("input", (event) => {
+  state.filter = event.target.value;
+  writeAddress(false);
+  drawProfile();
+});
 find("#pause").addEventListener("click", (event) => {
   live.paused = !live.paused;
   event.target.setAttribute("aria-pressed", String(live.paused));

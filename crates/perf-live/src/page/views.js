@@ -12,9 +12,7 @@ const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
 const showSums = () => {
   const { total } = live;
-  const phases = live.phases.reduce((sum, one) => sum + one[2], 0);
-  const others = [[live.map ? live.map.slow : 0, "on slow ranks"], [live.map ? live.map.modes : 0, "in slow modes"], [phases, "in slow phases"]].filter(([lost]) => lost > 0).map(([lost, where]) => `, ${time(lost)} ${where}`);
-  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal: ${time(total.time)} lost in them${others.join("")}`;
+  find("#sums").textContent = `${count(total.calls)} calls, ${count(total.slow + total.fast)} abnormal`;
 };
 
 const showOverview = () => {
@@ -36,8 +34,8 @@ const showOverview = () => {
 const showRanking = () => {
   const { ranking } = live;
   if (!ranking) return;
-  const value = (one) => (ranking.by === "time" ? one.time : one[ranking.by]) || 0;
-  const text = (one) => (ranking.by === "time" ? time(one.time) : short(value(one)));
+  const value = (one) => (ranking.by === "time" ? one.lost : one[ranking.by]) || 0;
+  const text = (one) => (ranking.by === "time" ? time(one.lost) : short(value(one)));
   const most = Math.max(1e-9, ...[...ranking.top, ...ranking.bottom].map(value));
   const list = find("#ranking .bars");
   const focused = list.contains(document.activeElement) ? document.activeElement.dataset.rank : null;
@@ -135,21 +133,74 @@ const showSamples = async () => {
   plots.functions.set(points, { ...axes, x: name(state.x), y: name(state.y) });
 };
 
-// Lists ranks and phases that are slower than their peers. A rank opens its steps.
-const showSlow = async () => {
-  const given = await ask("slow", "/api/slow", { limit: 1000 });
+// Number of causes that are listed.
+const CAUSES = 100;
+
+// Lists the causes of lost time in the sentences of the server. A slow rank opens its steps, another cause the calls
+// of its function in its steps.
+const showCauses = async () => {
+  const given = await ask("causes", "/api/causes", { limit: CAUSES });
+  const slow = given && (await ask("slow", "/api/slow", { limit: 1000 }));
+  if (!slow) return;
+  live.phases = slow.phases.flatMap((one) => one.steps);
+  find("#causes .sentence").textContent = given.sentence;
+  const list = find("#causes .found"), focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const item = (one) => {
+    const key = [one.kind, one.program, one.rank, one.function].join(" ");
+    const [from, to] = one.steps || ["", ""];
+    const open = async () => {
+      if (one.rank !== null) return go({ ranks: [one.program + "." + one.rank], step: one.program + "." + one.rank + "." + from, within: "rank", from: String(from), to: String(to) });
+      const call = await worstCall({ program: one.program, function: one.function, from, to });
+      go({ within: "all", from: String(from), to: String(to), function: one.function, owner: String(one.program), record: call ? String(call.id) : "" });
+    };
+    const mark = make("span", { class: "kind" }, one.kind);
+    return make("li", { "data-kind": one.kind }, make("button", { type: "button", "data-key": key, title: `${ofProgram(one.program)}${legible(one.function)}`, on: { click: open } }, mark, make("bdi", {}, ofProgram(one.program) + legible(one.sentence))));
+  };
+  list.replaceChildren(...given.causes.map(item));
+  if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, list)?.focus();
+  const more = given.count - given.causes.length;
+  find("#causes-status").textContent = !given.count ? "No time is lost." : more ? `and ${count(more)} more` : "";
+};
+
+// Columns of the table of functions: name, value and text of a row.
+const moments = (name, at) => [name, (one) => one.exclusive[at], time];
+const COLUMNS = [
+  ["Function", (one) => one.function, String],
+  ["Calls", (one) => one.loss.calls, count],
+  moments("Total", "sum"), moments("Mean", "mean"), moments("Deviation", "deviation"), moments("Least", "minimum"), moments("Most", "maximum"),
+  ["Abnormal", (one) => one.loss.slow + one.loss.fast, count],
+  ["In slow calls", (one) => one.loss.time, time],
+];
+let profile = [];
+
+// Loads the statistics of all functions.
+const showProfile = async () => {
+  const given = await ask("profile", "/api/profile", { limit: 1000 });
   if (!given) return;
-  live.phases = given.phases.flatMap((one) => one.steps);
-  const slower = (one, than) => (one.factor < 1.995 ? `${Math.round(100 * (one.factor - 1))} % slower than ${than}` : `${one.factor.toFixed(1)} times as slow as ${than}`);
-  const steps = (one) => (one.lasts ? `since step ${one.first}` : one.first === one.last ? `in step ${one.first}` : `in steps ${one.first} to ${one.last}`);
-  const name = (one) => make("bdi", { title: one.function }, shortened(one.function, 60));
-  const ranks = given.ranks.map((one) => ({ ...one, parts: [
-    make("button", { type: "button", on: { click: () => go({ ranks: [one.program + "." + one.rank] }) } }, rankName(one.program, one.rank)),
-    ` is ${slower(one, "its peers")} ${steps(one)}: ${time(one.lost)} lost, most in `, name(one)] }));
-  const phases = given.phases.map((one) => ({ ...one, parts: [ofProgram(one.program), name(one), ` is ${slower(one, "in other steps")} ${steps(one)}: ${time(one.lost)} lost on all ranks`] }));
-  const all = [...ranks, ...phases].sort((one, other) => other.lost - one.lost).slice(0, 50);
-  find("#slow .found").replaceChildren(...all.map((one) => make("li", {}, ...one.parts)));
-  find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
+  profile = given.functions;
+  drawProfile();
+};
+
+// Shows the statistics of the functions whose names contain the text of the filter, in the chosen order.
+const drawProfile = () => {
+  const at = Number(state.sort), isRising = state.rising === "1", [, value] = COLUMNS[at] || COLUMNS[8];
+  const wanted = state.filter.toLowerCase();
+  const rows = profile.filter((one) => one.function.toLowerCase().includes(wanted));
+  const compare = (one, other) => (typeof value(one) === "string" ? value(one).localeCompare(value(other)) : value(one) - value(other));
+  rows.sort((one, other) => (isRising ? 1 : -1) * compare(one, other));
+  const table = find("#profile table"), focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const head = COLUMNS.map(([name], place) => make("th", { scope: "col", class: place ? "n" : null, "aria-sort": place === at ? (isRising ? "ascending" : "descending") : null },
+    make("button", { type: "button", "data-key": name, on: { click: () => go({ sort: String(place), rising: place === at && !isRising ? "1" : "" }, true) } }, name + (place === at ? (isRising ? " \u2191" : " \u2193") : ""))));
+  const open = (one) => async () => {
+    const call = await worstCall({ program: one.program, function: one.function });
+    go({ within: "all", function: one.function, owner: String(one.program), record: call ? String(call.id) : "" });
+  };
+  const body = rows.slice(0, 200).map((one) => make("tr", {}, ...COLUMNS.map(([, of, text], place) => place
+    ? make("td", { class: "n" }, text(of(one)))
+    : make("th", { scope: "row" }, make("button", { type: "button", "data-key": one.program + " " + one.function, title: legible(one.function), on: { click: open(one) } }, ofProgram(one.program), make("bdi", {}, shortened(one.function, 60)))))));
+  table.replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
+  if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, table)?.focus();
+  find("#profile-status").textContent = rows.length > body.length ? `${count(body.length)} of ${count(rows.length)} functions` : `${count(rows.length)} functions`;
 };
 
 const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";

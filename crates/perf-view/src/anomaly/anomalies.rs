@@ -9,6 +9,7 @@ use perf_anomaly::lost_time::Lasting;
 use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
+use perf_core::Nanos;
 
 /// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
 /// anomalies.
@@ -37,6 +38,8 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 pub struct Anomalies {
     /// Statistics of the ranks, sorted by program and rank.
     pub(super) ranks: Vec<RankSummary>,
+    /// Time that each of them lost by all causes.
+    pub(super) lost: Vec<Nanos>,
     /// Anomalies by step and rank.
     pub(super) counts: Counts,
     /// Functions with anomalies, the function with the most lost time first.
@@ -109,6 +112,7 @@ impl Anomalies {
     pub fn with_ranks(mut self, ranks: &Ranks) -> Self {
         self.ranks = ranks.ranked(Ranking::Total);
         self.ranks.sort_by_key(|rank| (rank.program, rank.rank));
+        self.lost = self.ranks.iter().map(|rank| rank.loss.time).collect();
         self.counts = Counts::of(&self.ranks, ranks);
         self.count();
         self
@@ -150,6 +154,7 @@ impl Anomalies {
             let key = |one: &RankSummary| (one.program, one.rank);
             self.ranks.binary_search_by_key(&rank, key).ok()
         };
+        self.lost = lasting.lost_by_rank(&self.ranks);
         let slowness = lasting.peers().slowness();
         let found = slowness.rank_steps.iter();
         let found = found.filter_map(|step| {
@@ -212,33 +217,22 @@ impl Anomalies {
         Palette::plan(calls.map(|call| call.function.as_str()))
     }
 
+    /// Returns a statistic of the rank with an index. The time lost is that of all causes.
+    pub(super) fn statistic(&self, at: usize, by: Ranking) -> f64 {
+        match by {
+            Ranking::TimeLost => self.lost[at].0 as f64,
+            by => self.ranks[at].statistic(by),
+        }
+    }
+
     /// Returns the ranks with their index and statistic, the highest statistic first.
     pub(super) fn ranked(&self, by: Ranking) -> Vec<(usize, &RankSummary, f64)> {
         let all = self.ranks.iter().enumerate();
         let mut all: Vec<_> = all
-            .map(|(at, rank)| (at, rank, statistic(rank, by)))
+            .map(|(at, rank)| (at, rank, self.statistic(at, by)))
             .collect();
         all.sort_by(|one, other| other.2.total_cmp(&one.2));
         all
-    }
-
-    /// Returns the time that each rank lost, in abnormal calls and in others. Slow phases lost an equal part on
-    /// each rank, and none if there are several programs.
-    pub(super) fn lost_by_rank(&self) -> Vec<i64> {
-        let calls = self.ranks.iter().map(|rank| rank.loss.time.0);
-        let mut lost: Vec<i64> = calls.collect();
-        for (at, .., time) in self.slow.iter().chain(&self.modes) {
-            lost[*at] = lost[*at].saturating_add(*time);
-        }
-        let mut programs = self.ranks.iter().map(|rank| rank.program);
-        let first = programs.next();
-        if programs.all(|program| Some(program) == first) {
-            let phases: i64 = self.phases.iter().map(|(.., time)| time).sum();
-            let part = phases / self.ranks.len().max(1) as i64;
-            lost.iter_mut()
-                .for_each(|time| *time = time.saturating_add(part));
-        }
-        lost
     }
 
     fn count(&mut self) {
@@ -264,17 +258,6 @@ pub(super) const RANKINGS: [(Ranking, &str); 6] = [
     (Ranking::Minimum, "minimum anomalies per step"),
     (Ranking::TimeLost, "time lost"),
 ];
-
-pub(super) fn statistic(rank: &RankSummary, by: Ranking) -> f64 {
-    match by {
-        Ranking::Mean => rank.anomalies.mean(),
-        Ranking::Deviation => rank.anomalies.std_dev(),
-        Ranking::Minimum => rank.anomalies.min().unwrap_or_default(),
-        Ranking::Maximum => rank.anomalies.max().unwrap_or_default(),
-        Ranking::TimeLost => rank.loss.time.0 as f64,
-        _ => rank.anomalies.sum(),
-    }
-}
 
 /// Returns the display name of a rank. It contains the program unless the program is 0.
 pub(super) fn rank_name(program: u32, rank: u32) -> String {

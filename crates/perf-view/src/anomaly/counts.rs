@@ -1,7 +1,7 @@
 //! [`Counts`]: number of anomalies by step and rank, with statistics by step over the ranks beyond
 //! a limit.
 
-use super::anomalies::{RANKINGS, statistic};
+use super::anomalies::RANKINGS;
 use perf_anomaly::server::{RankSummary, Ranks};
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ fn important(summaries: &[RankSummary]) -> Vec<usize> {
     let mut lists: Vec<Vec<usize>> = Vec::new();
     for (by, _) in RANKINGS {
         let mut order: Vec<usize> = (0..summaries.len()).collect();
-        let value = |at: &usize| statistic(&summaries[*at], by);
+        let value = |at: &usize| summaries[*at].statistic(by);
         order.sort_by(|one, other| value(other).total_cmp(&value(one)));
         lists.push(order.clone());
         order.reverse();

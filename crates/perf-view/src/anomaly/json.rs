@@ -1,11 +1,10 @@
 //! Conversion of [`Anomalies`] to JSON, which is the input of the drawing scripts.
 
-use super::anomalies::{Anomalies, Function, RANKINGS, rank_name, statistic};
+use super::anomalies::{Anomalies, Function, RANKINGS, rank_name};
 use super::distribution::Distribution;
 use super::label_name;
 use crate::{Result, section};
 use perf_anomaly::provenance::{CallRecord, Kind, Record};
-use perf_anomaly::server::{RankSummary, Ranking};
 use perf_core::Nanos;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -67,12 +66,12 @@ impl Anomalies {
             let (mean, deviation) = (rounded(one.mean()), rounded(one.deviation()));
             (one.step, one.ranks, mean, deviation, one.most)
         });
-        let ranks = self.ranks.iter().zip(self.lost_by_rank());
+        let ranks = 0..self.ranks.len();
         Data {
             statistics: RANKINGS.map(|(_, name)| (name, unit(name))),
             functions: self.functions.iter().map(FunctionData::of).collect(),
             unrecorded: self.unrecorded,
-            ranks: ranks.map(|(rank, lost)| RankData::of(rank, lost)).collect(),
+            ranks: ranks.map(|at| RankData::of(self, at)).collect(),
             others: self.counts.others,
             steps: steps.collect(),
             slow: &self.slow,
@@ -147,12 +146,10 @@ struct RankData {
 }
 
 impl RankData {
-    /// Returns the data of a rank that lost a time in nanoseconds, in abnormal calls and in others.
-    fn of(rank: &RankSummary, lost: i64) -> Self {
-        let value = |by| match by {
-            Ranking::TimeLost => lost as f64,
-            by => rounded(statistic(rank, by)),
-        };
+    /// Returns the data of the rank with an index.
+    fn of(found: &Anomalies, at: usize) -> Self {
+        let rank = &found.ranks[at];
+        let value = |by| rounded(found.statistic(at, by));
         RankData {
             program: rank.program,
             rank: rank.rank,

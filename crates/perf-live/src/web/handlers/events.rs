@@ -140,7 +140,7 @@ fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     wanted.last = Some(now);
     let news = News {
         state: StateData::of(&overview),
-        ranking: wanted.ranked.of(&overview),
+        ranking: wanted.ranked.of(&overview, &app.source.slow()),
         steps: steps(app, &overview, wanted),
     };
     json(&news)

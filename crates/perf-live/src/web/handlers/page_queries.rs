@@ -2,7 +2,7 @@
 //! health and unknown paths; [`answer`], [`StateData`] and [`RankingData`] for other handlers.
 
 use super::query_string::{Fields, Parsed};
-use crate::hub::{Overview, ProgramSummary};
+use crate::hub::{Overview, ProgramSummary, Slow};
 use crate::store::{Axis, Filter, Order};
 use crate::web::app::{App, Source, answered, come_again, refusal};
 use crate::{Error, Result, page};
@@ -209,13 +209,15 @@ struct RankData {
     minimum: Option<f64>,
     /// Largest number of anomalies in a step.
     maximum: Option<f64>,
+    /// Time lost by all causes.
+    lost: Nanos,
     /// Totals over its calls.
     #[serde(flatten)]
     loss: LossData,
 }
 
-impl From<&RankSummary> for RankData {
-    fn from(one: &RankSummary) -> Self {
+impl RankData {
+    fn new(one: &RankSummary, lost: Nanos) -> Self {
         let of = &one.anomalies;
         RankData {
             program: one.program,
@@ -226,6 +228,7 @@ impl From<&RankSummary> for RankData {
             deviation: of.std_dev(),
             minimum: of.min(),
             maximum: of.max(),
+            lost,
             loss: (&one.loss).into(),
         }
     }
@@ -360,8 +363,16 @@ impl Ranked {
     }
 
     /// Returns the first and the last ranks. No rank is in both lists.
-    pub(super) fn of(&self, overview: &Overview) -> RankingData {
+    pub(super) fn of(&self, overview: &Overview, slow: &Slow) -> RankingData {
         let mut all = overview.ranked(self.by.1);
+        // A rank may be newer than the comparison.
+        let lost = |one: &RankSummary| {
+            let known = slow.lost_by_rank.get(&(one.program, one.rank));
+            known.copied().unwrap_or(one.loss.time)
+        };
+        if self.by.1 == Ranking::TimeLost {
+            all.sort_by_cached_key(|one| std::cmp::Reverse(lost(one)));
+        }
         all.retain(|one| self.program.is_none_or(|program| program == one.program));
         let top = all.iter().take(self.top);
         let left = all.len().saturating_sub(self.top).min(self.bottom);
@@ -370,8 +381,8 @@ impl Ranked {
             by: self.by.0,
             ranks: all.len(),
             revision: overview.revision,
-            top: top.map(|one| RankData::from(*one)).collect(),
-            bottom: bottom.map(|one| RankData::from(*one)).collect(),
+            top: top.map(|one| RankData::new(one, lost(one))).collect(),
+            bottom: bottom.map(|one| RankData::new(one, lost(one))).collect(),
         }
     }
 }
@@ -379,7 +390,7 @@ impl Ranked {
 /// Returns ranks ordered by a statistic of their anomalies per step, or by time lost.
 pub(crate) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(app, query, Ranked::parse, |app, ranked| {
-        json(&ranked.of(&app.source.overview()))
+        json(&ranked.of(&app.source.overview(), &app.source.slow()))
     })
     .await
 }
