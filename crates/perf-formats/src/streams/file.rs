@@ -9,7 +9,7 @@ use super::rules;
 use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, EventSink, Nanos, Place, StreamKey};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The rows of one file. The next line has always been read, so that its step is known.
 ///
@@ -60,9 +60,9 @@ struct LastSteps {
     last: Option<u64>,
     /// Rank of the last row with a step, and its highest step.
     current: Option<(Rank, u64)>,
-    /// Highest steps of other ranks.
-    others: HashMap<Rank, u64>,
-    /// Largest number of other ranks.
+    /// Highest steps of all ranks.
+    ranks: BTreeMap<Rank, u64>,
+    /// Largest number of ranks.
     most: usize,
 }
 
@@ -70,32 +70,38 @@ struct LastSteps {
 type Rank = (u32, u32);
 
 impl LastSteps {
-    /// Returns the highest step with a row of a rank. All ranks beyond the largest number have the step of the
+    /// Returns the highest step with a row of a rank. Ranks beyond the largest number have the step of the
     /// last row.
     fn of(&self, rank: Rank) -> Option<u64> {
         match self.current {
             Some((current, step)) if current == rank => Some(step),
-            _ if self.others.len() >= self.most => self.others.get(&rank).copied().or(self.last),
-            _ => self.others.get(&rank).copied(),
+            _ => {
+                let is_full = || self.ranks.len() >= self.most;
+                let own = self.ranks.get(&rank).copied();
+                own.or_else(|| self.last.filter(|_| is_full()))
+            }
         }
     }
 
     /// Records a row of a rank.
     fn add(&mut self, rank: Rank, step: u64) {
         self.last = Some(step);
-        match &mut self.current {
-            Some((current, highest)) if *current == rank => *highest = step.max(*highest),
-            _ => self.change(rank, step),
+        match self.current {
+            // Most rows have the same step as the one before.
+            Some((current, highest)) if current == rank && step <= highest => {}
+            _ => self.raise(rank, step),
         }
     }
 
-    fn change(&mut self, rank: Rank, step: u64) {
-        let highest = self.others.remove(&rank).map_or(step, |own| own.max(step));
-        if let Some((before, own)) = self.current.replace((rank, highest))
-            && self.others.len() < self.most
-        {
-            self.others.insert(before, own);
+    fn raise(&mut self, rank: Rank, step: u64) {
+        let mut highest = step;
+        if let Some(own) = self.ranks.get_mut(&rank) {
+            highest = step.max(*own);
+            *own = highest;
+        } else if self.ranks.len() < self.most {
+            self.ranks.insert(rank, step);
         }
+        self.current = Some((rank, highest));
     }
 }
 
@@ -147,7 +153,7 @@ impl StreamFile {
             own: LastSteps {
                 last: None,
                 current: None,
-                others: HashMap::new(),
+                ranks: BTreeMap::new(),
                 most: definitions as usize,
             },
             ended: None,
