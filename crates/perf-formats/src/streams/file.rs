@@ -206,6 +206,13 @@ impl StreamFile {
         (ended && !head.is_of_current_step() && is_new()).then_some(step)
     }
 
+    /// Returns `true` if a rank already has rows of a later step than `step`, which ends again. The steps of a
+    /// rank never go back.
+    fn is_beyond(&self, rank: Rank, step: u64) -> bool {
+        self.ended.is_some_and(|ended| step < ended)
+            && self.own.of(rank).is_some_and(|own| step < own)
+    }
+
     /// Records that a step of all files has ended.
     pub(super) fn end_step(&mut self, step: u64) {
         self.ended = self.ended.max(Some(step));
@@ -246,7 +253,8 @@ impl StreamFile {
             match (self.next, &mut upto) {
                 (Next::Row(head), Some((step, sink)))
                     if self.step_of(head) <= *step
-                        && self.late_step().is_none_or(|late| late == *step) =>
+                        && self.late_step().is_none_or(|late| late == *step)
+                        && !self.is_beyond(head.rank, *step) =>
                 {
                     self.next = Next::Unknown;
                     self.tell_back(head, *step, found);
@@ -255,7 +263,7 @@ impl StreamFile {
                         count += 1;
                     }
                     if !head.is_of_current_step() {
-                        self.own.add(head.rank, self.step_of(head));
+                        self.own.add(head.rank, *step);
                     }
                 }
                 (Next::Row(_) | Next::End, _) => return Ok(count),
@@ -284,6 +292,7 @@ impl StreamFile {
                         && self.highest >= Some(*step)
                         && (head.step.is_some() || self.origin.is_some())
                         && self.step_of(head) == *step
+                        && !self.is_beyond(head.rank, *step)
                     {
                         row.push(&mut **sink);
                         count += 1;
