@@ -119,6 +119,7 @@ impl Programs {
             all.rank_steps.extend(one.rank_steps);
             all.phases.extend(one.phases);
             all.phase_steps.extend(one.phase_steps);
+            all.late = all.late.saturating_add(one.late);
         }
         all.ranks.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         all.phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));

@@ -16,6 +16,8 @@ pub struct Slow {
     pub phases: Vec<(SlowPhase, FunctionName)>,
     /// Time that they lost by step.
     pub phase_steps: Vec<PhaseStep>,
+    /// Number of calls that arrived too late to be compared.
+    pub late: u64,
 }
 
 impl Slow {
@@ -31,6 +33,7 @@ impl Slow {
                 .filter_map(|slow| Some((slow, name(slow.function)?)))
                 .collect(),
             phase_steps: found.phase_steps,
+            late: found.late,
         }
     }
 }

@@ -149,7 +149,8 @@ const showSlow = async () => {
   const phases = given.phases.map((one) => ({ ...one, parts: [ofProgram(one.program), name(one), ` is ${slower(one, "in other steps")} ${steps(one)}: ${time(one.lost)} lost on all ranks`] }));
   const all = [...ranks, ...phases].sort((one, other) => other.lost - one.lost).slice(0, 50);
   find("#slow .found").replaceChildren(...all.map((one) => make("li", {}, ...one.parts)));
-  find("#slow-status").textContent = all.length ? "" : "No rank or phase is slower than its peers.";
+  const late = given.late ? ` ${count(given.late)} calls came too late to be compared.` : "";
+  find("#slow-status").textContent = (all.length ? "" : "No rank or phase is slower than its peers.") + late;
 };
 
 const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";

@@ -366,6 +366,7 @@ impl Peers {
             ranks,
             phases,
             phase_steps,
+            late: self.late,
         }
     }
 
