@@ -56,6 +56,8 @@ pub struct Slowness {
     /// Abnormal calls that are part of slow ranks and phases, because they take as long as the other calls
     /// of their rank.
     pub alarms: Vec<SlowAlarms>,
+    /// Number of calls that arrived too late to be compared; see [`Peers::late`](super::Peers::late).
+    pub late: u64,
 }
 
 impl Slowness {

@@ -140,6 +140,7 @@ impl Programs {
             all.phases.extend(one.phases);
             all.phase_steps.extend(one.phase_steps);
             all.alarms.extend(one.alarms);
+            all.late = all.late.saturating_add(one.late);
         }
         all.ranks.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
         all.phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));

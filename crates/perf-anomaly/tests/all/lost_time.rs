@@ -377,6 +377,7 @@ fn calls_beyond_the_memory_of_blocks_are_counted() {
     assert_eq!(peers.late(), u64::from(functions));
     peers.add((0, 1), 14, (&samples, &judged), &[], |_| true);
     assert_eq!(peers.late(), u64::from(functions));
+    assert_eq!(peers.slowness().late, u64::from(functions));
 }
 
 /// Returns the number of healthy runs, out of `runs`, with a slow phase. Four functions have `calls` calls in each

@@ -8,7 +8,8 @@ use super::row::{Kind, Row, Wrong};
 use super::rules;
 use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
-use perf_core::{Diagnostics, EventSink, Nanos, Place};
+use perf_core::{Diagnostics, EventSink, Nanos, Place, StreamKey};
+use std::collections::BTreeMap;
 
 /// The rows of one file. The next line has always been read, so that its step is known.
 ///
@@ -33,8 +34,8 @@ pub(super) struct StreamFile {
     next: Next,
     /// Highest plausible step so far; `None` before the first row.
     highest: Option<u64>,
-    /// Last step with a row of this file.
-    own: Option<u64>,
+    /// Last steps with a row of this file.
+    own: LastSteps,
     /// Last ended step of all files.
     ended: Option<u64>,
     /// `true` if other files no longer wait for this one.
@@ -52,9 +53,63 @@ enum Next {
     End,
 }
 
+/// Last step with a row, of all rows and by rank. The ranks of a file may be written one after another.
+#[derive(Debug)]
+struct LastSteps {
+    /// Step of the last row; `None` before the first row.
+    last: Option<u64>,
+    /// Rank of the last row with a step, and its highest step.
+    current: Option<(Rank, u64)>,
+    /// Highest steps of all ranks.
+    ranks: BTreeMap<Rank, u64>,
+    /// Largest number of ranks.
+    most: usize,
+}
+
+/// Program and rank.
+type Rank = (u32, u32);
+
+impl LastSteps {
+    /// Returns the highest step with a row of a rank. Ranks beyond the largest number have the step of the
+    /// last row.
+    fn of(&self, rank: Rank) -> Option<u64> {
+        match self.current {
+            Some((current, step)) if current == rank => Some(step),
+            _ => {
+                let is_full = || self.ranks.len() >= self.most;
+                let own = self.ranks.get(&rank).copied();
+                own.or_else(|| self.last.filter(|_| is_full()))
+            }
+        }
+    }
+
+    /// Records a row of a rank.
+    fn add(&mut self, rank: Rank, step: u64) {
+        self.last = Some(step);
+        match self.current {
+            // Most rows have the same step as the one before.
+            Some((current, highest)) if current == rank && step <= highest => {}
+            _ => self.raise(rank, step),
+        }
+    }
+
+    fn raise(&mut self, rank: Rank, step: u64) {
+        let mut highest = step;
+        if let Some(own) = self.ranks.get_mut(&rank) {
+            highest = step.max(*own);
+            *own = highest;
+        } else if self.ranks.len() < self.most {
+            self.ranks.insert(rank, step);
+        }
+        self.current = Some((rank, highest));
+    }
+}
+
 /// Fields of a row that determine its step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Head {
+    /// Program and rank.
+    rank: Rank,
     /// Step number, if the row has one.
     step: Option<u64>,
     /// Time of the row.
@@ -70,11 +125,18 @@ const FAR: u64 = 16;
 
 impl Head {
     fn of(row: &Row<'_>) -> Self {
+        let StreamKey { program, rank, .. } = row.key;
         Head {
+            rank: (program, rank),
             step: row.step,
             at: row.at,
             is_fact: row.kind == Kind::Metadata,
         }
+    }
+
+    /// Returns `true` for metadata without a step, which belong to the current one.
+    fn is_of_current_step(&self) -> bool {
+        self.is_fact && self.step.is_none()
     }
 }
 
@@ -88,7 +150,12 @@ impl StreamFile {
             used_period: false,
             next: Next::Unknown,
             highest: None,
-            own: None,
+            own: LastSteps {
+                last: None,
+                current: None,
+                ranks: BTreeMap::new(),
+                most: definitions as usize,
+            },
             ended: None,
             is_late: false,
         }
@@ -126,13 +193,24 @@ impl StreamFile {
         }
     }
 
-    /// Returns the step of the next row if the other files have ended that step without this late
-    /// file. Returns `None` for a row of the current or a later step, and for a row that does not
-    /// exceed the last step of its own file.
+    /// Returns the step of the next row if that step has ended without the rank of the row, because its
+    /// file is late, or because another rank precedes it in the file. Returns `None` for a row of the
+    /// current or a later step, and for a row that does not exceed the last step of its own rank.
     pub(super) fn late_step(&self) -> Option<u64> {
-        let step = self.step()?;
-        let is_new = self.own.is_none_or(|own| step > own);
-        (is_new && self.ended.is_some_and(|ended| step <= ended)).then_some(step)
+        let Next::Row(head) = self.next else {
+            return None;
+        };
+        let step = self.step_of(head);
+        let ended = self.ended.is_some_and(|ended| step <= ended);
+        let is_new = || self.own.of(head.rank).is_none_or(|own| step > own);
+        (ended && !head.is_of_current_step() && is_new()).then_some(step)
+    }
+
+    /// Returns `true` if a rank already has rows of a later step than `step`, which ends again. The steps of a
+    /// rank never go back.
+    fn is_beyond(&self, rank: Rank, step: u64) -> bool {
+        self.ended.is_some_and(|ended| step < ended)
+            && self.own.of(rank).is_some_and(|own| step < own)
     }
 
     /// Records that a step of all files has ended.
@@ -175,7 +253,8 @@ impl StreamFile {
             match (self.next, &mut upto) {
                 (Next::Row(head), Some((step, sink)))
                     if self.step_of(head) <= *step
-                        && self.late_step().is_none_or(|late| late == *step) =>
+                        && self.late_step().is_none_or(|late| late == *step)
+                        && !self.is_beyond(head.rank, *step) =>
                 {
                     self.next = Next::Unknown;
                     self.tell_back(head, *step, found);
@@ -183,7 +262,9 @@ impl StreamFile {
                         row.push(&mut **sink);
                         count += 1;
                     }
-                    self.own = self.own.max(Some(*step));
+                    if !head.is_of_current_step() {
+                        self.own.add(head.rank, *step);
+                    }
                 }
                 (Next::Row(_) | Next::End, _) => return Ok(count),
                 (Next::Unknown, _) => {}
@@ -208,13 +289,14 @@ impl StreamFile {
                     let head = Head::of(&row);
                     // Fast path: the row belongs to the current step.
                     if let Some((step, sink)) = &mut upto
-                        && self.highest == Some(*step)
+                        && self.highest >= Some(*step)
                         && (head.step.is_some() || self.origin.is_some())
                         && self.step_of(head) == *step
+                        && !self.is_beyond(head.rank, *step)
                     {
                         row.push(&mut **sink);
                         count += 1;
-                        self.own = Some(*step);
+                        self.own.add(head.rank, *step);
                         self.is_late &= self.ended.is_some_and(|ended| *step < ended);
                         continue;
                     }
@@ -304,15 +386,15 @@ impl StreamFile {
     }
 
     fn step_of(&self, head: Head) -> u64 {
-        let own = self.own.unwrap_or_default();
         match (head.step, self.origin) {
             (Some(step), _) => step,
             // Metadata without a time belong to the current step.
             (None, Some(origin)) if !head.is_fact => {
                 let since = head.at.0.saturating_sub(origin.0) / self.period.0.max(1);
+                let own = self.own.of(head.rank).unwrap_or_default();
                 u64::try_from(since).unwrap_or_default().max(own)
             }
-            _ => own,
+            _ => self.own.last.unwrap_or_default(),
         }
     }
 
@@ -359,9 +441,14 @@ impl StreamFile {
             rules::STEP_AHEAD,
             self.at_hand.place().record(format!("step {step}")),
         );
-        let known = self.highest.or_else(|| after.iter().copied().min());
-        head.step = known;
-        self.highest = known;
+        let least = after.iter().copied().min();
+        head.step = match (self.own.of(head.rank), self.ended) {
+            // The rank is behind others that precede it in the file.
+            (Some(own), Some(ended)) if own < ended => Some(own),
+            (None, Some(_)) if least.is_some() => least,
+            _ => self.highest.or(least),
+        };
+        self.highest = self.highest.or(head.step);
         Ok(Some(head))
     }
 

@@ -11,9 +11,9 @@ crate::rule_table::rule_table! {
         "an event belongs to an earlier step; moved to the current one";
     STEP_AHEAD: Repair = "step-ahead",
         "the step of an event is far ahead of its neighbours; moved to the current one";
-    /// A late file completed a step that the other files had already ended.
+    /// A late file, or a rank that follows others in its file, completed a step that others had already ended.
     LATE: Note = "late-event",
-        "a file was late: its step ended after later steps of other files";
+        "a rank was late: its step ended after later steps of other ranks";
     PACKED: Loss = "packed-file",
         "a compressed file in a followed folder cannot grow; skipped";
     ABSENT: Note = "absent-file",

@@ -31,11 +31,13 @@ pub struct Slow {
     pub sentence: String,
     /// Causes with sentences, among them the single calls of functions.
     pub causes: Vec<(Cause, FunctionName)>,
+    /// Number of calls that arrived too late to be compared.
+    pub late: u64,
 }
 
 impl Slow {
-    /// Describes what was found. `ranks` are all ranks, `names` those of the functions with the lowest numbers, `functions` the
-    /// statistics of all; `in_steps` returns the loss of a rank in its abnormal calls of some steps.
+    /// Describes what was found. `ranks` are all ranks, `names` those of the functions with the lowest numbers,
+    /// `functions` the statistics of all; `in_steps` returns the loss of a rank in its abnormal calls of some steps.
     pub(super) fn of(
         slowness: Slowness,
         (modes, mode_steps): (Vec<NewMode>, Vec<ModeStep>),
@@ -81,6 +83,7 @@ impl Slow {
             lost_by_rank: numbers.zip(by_rank).collect(),
             lost,
             causes,
+            late: slowness.late,
         }
     }
 }

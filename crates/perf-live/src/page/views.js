@@ -159,7 +159,8 @@ const showCauses = async () => {
   list.replaceChildren(...given.causes.map(item));
   if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, list)?.focus();
   const more = given.count - given.causes.length;
-  find("#causes-status").textContent = !given.count ? "No time is lost." : more ? `and ${count(more)} more` : "";
+  const parts = [more && `and ${count(more)} more`, slow.late && `${count(slow.late)} calls arrived too late to be compared with those of other ranks`];
+  find("#causes-status").textContent = given.count ? parts.filter(Boolean).join("; ") : "No time is lost.";
 };
 
 // Columns of the table of functions: name, value and text of a row.

@@ -1,7 +1,7 @@
 //! Byte encoding of [`Peers`], for a server that continues after a restart, and the memory in bytes
 //! that they take.
 
-use super::spells::{Entry, Series};
+use super::spells::{ENTRIES, Entry, Series};
 use super::{FunctionTimes, Peers, add_rank};
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::own_speed::AlarmSum;
@@ -47,14 +47,15 @@ impl Series {
                 let lost = from.f64("a time lost")?;
                 worst = (function != NO_FUNCTION).then_some((function, lost));
             }
-            series.push(Entry {
+            let entry = Entry {
                 first,
                 last,
                 expected: expected?,
                 lost: lost?,
                 variance: variance?,
                 worst,
-            });
+            };
+            series.push(entry, ENTRIES);
         }
         Ok(series)
     }

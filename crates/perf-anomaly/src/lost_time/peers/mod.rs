@@ -15,7 +15,7 @@ use blocks::{Block, Blocks};
 use perf_core::{Merge, Nanos};
 use slow_phases::phases;
 use slow_ranks::FEW;
-use spells::{Entry, Series};
+use spells::{ENTRIES, Entry, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,6 +25,10 @@ const BLOCKS: usize = 512;
 const LEAST_BLOCKS: usize = 64;
 /// Largest number of sums of these blocks: 40 MB.
 const SUMS: usize = 1 << 19;
+/// Largest number of entries of the closed blocks of all ranks: 40 MB.
+const ENTRIES_OF_RANKS: usize = 1 << 19;
+/// Fewest entries of the closed blocks of a rank.
+const LEAST_ENTRIES: usize = 16;
 /// Fewest ranks of which one can be slow.
 const RANKS: usize = 3;
 /// Decomposition of the time of functions by rank and step.
@@ -54,7 +58,8 @@ const RANKS: usize = 3;
 /// not depend on it. Memory is bounded: of more than 512 steps, neighbours are added up to blocks, and of
 /// fewer if there are more than 2<sup>19</sup> sums of a function on a rank in a block. Beyond 4,096 to
 /// 8,192 functions of ranks, which fill 64 to 128 blocks, the earliest blocks are closed instead. Calls that
-/// arrive [later](Self::late) than that are counted and not compared.
+/// arrive [later](Self::late) than that are counted and not compared. Of each rank 512 closed blocks are kept,
+/// and fewer beyond 1,024 ranks: neighbours are added up.
 ///
 /// ```
 /// use perf_anomaly::lost_time::Peers;
@@ -201,12 +206,14 @@ impl Peers {
         };
         self.blocks.forget(number);
         let block = Block::new(self.steps_of(number), &cells, &self.functions);
+        let ranks = self.ranks.len().max(block.ranks.len()).max(1);
+        let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
         for (rank, entry) in block.ranks {
-            Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry);
+            Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry, most);
         }
         for (function, entry) in block.functions {
             let times = self.functions.entry(function).or_default();
-            Arc::make_mut(times).series.push(entry);
+            Arc::make_mut(times).series.push(entry, ENTRIES);
         }
         let (first, _) = self.steps_of(number);
         for (rank, function, alarms) in block.own_alarms {
@@ -359,6 +366,7 @@ impl Peers {
             ranks,
             phases,
             phase_steps,
+            late: self.late,
         }
     }
 
@@ -447,5 +455,47 @@ impl Merge for Peers {
     fn merge(&mut self, other: &Self) {
         self.late = self.late.saturating_add(other.late);
         self.add_times(&other.open);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format_version::Writer;
+
+    /// Of 10,000 ranks, 52 open blocks and 52 entries of closed ones are kept.
+    #[test]
+    fn memory_is_bounded_with_many_ranks() {
+        let mut peers = Peers::default();
+        for step in 0..300 {
+            for rank in 0..10_000 {
+                let usual = 1_000_000 + i64::from(rank * 31 % 1000) + 7 * step as i64 % 1000;
+                let call = Sample {
+                    function: FunctionId(0),
+                    runtime: Nanos(if rank == 5 { usual * 13 / 10 } else { usual }),
+                    first: false,
+                };
+                peers.add(
+                    (0, rank),
+                    step,
+                    (&[call], &[Judgement::default()]),
+                    &[],
+                    |_| true,
+                );
+            }
+            peers.end_step();
+        }
+        let most = peers.ranks.values().map(|series| series.entries().len());
+        assert!(most.max().unwrap_or_default() <= ENTRIES_OF_RANKS / 10_000);
+        assert!(peers.memory() < 150_000_000, "{}", peers.memory());
+        let mut to = Writer::default();
+        peers.write(&mut to);
+        assert!(to.0.len() < 60_000_000, "{}", to.0.len());
+        let [slow] = peers.slow_ranks()[..] else {
+            panic!("one slow rank")
+        };
+        assert_eq!((slow.rank, slow.first, slow.last), (5, 0, 299));
+        let lost = slow.lost.0 as f64 / (300.0 * 0.3 * 1_000_500.0);
+        assert!((lost - 1.0).abs() < 0.01, "{lost}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::FunctionId;
 
 /// Largest number of entries of a series.
-const ENTRIES: usize = 512;
+pub(super) const ENTRIES: usize = 512;
 /// Standard deviation between steps in log time that is always assumed.
 pub(super) const NOISE: f64 = 0.005;
 /// Largest number of spells of a series.
@@ -61,8 +61,8 @@ impl Entry {
     }
 }
 
-/// Entries in ascending order of step. When there are more than 512, neighbours are added up, so that
-/// memory does not grow with the number of steps and the sums over all steps are kept.
+/// Entries in ascending order of step. When there are too many, neighbours are added up, so that memory does
+/// not grow with the number of steps and the sums over all steps are kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     /// Entries.
@@ -72,12 +72,13 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub(super) fn push(&mut self, entry: Entry) {
+    /// Adds an entry, and adds up neighbours while there are more than `most`.
+    pub(super) fn push(&mut self, entry: Entry, most: usize) {
         match self.entries.last_mut() {
             Some(last) if last.first >> self.level == entry.first >> self.level => last.add(&entry),
             _ => self.entries.push(entry),
         }
-        while self.entries.len() > ENTRIES && self.level < 63 {
+        while self.entries.len() > most && self.level < 63 {
             self.level += 1;
             let level = self.level;
             self.entries.dedup_by(|right, left| {
@@ -87,6 +88,7 @@ impl Series {
                 }
                 is_same
             });
+            self.entries.shrink_to(most);
         }
     }
 
@@ -245,7 +247,8 @@ mod tests {
     fn a_long_series_keeps_all_time_in_bounded_memory() {
         let mut series = Series::default();
         for step in 0..100_000 {
-            series.push(entry(step, if step >= 40_000 { 0.2 } else { 0.0 }));
+            let log = if step >= 40_000 { 0.2 } else { 0.0 };
+            series.push(entry(step, log), ENTRIES);
         }
         assert!(series.entries().len() <= ENTRIES);
         let expected: f64 = series.entries().iter().map(|one| one.expected).sum();

@@ -1,8 +1,8 @@
 //! A detector that is stopped and restarts on the same stream counts every call once.
 
 use crate::common::Random;
-use perf_anomaly::Monitor;
 use perf_anomaly::server::{Client, Local, Ranking, Server};
+use perf_anomaly::{Monitor, Watch};
 use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey};
 
 const CLIENT: u64 = 77;
@@ -194,4 +194,72 @@ fn servers_of_earlier_versions_are_read() {
     bytes[4] = 2;
     let refused = Server::decode(params(), &bytes).expect_err("nobody reads that any more");
     assert!(refused.to_string().contains("version 3 to 9"), "{refused}");
+}
+
+/// Version 7 of a server with four ranks, six steps and two functions, of which rank 2 is 50 % slower.
+#[test]
+fn slow_ranks_of_a_server_of_version_7_continue() {
+    let bytes = include_bytes!("../../data/server-7.state");
+    assert_eq!(&bytes[4..6], &[7, 0]);
+    let params = || Server::params().check().expect("defaults");
+    let read = Server::decode(params(), bytes).expect("it is of version 7");
+    let [slow] = read.slow_ranks()[..] else {
+        panic!("one slow rank")
+    };
+    assert_eq!(
+        (slow.rank, slow.first, slow.last, slow.lasts),
+        (2, 0, 5, true)
+    );
+    assert!((slow.factor - 1.5).abs() < 0.01, "{}", slow.factor);
+    assert!(
+        slow.lost.0.abs_diff(595_640_562) < 3_000_000,
+        "{:?}",
+        slow.lost
+    );
+    let calls = |server: &Server| server.ranking(Ranking::Total)[0].loss.calls;
+    assert_eq!((read.clients(), calls(&read)), (4, 40 * 6));
+    // Its bytes in the present version have the same contents.
+    let encoded = read.encode();
+    assert_eq!(encoded[4], 8);
+    let again = Server::decode(params(), &encoded).expect("it was just encoded");
+    assert_eq!(again.slow_ranks(), read.slow_ranks());
+    assert_eq!(again.encode(), encoded);
+    for length in 0..bytes.len() {
+        assert!(
+            Server::decode(params(), &bytes[..length]).is_err(),
+            "{length}"
+        );
+    }
+    // The ranks continue: steps up to 5 are known, and four more follow.
+    let local = Local::new(read);
+    for rank in 0..4 {
+        let (sequence, positions) = local
+            .server(|server| (server.sequence(rank), server.positions(rank).to_vec()))
+            .expect("nobody panicked");
+        let client = Client::new(rank, local.clone()).resume(sequence, &positions);
+        let monitor = Monitor::default().share(client);
+        let mut watch = Watch::new(monitor, 0, rank as u32).period(Nanos(0));
+        let regions = ["solve", "pack"].map(|name| watch.region(name));
+        let mut at = 0;
+        for step in 0..10 {
+            for call in 0..40 {
+                let usual = if rank == 2 { 7_500_000 } else { 5_000_000 };
+                watch.enter(0, regions[call % 2], Nanos(at));
+                at += usual + (call as i64 * 7919 + step) % 50_000;
+                watch.exit(0, regions[call % 2], Nanos(at));
+            }
+            watch.end_step();
+        }
+        watch.into_sink().finish().expect("the server takes all");
+    }
+    let slow = local
+        .server(|server| server.slow_ranks())
+        .expect("nobody panicked");
+    let [slow] = slow[..] else {
+        panic!("one slow rank")
+    };
+    assert_eq!((slow.rank, slow.first, slow.last), (2, 0, 9));
+    // Six known steps with 40 calls, and four more of rank 2, which take 2.5 ms longer.
+    let lost = slow.lost.0 as f64 / (595_640_562.0 + 4.0 * 40.0 * 2_500_000.0);
+    assert!((lost - 1.0).abs() < 0.02, "{lost}");
 }

@@ -106,6 +106,7 @@ struct Ranks {
     streams: Vec<u32>,
     now: std::collections::BTreeMap<u32, u64>,
     steps: std::collections::BTreeMap<(u32, u64), u64>,
+    last: std::collections::BTreeMap<u32, u64>,
 }
 
 impl EventSink for Ranks {
@@ -126,6 +127,9 @@ impl EventSink for Ranks {
     fn end_step(&mut self, step: u64) {
         for (rank, events) in std::mem::take(&mut self.now) {
             *self.steps.entry((rank, step)).or_default() += events;
+            // A rank that returned to an earlier step would be taken for another run.
+            let last = self.last.insert(rank, step);
+            assert!(last <= Some(step), "{rank} {step} {last:?}");
         }
     }
 }
@@ -182,6 +186,88 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Ranks of one file may follow each other in any order, as if each had its own file.
+#[test]
+fn a_rank_has_the_same_steps_in_any_order_of_the_ranks() {
+    let read_ranks = |rows: &[String], header: &str| {
+        let text = format!("{header}\n{}", rows.concat());
+        let reader = std::io::Cursor::new(text);
+        let mut streams = Streams::read("ranks", reader, &OpenOptions::new()).unwrap();
+        streams = streams.origin(Nanos(0));
+        let mut seen = Ranks::default();
+        while streams.next_step(&mut seen, &Job::default()).unwrap() {}
+        (seen.steps, streams.diagnostics().clone())
+    };
+    for has_steps in [true, false] {
+        let header = "step\tts_us\trank\tkind\tname";
+        let header = header.strip_prefix(if has_steps { "" } else { "step\t" });
+        let header = header.unwrap();
+        let row = |rank: u64, at: u64| {
+            let step = if has_steps {
+                format!("{}\t", at / 3)
+            } else {
+                String::new()
+            };
+            let time = 10 * rank + 1_000_000 * (at / 3) + 100_000 * (at % 3);
+            format!("{step}{time}\t{rank}\tENTRY\tf\n")
+        };
+        let steps = 12;
+        let by_step = (0..3 * steps).flat_map(|at| (0..4).map(move |rank| (rank, at)));
+        let mut by_step: Vec<(u64, u64)> = by_step.collect();
+        by_step.sort_by_key(|(rank, at)| (at / 3, *rank, *at));
+        let mut by_rank = by_step.clone();
+        by_rank.sort();
+        let mut reversed = by_rank.clone();
+        reversed.sort_by_key(|(rank, at)| (4 - rank, *at));
+        // Rank 2 is four steps behind the others, and interrupts steps before the rows of rank 3.
+        let mut behind = by_step.clone();
+        behind.sort_by_key(|(rank, at)| (at / 3 + if *rank == 2 { 4 } else { 0 }, *rank, *at));
+        let rows = |order: &[(u64, u64)]| -> Vec<String> {
+            order.iter().map(|(rank, at)| row(*rank, *at)).collect()
+        };
+        let (expected, found) = read_ranks(&rows(&by_step), header);
+        assert_eq!((expected.len(), found.is_empty()), (48, true), "{found}");
+        for (order, late) in [(&by_rank, 36), (&reversed, 36), (&behind, 20)] {
+            let (seen, found) = read_ranks(&rows(order), header);
+            assert_eq!(seen, expected);
+            let counts = (found.count(rules::LATE), found.iter().count());
+            assert_eq!(counts, (late, 1), "{found}");
+        }
+        // Rows of ranks that are behind alternate with those of others.
+        for seed in 1..40_u64 {
+            let (mut state, mut next) = (seed, [0; 4]);
+            let mut mixed = Vec::new();
+            while mixed.len() < 144 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let rank = (state >> 33) % 4;
+                let at = next[rank as usize];
+                if at < 3 * steps {
+                    mixed.push((rank, at));
+                    next[rank as usize] += 1;
+                }
+            }
+            let (seen, _) = read_ranks(&rows(&mixed), header);
+            assert_eq!(seen.values().sum::<u64>(), 144);
+        }
+        // A wrong step moves one event to another step, also the first one of a rank.
+        for wrong in [0, 20, 36, 37, 60, 100, 143] {
+            let mut rows = rows(&by_rank);
+            rows[wrong] = row(by_rank[wrong].0, 90_000);
+            let (seen, found) = read_ranks(&rows, header);
+            assert_eq!(found.count(rules::STEP_AHEAD), 1, "{wrong} {found}");
+            let moved = expected.iter().map(|(key, events)| {
+                let own = seen.get(key).copied().unwrap_or_default();
+                own.abs_diff(*events)
+            });
+            let moved: u64 = moved.sum();
+            assert!(moved <= 2, "{wrong}: {moved}");
+            assert_eq!(seen.values().sum::<u64>(), 144);
+        }
+    }
 }
 
 #[test]

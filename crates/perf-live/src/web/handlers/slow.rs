@@ -44,6 +44,8 @@ struct SlowData<'a> {
     ranks: Vec<SlowRow<'a>>,
     /// Slow phases.
     phases: Vec<SlowRow<'a>>,
+    /// Number of calls that arrived too late to be compared.
+    late: u64,
 }
 
 /// Returns the slow ranks and slow phases, those with the most time lost first.
@@ -91,6 +93,7 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     },
                 })
                 .collect(),
+            late: slow.late,
         })
     })
     .await

@@ -406,6 +406,7 @@ fn slow_ranks_are_named() {
         settle();
         let slow = served.json("/api/slow");
         assert_eq!(slow["phases"].as_array().map(Vec::len), Some(0), "{slow}");
+        assert_eq!(slow["late"], 0);
         for one in slow["ranks"].as_array().expect("a list") {
             assert_eq!((&one["program"], &one["rank"]), (&0.into(), &3.into()));
             assert_eq!(one["lasts"], true);

@@ -42,6 +42,12 @@ impl Detected {
                 .map_or(String::new(), |length| format!(" of {length}")),
             self.shown.method
         )?;
+        if let Some(length) = self.step_length {
+            writeln!(
+                out,
+                "  steps are equal parts of the recording, no iterations: step N begins N x {length} after its begin"
+            )?;
+        }
         writeln!(
             out,
             "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls{}",
