@@ -228,10 +228,18 @@ impl Found<'_> {
 
     fn slow_phase(&self, slow: &SlowPhase) -> String {
         let (slower, than) = slower(slow.factor);
+        let steps = match slow.steps {
+            Some(count) => format!(
+                "in {} of the steps {} to {}",
+                grouped(count),
+                slow.first,
+                slow.last
+            ),
+            None => steps(slow.first, slow.last, slow.lasts),
+        };
         format!(
-            "{} is {slower} {} {than} in other steps: {} lost",
+            "{} is {slower} {steps} {than} in other steps: {} lost",
             self.short_name(slow.function),
-            steps(slow.first, slow.last, slow.lasts),
             slow.lost
         )
     }

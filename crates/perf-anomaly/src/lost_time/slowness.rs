@@ -158,6 +158,8 @@ pub struct SlowPhase {
     pub first: u64,
     /// Last slow step.
     pub last: u64,
+    /// Number of slow steps, if steps between them are as fast as others; `None` if all of them are slow.
+    pub steps: Option<u64>,
     /// `true` if the function is still slow in its last step.
     pub lasts: bool,
     /// Factor by which the calls take longer than in other steps.

@@ -24,16 +24,18 @@ impl SlowRank {
 
 impl SlowPhase {
     /// Returns slow phases as a table with the columns `program`, `function`, `first step`, `last step`,
-    /// `factor`, `score` and `time lost`. `calls` provides the names.
+    /// `slow steps` (their number), `factor`, `score` and `time lost`. `calls` provides the names.
     pub fn table(slow: &[SlowPhase], calls: &Calls) -> Table {
         let all = || slow.iter();
         let programs = all().map(|it| calls.function_program(it.function));
         let name = |it: &SlowPhase| calls.function_name(it.function);
+        let steps = |it: &SlowPhase| it.steps.unwrap_or(it.last.saturating_sub(it.first) + 1);
         Table::new("slow phases", "Functions that are slower in some steps.")
             .unsigned("program", "", programs)
             .text("function", all().map(name))
             .unsigned("first step", "", all().map(|it| it.first))
             .unsigned("last step", "", all().map(|it| it.last))
+            .unsigned("slow steps", "", all().map(steps))
             .floats("factor", "", all().map(|it| it.factor))
             .floats("score", "", all().map(|it| it.score))
             .times("time lost", all().map(|it| it.lost))

@@ -82,6 +82,51 @@ fn a_slow_rank_is_named_after_two_steps_with_its_time() {
 }
 
 #[test]
+fn half_of_the_ranks_are_slower_than_the_other_half() {
+    for seed in 0..SEEDS {
+        for since in [0, 12] {
+            let slow = |rank, step, _| {
+                if rank % 2 == 1 && step >= since {
+                    1.3
+                } else {
+                    1.0
+                }
+            };
+            let report = run(seed, 24, slow, |_, _| {});
+            let mut slow = report.lasting.peers().slow_ranks();
+            slow.sort_by_key(|one| one.rank);
+            let found: Vec<_> = slow.iter().map(|one| (one.rank, one.first)).collect();
+            assert_eq!(found, [1, 3, 5, 7].map(|rank| (rank, since)), "{seed}");
+            // Their rise is not a slow phase of all ranks too.
+            assert_eq!(report.lasting.peers().slow_phases(), []);
+            let lost = report.lost_time();
+            let planted = 4.0 * (24 - since) as f64 * 1.5e8;
+            assert!(close(lost.total(), planted, 0.05), "{seed}: {lost:?}");
+        }
+    }
+}
+
+#[test]
+fn single_slow_steps_are_one_phase_without_the_steps_between_them() {
+    for seed in 0..SEEDS {
+        let slow = |_, step, _| if step % 5 == 4 { 1.5 } else { 1.0 };
+        let report = run(seed, 24, slow, |_, _| {});
+        let [phase] = report.lasting.peers().slow_phases()[..] else {
+            panic!("{seed}: one phase")
+        };
+        assert_eq!((phase.first, phase.last, phase.steps), (4, 19, Some(4)));
+        assert!((phase.factor - 1.5).abs() < 0.03, "{seed}: {phase:?}");
+        assert!(
+            close(phase.lost, 4.0 * 8.0 * 2.5e8, 0.05),
+            "{seed}: {phase:?}"
+        );
+        let steps = report.lasting.peers().slowness().phase_steps;
+        let steps: Vec<u64> = steps.iter().map(|one| one.first).collect();
+        assert_eq!(steps, [4, 9, 14, 19]);
+    }
+}
+
+#[test]
 fn a_rank_that_becomes_slow_is_slow_since_then() {
     for seed in 0..SEEDS {
         let slow = |rank, step, _| if rank == 2 && step >= 12 { 1.3 } else { 1.0 };
@@ -380,11 +425,11 @@ fn calls_beyond_the_memory_of_blocks_are_counted() {
     assert_eq!(peers.slowness().late, u64::from(functions));
 }
 
-/// Returns the number of healthy runs, out of `runs`, with a slow phase. Four functions have `calls` calls in each
+/// Returns the numbers of healthy runs, out of `runs`, with a slow phase and with a slow rank. Four functions have `calls` calls in each
 /// of 20 steps on `ranks` ranks, whose run times have the deviation `spread` in log time.
-fn runs_with_phases(runs: u64, ranks: u32, calls: usize, spread: f64) -> u64 {
+fn false_alarms(runs: u64, ranks: u32, calls: usize, spread: f64) -> [u64; 2] {
     let mut random = Random::new(runs + u64::from(ranks));
-    let mut found = 0;
+    let mut found = [0; 2];
     for _ in 0..runs {
         let mut peers = Peers::default();
         for step in 0..20 {
@@ -401,26 +446,27 @@ fn runs_with_phases(runs: u64, ranks: u32, calls: usize, spread: f64) -> u64 {
             }
             peers.end_step();
         }
-        found += u64::from(!peers.slow_phases().is_empty());
+        found[0] += u64::from(!peers.slow_phases().is_empty());
+        found[1] += u64::from(!peers.slow_ranks().is_empty());
     }
     found
 }
 
 #[test]
-fn healthy_runs_with_few_calls_in_a_step_have_no_slow_phases() {
+fn healthy_runs_with_few_calls_in_a_step_have_no_slow_phases_and_ranks() {
     let mut found = Vec::new();
-    for ranks in [1, 4, 8, 64] {
+    for ranks in [1, 4, 6, 8, 64] {
         for calls in [1, 2, 5] {
             for spread in [0.05, 0.2, 0.5] {
-                let runs = runs_with_phases(500, ranks, calls, spread);
+                let runs = false_alarms(500, ranks, calls, spread);
                 found.push((ranks, calls, spread, runs));
             }
         }
     }
-    let sum: u64 = found.iter().map(|one| one.3).sum();
-    println!("{sum} of 18000 runs have a slow phase: {found:?}");
+    let [phases, slow_ranks] = [0, 1].map(|kind| found.iter().map(|one| one.3[kind]).sum::<u64>());
+    println!("{phases} of 22500 runs have a slow phase, {slow_ranks} a slow rank: {found:?}");
     // Most of them have one call in a step, of which only the differences of steps show the noise.
-    assert!(sum <= 6, "{found:?}");
+    assert!(phases <= 6 && slow_ranks <= 6, "{found:?}");
 }
 
 /// Returns a comparison of eight ranks over 40 steps of 20 calls of a microsecond, in which a rank also has

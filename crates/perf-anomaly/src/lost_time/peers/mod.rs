@@ -385,8 +385,8 @@ impl Peers {
         self.slowness().phases
     }
 
-    /// Returns `true` for a phase of a function that few ranks call since the step `begin`, if the phase
-    /// begins when one of several slow ranks does. Their median rises with them.
+    /// Returns `true` for a phase of a function that ranks call since the step `begin`, if there are few ranks or half
+    /// of them are slow, and the phase begins when one of several slow ranks does. Their median rises with them.
     fn is_phase_of_ranks(
         &self,
         (function, first, last): (FunctionId, u64, u64),
@@ -396,9 +396,6 @@ impl Peers {
         let Some(times) = self.functions.get(&function) else {
             return false;
         };
-        if !FEW.contains(&times.ranks.len()) {
-            return false;
-        }
         let near = self.group();
         let slow = slow.iter().filter(|one| {
             let overlaps = one.first <= last && first <= one.last;
@@ -406,7 +403,8 @@ impl Peers {
         });
         let slow: Vec<u64> = slow.map(|one| one.first).collect();
         let begins = |start: &u64| *start > begin && start.abs_diff(first) <= near;
-        slow.len() > 1 && slow.iter().any(begins)
+        let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
+        is_median && slow.len() > 1 && slow.iter().any(begins)
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.

@@ -1,7 +1,7 @@
 //! Slow phases: steps in which a function is slower on most ranks than in other steps.
 
 use super::slow_ranks::uncertain;
-use super::spells::{Bounds, Entry, NOISE, median, spells};
+use super::spells::{Bounds, Entry, NOISE, Spell, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::{PhaseStep, SlowPhase};
 use perf_core::Nanos;
@@ -16,6 +16,8 @@ const PHASE_SCORE: f64 = 6.0;
 const MOST_NOISE: f64 = 1.5;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
 const CALLS_SCORE: f64 = 2.0;
+/// Largest share of slow steps of a phase with fast steps between them.
+const MOST_SINGLE: f64 = 0.5;
 /// Standard deviation between steps in log time above which steps do different work.
 const DIFFERENT_WORK: f64 = 0.4;
 
@@ -41,6 +43,26 @@ fn relative_variance(entries: &[Entry], ranks: usize) -> f64 {
         weights += weight;
     }
     sum / f64::max(weights, 1.0)
+}
+
+/// Returns the indices of the slow entries of a spell: all, or only the high ones if they are at most half, such as
+/// every fifth one.
+fn slow_entries(entries: &[Entry], spell: &Spell, least: f64) -> Vec<usize> {
+    let all = spell.from..spell.until;
+    let logs = all.clone().map(|at| entries[at].log());
+    let (sum, count) = logs
+        .filter(|log| *log >= least)
+        .fold((0.0, 0.0), |(sum, count), log| (sum + log, count + 1.0));
+    let half = 0.5 * sum / f64::max(count, 1.0);
+    let high: Vec<usize> = all
+        .clone()
+        .filter(|at| entries[*at].log() >= half)
+        .collect();
+    if high.is_empty() || high.len() as f64 > MOST_SINGLE * all.len() as f64 {
+        all.collect()
+    } else {
+        high
+    }
 }
 
 /// Returns the standard deviation of several groups of values around the mean of their group.
@@ -98,29 +120,36 @@ pub(super) fn phases(
         noise,
         spread: 0.0,
     };
-    let slow = spells(&compared(low), &bounds);
-    let is_slow = |at: usize| slow.iter().any(|one| (one.from..one.until).contains(&at));
-    let rest = logs.iter().enumerate().filter(|(at, _)| !is_slow(*at));
-    let mut rest: Vec<f64> = rest.map(|(_, log)| *log).collect();
+    let from_low = compared(low);
+    let slow = spells(&from_low, &bounds).into_iter();
+    let slow = slow.map(|one| (slow_entries(&from_low, &one, bounds.least), one));
+    let slow: Vec<(Vec<usize>, Spell)> = slow.collect();
+    let mut is_slow = vec![false; entries.len()];
+    for at in slow.iter().flat_map(|(own, _)| own) {
+        is_slow[*at] = true;
+    }
+    let rest = logs.iter().zip(&is_slow).filter(|(_, is_slow)| !**is_slow);
+    let mut rest: Vec<f64> = rest.map(|(log, _)| *log).collect();
     if rest.len() < STEPS {
         return;
     }
     let outside = rest.len() as f64;
     let excess = compared(median(&mut rest));
     let calls_variance = relative_variance(entries, ranks);
-    for spell in slow {
-        let part = &excess[spell.from..spell.until];
+    for (own, spell) in slow {
+        let part: Vec<Entry> = own.iter().map(|at| excess[*at]).collect();
         let expected: f64 = part.iter().map(|one| one.expected).sum();
         let lost: f64 = part.iter().map(|one| one.lost).sum();
         let log = (lost / expected).ln_1p();
         // Few steps may differ less from their neighbours than from the others by chance.
-        let inside = &logs[spell.from..spell.until];
-        let noise = noise.max(within(&[inside, &rest]).min(MOST_NOISE * noise));
+        let inside: Vec<f64> = own.iter().map(|at| logs[*at]).collect();
+        let noise = noise.max(within(&[&inside, &rest]).min(MOST_NOISE * noise));
         let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
-        let calls = &entries[spell.from..spell.until];
+        let calls: Vec<Entry> = own.iter().map(|at| entries[*at]).collect();
+        let has_fast = own.len() < spell.until - spell.from;
         if log >= bounds.least
             && log / error >= bounds.score
-            && !is_of_few_calls(calls, lost, (ranks, calls_variance))
+            && !is_of_few_calls(&calls, lost, (ranks, calls_variance))
         {
             // Steps of a phase may be faster than other steps.
             let positive: f64 = part.iter().map(|one| one.lost.max(0.0)).sum();
@@ -135,6 +164,7 @@ pub(super) fn phases(
                 function,
                 first: spell.sum.first,
                 last: spell.sum.last,
+                steps: has_fast.then(|| part.iter().map(|one| one.last - one.first + 1).sum()),
                 lasts: spell.lasts,
                 factor: log.exp(),
                 lost: Nanos(lost as i64),

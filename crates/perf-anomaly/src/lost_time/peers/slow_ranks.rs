@@ -1,4 +1,5 @@
-//! Slow ranks: comparison with the median rank, and of three or four ranks with the fastest ones.
+//! Slow ranks: comparison with the median rank, and of three or four ranks, or of ranks of which half are slow, with
+//! the fast ones.
 
 use super::RANKS;
 use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
@@ -21,6 +22,12 @@ const SLOW_OF_FOUR: f64 = 0.1;
 const SLOW_OF_THREE: f64 = 0.2;
 /// Standard deviation between ranks in log time that is assumed if one rank is compared with another.
 const SPREAD: f64 = 0.02;
+/// Smallest relative excess of the slow half of more ranks.
+const SLOW_HALF: f64 = 0.05;
+/// Smallest distance between the fast and the slow half, relative to the distances within a half.
+const APART: f64 = 2.0;
+/// Largest number of fast ranks with which the slow half is compared.
+const REFERENCES: usize = 8;
 
 /// Slow spells of a rank, whose entries are compared with the fastest ranks.
 #[derive(Clone, Debug)]
@@ -33,14 +40,15 @@ struct SlowOfFew {
     spells: Vec<Spell>,
 }
 
-/// Returns the slow ranks of a program by their entries; empty unless it has three or four ranks.
+/// Returns the slow ranks of a program by their entries; empty unless it has three or four ranks, or one half of the
+/// ranks is [apart](is_apart) from the other.
 ///
 /// The median of three or four ranks contains a slow one if two are slow, and their distance is taken for
 /// a usual spread between ranks. The faster half of the ranks is the reference instead: two of four, one
 /// of three. Slower ranks must be so consistently, because the fastest of several equal ranks is faster
 /// than the others by chance in each step.
 fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
-    if !FEW.contains(&ranks.len()) || ranks.iter().any(|one| one.len() < STEPS) {
+    if ranks.len() < *FEW.start() || ranks.iter().any(|one| one.len() < STEPS) {
         return Vec::new();
     }
     // The mean, because a rank that is slow for a part of the run is no reference.
@@ -49,9 +57,15 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
     order.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (fastest, others) = order.split_at(ranks.len() / 2);
     let (least, spread) = match fastest {
+        [_] => (SLOW_OF_THREE, SPREAD),
         [one, other] => (SLOW_OF_FOUR, other.0 - one.0),
-        _ => (SLOW_OF_THREE, SPREAD),
+        _ => match is_apart(fastest, others) {
+            Some(spread) => (SLOW_HALF, spread),
+            None => return Vec::new(),
+        },
     };
+    let middle = fastest.len().saturating_sub(REFERENCES) / 2;
+    let fastest = &fastest[middle..fastest.len().min(middle + REFERENCES)];
     let references: Vec<&[Entry]> = fastest.iter().map(|(_, at)| ranks[*at]).collect();
     let slow = others.iter().map(|(_, rank)| {
         let entries: Vec<Entry> = ranks[*rank]
@@ -75,6 +89,17 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         }
     });
     slow.filter(|slow| !slow.spells.is_empty()).collect()
+}
+
+/// Returns the spread of the fast half of an even number of ranks, given by their mean log times in ascending order, if
+/// the slow half is apart from it. The median is then between the halves, and their distance is taken for a usual
+/// spread between ranks.
+fn is_apart(fast: &[(f64, usize)], slow: &[(f64, usize)]) -> Option<f64> {
+    let width = |half: &[(f64, usize)]| Some(half.last()?.0 - half.first()?.0);
+    let widest = width(fast)?.max(width(slow)?).max(NOISE);
+    let apart = slow.first()?.0 - fast.last()?.0;
+    let is_wide = apart >= SLOW_HALF.ln_1p().max(APART * widest);
+    (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
 }
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
