@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Pushes a [`Trace`] like a live stream, in steps of equal time, at full speed or paced.
 ///
-/// Each process is a rank, in the order of the trace, and its locations are threads. Accelerator
+/// Each process is a rank, in the order of the trace, and its locations are threads. If the names of
+/// locations state [pipeline stages](Self::stages), each stage of a process is a rank. Accelerator
 /// streams are numbered after the CPU threads, and belong to the process that uses the accelerator.
 /// They have the property `Accelerator Stream`, and also `Accelerator Calls Nest` if their calls
 /// nest.
@@ -49,6 +50,8 @@ pub struct Replay<'a> {
     ids: Ids,
     /// Locations.
     streams: Vec<Source>,
+    /// Number of pipeline stages of a process; 0 without stages.
+    stages: u32,
     /// Length of a step in ticks.
     period: u64,
     /// Time range of the events; `None` without events.
@@ -79,6 +82,9 @@ struct Source {
     open: Vec<(RegionId, RegionId)>,
 }
 
+/// Largest number of pipeline stages.
+const MAX_STAGES: u32 = 4096;
+
 impl<'a> Replay<'a> {
     /// Replays a view in steps of `period`, at least one tick.
     pub fn new(view: TraceView<'a>, period: Nanos) -> Self {
@@ -96,8 +102,10 @@ impl<'a> Replay<'a> {
 
     fn with_ticks(view: TraceView<'a>, period: u64) -> Self {
         let launches = launches(view);
-        let keys = ranks(view.trace(), &launches);
+        let stages = stages(&view.definitions().system);
+        let keys = ranks(view.trace(), &launches, &stages);
         Replay {
+            stages: stages.values().max().map_or(0, |most| most + 1),
             streams: sources(view, &keys, &launches),
             ids: Ids {
                 keys,
@@ -132,6 +140,12 @@ impl<'a> Replay<'a> {
     pub fn steps(&self) -> u64 {
         self.range
             .map_or(0, |range| range.len().div_ceil(self.period))
+    }
+
+    /// Returns the number of pipeline stages if the names of all locations state one, as in `PP rank 3, compute`.
+    /// Rank `r` then is stage `r % stages` of process `r / stages`.
+    pub fn stages(&self) -> Option<u32> {
+        (self.stages > 0).then_some(self.stages)
     }
 
     /// Returns the locations in the order in which they are pushed, with the keys of their streams.
@@ -323,10 +337,27 @@ fn stated_ranks(system: &SystemTree) -> HashMap<LocationGroupId, u32> {
     stated.collect::<Option<_>>().unwrap_or_default()
 }
 
+/// Returns the pipeline stages of locations, if the names of all locations state one and there are several.
+fn stages(system: &SystemTree) -> HashMap<LocationId, u32> {
+    let stage = |id| {
+        let (_, rest) = system.location(id)?.name.split_once("PP rank ")?;
+        let number = rest.split(|it: char| !it.is_ascii_digit()).next()?;
+        let stage = number.parse().ok().filter(|stage| *stage < MAX_STAGES)?;
+        Some((id, stage))
+    };
+    let all: Option<HashMap<LocationId, u32>> = system.location_ids().map(stage).collect();
+    all.filter(|all| all.values().any(|stage| *stage > 0))
+        .unwrap_or_default()
+}
+
 /// Returns rank and thread of all locations. Processes have the [`stated_ranks`], otherwise they are numbered
 /// in the order of their locations; a location without a process is a separate rank. An accelerator stream belongs to the
 /// rank that launches its first work, or if there is none, to the rank of its process.
-fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
+fn ranks(
+    trace: &Trace,
+    launches: &[(EventId, EventId)],
+    stages: &HashMap<LocationId, u32>,
+) -> Vec<StreamKey> {
     let system = &trace.definitions().system;
     let mut launcher: HashMap<LocationId, (EventId, LocationId)> = HashMap::new();
     for (launch, work) in launches {
@@ -347,6 +378,7 @@ fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
         next += 1;
         next - 1
     };
+    let count = stages.values().max().map_or(1, |most| most + 1);
     let mut threads: HashMap<u32, u32> = HashMap::new();
     let mut keys = vec![StreamKey::default(); order.len()];
     for (_, id) in order {
@@ -356,6 +388,8 @@ fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
             Some(group) => *of_group.entry(group).or_insert_with(&mut new),
             None => new(),
         };
+        let stage = stages.get(&id).copied().unwrap_or_default();
+        let rank = rank.saturating_mul(count).saturating_add(stage);
         let own = threads.entry(rank).or_default();
         let thread = *own;
         *own += 1;

@@ -128,6 +128,11 @@ impl<'a> Replayed<'a> {
         self.period.or(view.definitions().clock.duration(ticks))
     }
 
+    /// Returns the number of pipeline stages of a process, each of which is a rank.
+    pub(crate) fn stages(&self) -> Option<u32> {
+        self.replay().stages()
+    }
+
     fn replay(&self) -> Replay<'a> {
         match self.period {
             Some(period) => Replay::new(self.trace.view(), period),

@@ -534,3 +534,46 @@ fn states_are_judged_by_the_function_around_them() {
     assert_eq!(report.lasting.peers().slow_phases(), []);
     assert_eq!(report.lasting.modes().all().count(), 0);
 }
+
+/// The stages of a pipeline do the same work on other layers, so that they are compared like ranks.
+#[test]
+fn pipeline_stages_are_ranks() {
+    let keys = |names: [&str; 6]| {
+        let process = |name: &str| LocationGroup {
+            name: name.into(),
+            ..LocationGroup::default()
+        };
+        let thread = |(at, name): (u32, &str)| Location {
+            key: at.into(),
+            name: name.into(),
+            group: Some(LocationGroupId(at / 3)),
+            ..Location::default()
+        };
+        let groups = ["DP rank [0]", "DP rank [1]"].map(process).into();
+        let threads = (0..).zip(names).map(thread).collect();
+        let system = SystemTree::new(vec![], groups, threads, &Default::default());
+        let mut definitions = Definitions::default();
+        definitions.system = system.expect("it fits");
+        let columns = vec![Events::default(); 6];
+        let trace = Trace::new(definitions, columns).expect("a column a location");
+        let replay = Replay::new(trace.view(), Nanos(1));
+        let keys = replay.streams().map(|(key, _)| (key.rank, key.thread));
+        (keys.collect::<Vec<_>>(), replay.stages())
+    };
+    let two = [
+        "PP rank 0, compute",
+        "PP rank 0, misc",
+        "PP rank 1, compute",
+    ];
+    let (found, stages) = keys([two[0], two[1], two[2], two[0], two[1], two[2]]);
+    assert_eq!(stages, Some(2));
+    assert_eq!(found, [(0, 0), (0, 1), (1, 0), (2, 0), (2, 1), (3, 0)]);
+    // A location without a stage, and a number that cannot be.
+    for other in ["misc", "PP rank x", "PP rank 4000000000"] {
+        let (found, stages) = keys([two[0], two[1], two[2], two[0], two[1], other]);
+        assert_eq!(stages, None, "{other}");
+        assert_eq!(found[3..], [(1, 0), (1, 1), (1, 2)]);
+    }
+    // One stage only.
+    assert_eq!(keys([two[0]; 6]).1, None);
+}

@@ -30,6 +30,9 @@ struct Document<'a, C> {
     steps: u64,
     /// Length of a step of a recording; `None` for streams.
     step_length_ns: Option<Nanos>,
+    /// Number of pipeline stages of a process, if rank `r` is stage `r % stages` of process `r / stages`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline_stages: Option<u32>,
     /// Number of anomalies.
     anomalies: u64,
     /// Number of calls that are too slow.
@@ -110,6 +113,7 @@ impl Detected {
             calls: total.calls,
             steps: self.report.steps,
             step_length_ns: self.step_length,
+            pipeline_stages: self.stages,
             anomalies: total.anomalies(),
             too_slow: total.too_slow,
             beyond_experience: total.beyond_experience,

@@ -81,6 +81,8 @@ pub(crate) struct Detected {
     run_time: Option<Result<RunTime, String>>,
     /// Length of a step; `None` for streams.
     step_length: Option<Nanos>,
+    /// Number of pipeline stages of a process, if each is a rank.
+    stages: Option<u32>,
     /// Anomalies for drawing, if a picture or page is written.
     drawn: Option<Anomalies>,
 }
@@ -136,6 +138,7 @@ impl Detected {
         };
         let kept = report.store.take();
         let step_length = replayed.as_ref().and_then(Replayed::step_length);
+        let stages = replayed.as_ref().and_then(Replayed::stages);
         let (run_time, store) = match (replayed, kept) {
             (Some(replayed), Some((mut store, reduction))) => {
                 let run_time = replayed.run_time(&report, &mut *store);
@@ -214,6 +217,7 @@ impl Detected {
             failed,
             run_time,
             step_length,
+            stages,
             drawn,
             report,
             shown,

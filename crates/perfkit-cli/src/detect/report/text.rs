@@ -48,6 +48,12 @@ impl Detected {
                 "  steps are equal parts of the recording, no iterations: step N begins N x {length} after its begin"
             )?;
         }
+        if let Some(stages) = self.stages {
+            writeln!(
+                out,
+                "  each pipeline stage is a rank: stage s of process p is rank {stages} p + s"
+            )?;
+        }
         writeln!(
             out,
             "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls{}",

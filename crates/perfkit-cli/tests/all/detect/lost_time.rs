@@ -104,6 +104,27 @@ fn lost_time_of_training_jobs_is_compared_with_a_replay() {
     assert!(seconds("saved_ns") >= saved && (seconds("replayed_ns") - 2038.8).abs() < 0.1);
 }
 
+/// Stage 3 of both processes has calls of 203 and 139 ms where the others have 143 and 67 ms: 256 each.
+#[test]
+fn slow_pipeline_stages_are_named() {
+    let Some(timeline) = corpus("stragglers/timeline-ST.json.gz") else {
+        return;
+    };
+    let found = json(&[text(&timeline)]);
+    assert_eq!(found["pipeline_stages"], 4);
+    let slow = found["slow_ranks"]["rows"].as_array().expect("a list");
+    let ranks: Vec<_> = slow.iter().map(|one| one["rank"].as_u64()).collect();
+    assert_eq!(ranks, [Some(7), Some(3)]);
+    let lost: f64 = slow
+        .iter()
+        .filter_map(|one| one["time lost"].as_f64())
+        .sum();
+    assert!((lost / 33.9e9 - 1.0).abs() < 0.03, "{lost}");
+    let printed = run(&[text(&timeline)]).expect("it ends");
+    let place = "stage s of process p is rank 4 p + s";
+    assert!(printed.contains(place), "{printed}");
+}
+
 #[test]
 fn a_run_without_calls_is_not_called_healthy() {
     let file = scratch("none.tsv");
