@@ -52,7 +52,7 @@ pub struct Cause {
 /// };
 /// let mut loss = Loss::default();
 /// (loss.calls, loss.too_slow, loss.time) = (2000, 1, Nanos(5_000_000));
-/// let causes = found.all(&[(FunctionId(0), loss)], |_, _| " on rank 3 in step 7".into());
+/// let causes = found.all(&[(FunctionId(0), loss)], |_| Some((0, 3, 7)));
 /// assert_eq!(causes[0].sentence, "1 slow call of 2 000 of solve on rank 3 in step 7: 5.00 ms lost");
 /// ```
 pub struct Found<'a> {
@@ -144,12 +144,11 @@ impl Found<'_> {
     }
 
     /// Returns all causes, the one with the most time lost first. `losses` are the losses of functions in
-    /// abnormal calls; `place` describes the place of the longest of some calls of a function, beginning with a
-    /// blank or comma.
+    /// abnormal calls; `longest` returns the program, rank and step of the longest of those of a function, if known.
     pub fn all(
         &self,
         losses: &[(FunctionId, Loss)],
-        place: impl Fn(FunctionId, u64) -> String,
+        longest: impl Fn(FunctionId) -> Option<(u32, u32, u64)>,
     ) -> Vec<Cause> {
         let mut all = self.lasting();
         // Calls of modes, slow ranks and slow phases are part of their sentences.
@@ -172,10 +171,8 @@ impl Found<'_> {
             }
             let count = loss.too_slow.saturating_sub(alarms);
             // The longest of all may be one of another cause.
-            let at = match alarms {
-                0 => place(*function, count),
-                _ => String::new(),
-            };
+            let longest = (alarms == 0).then(|| longest(*function)).flatten();
+            let at = longest.map_or_else(String::new, |place| self.place(count, place));
             let of = grouped(loss.calls);
             let name = self.short_name(*function);
             let calls = counted(count as usize, "slow call");
@@ -192,6 +189,20 @@ impl Found<'_> {
         }
         all.sort_by_key(|cause| std::cmp::Reverse(cause.order));
         all
+    }
+
+    /// Describes the place of the longest of some calls.
+    fn place(&self, count: u64, (program, rank, step): (u32, u32, u64)) -> String {
+        let which = match count {
+            1 => "",
+            _ => ", the longest",
+        };
+        let program = if self.has_programs {
+            format!(" of program {program}")
+        } else {
+            String::new()
+        };
+        format!("{which} on rank {rank}{program} in step {step}")
     }
 
     fn short_name(&self, function: FunctionId) -> String {

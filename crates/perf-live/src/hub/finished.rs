@@ -57,15 +57,14 @@ impl Finished {
         let reader = DatabaseReader::open(path.as_ref())?;
         let (overview, functions, slow, lost_time) = if reader.is_plain() {
             let (overview, functions, lost) = of_records(&reader, &params.0)?;
-            (overview, functions, Arc::default(), Arc::new(lost))
+            let slow = Slow::of_records(&functions, &overview.ranks, &reader);
+            (overview, functions, Arc::new(slow), Arc::new(lost))
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
             let lost = Arc::make_mut(&mut state.lost);
             reader.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
-            let (slow, lost) = state
-                .snapshot()
-                .compare(|rank, steps| state.in_steps(rank, steps));
+            let (slow, lost) = state.snapshot().compare(Some(&reader));
             (Overview::of(&state), state.functions(), slow, lost)
         };
         Ok(Finished {

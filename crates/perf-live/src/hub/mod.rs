@@ -26,7 +26,7 @@ pub use overview::{Overview, ProgramSummary};
 pub use params::{CheckedHubParams, HubParams};
 pub use slow::Slow;
 
-use crate::store::Writer;
+use crate::store::{DatabaseReader, Writer};
 use crate::{Error, Result};
 use overview::Cached;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
@@ -80,6 +80,8 @@ struct Shared {
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
     /// Cached causes of lost time, and time lost by rank and step.
     compared: Cached<(Arc<Slow>, Arc<LostTime>)>,
+    /// Connection for these, opened when it is first needed.
+    reader: Mutex<Option<DatabaseReader>>,
     /// Path of the database.
     path: PathBuf,
     /// Callbacks after each batch.
@@ -148,6 +150,7 @@ impl Hub {
             overview: Cached::default(),
             functions: Cached::default(),
             compared: Cached::default(),
+            reader: Mutex::default(),
             path,
             stored,
             state_thread: Mutex::new(Some(thread)),
@@ -213,8 +216,13 @@ impl Hub {
     fn compared(&self) -> Arc<(Arc<Slow>, Arc<LostTime>)> {
         // The lock is released before the comparison, during which messages are handled.
         let snapshot = || lock(&self.0.state).snapshot();
-        let in_steps = |rank, steps| lock(&self.0.state).in_steps(rank, steps);
-        self.0.compared.get(|| snapshot().compare(in_steps))
+        self.0.compared.get(|| {
+            let mut reader = lock(&self.0.reader);
+            if reader.is_none() {
+                *reader = DatabaseReader::open(&self.0.path).ok();
+            }
+            snapshot().compare(reader.as_ref())
+        })
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

@@ -1,6 +1,7 @@
 //! [`Slow`]: what lasts longer than single calls and loses time, and all causes of lost time, from the statistics of
 //! the parameter server with the names of their functions.
 
+use crate::store::DatabaseReader;
 use perf_anomaly::lost_time::{
     Cause, Found, LostTime, ModeStep, NewMode, PhaseStep, SlowPhase, SlowRank, Slowness,
 };
@@ -8,7 +9,6 @@ use perf_anomaly::server::{FunctionName, FunctionStats, RankSummary};
 use perf_anomaly::{FunctionId, Loss};
 use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 
 /// Ranks, phases and modes that are slow, each with its function, and the causes of lost time. All lists begin
 /// with the most time lost.
@@ -37,13 +37,14 @@ pub struct Slow {
 
 impl Slow {
     /// Describes what was found. `ranks` are all ranks, `names` those of the functions with the lowest numbers,
-    /// `functions` the statistics of all; `in_steps` returns the loss of a rank in its abnormal calls of some steps.
+    /// `functions` the statistics of all. The database contains the steps of ranks and the records of calls; without
+    /// it, slow calls of slow ranks and places of calls are not stated.
     pub(super) fn of(
         slowness: Slowness,
         (modes, mode_steps): (Vec<NewMode>, Vec<ModeStep>),
         ranks: &[RankSummary],
         (names, functions): (&[FunctionName], &[(FunctionId, FunctionStats)]),
-        in_steps: &dyn Fn((u32, u32), RangeInclusive<u64>) -> Loss,
+        stored: Option<&DatabaseReader>,
     ) -> Self {
         let name = |function: FunctionId| names.get(function.0 as usize).cloned();
         let mut all = Loss::default();
@@ -60,7 +61,10 @@ impl Slow {
             slowness,
             modes,
             name: &|function| name(function).map_or_else(String::new, |name| name.name.to_string()),
-            in_steps,
+            in_steps: &|rank, steps| {
+                let known = stored.and_then(|stored| stored.in_steps(rank, &steps).ok());
+                known.unwrap_or_default()
+            },
             has_programs: names.iter().any(|name| Some(name.program) != first),
         };
         // The conversion saturates.
@@ -68,7 +72,8 @@ impl Slow {
         let lost = LostTime::new((of, all.time), &found.slowness, &found.modes);
         let by_rank = found.slowness.lost_by_rank(mode_steps, ranks);
         let numbers = ranks.iter().map(|one| (one.program, one.rank));
-        let causes = found.all(&losses, |_, _| String::new()).into_iter();
+        let longest = |function| stored?.longest(&name(function)?).ok().flatten();
+        let causes = found.all(&losses, longest).into_iter();
         let causes = causes.filter_map(|cause| Some((name(cause.function)?, cause)));
         let causes = causes.map(|(name, cause)| (cause, name)).collect();
         let Found {
@@ -85,6 +90,22 @@ impl Slow {
             causes,
             late: slowness.late,
         }
+    }
+
+    /// Describes recorded abnormal calls of a database without a server.
+    pub(super) fn of_records(
+        functions: &[(FunctionName, FunctionStats)],
+        ranks: &[RankSummary],
+        stored: &DatabaseReader,
+    ) -> Self {
+        let names: Vec<FunctionName> = functions.iter().map(|one| one.0.clone()).collect();
+        let numbered = (0..).map(FunctionId).zip(functions);
+        let functions: Vec<_> = numbered.map(|(id, one)| (id, one.1.clone())).collect();
+        let nothing = (Slowness::default(), (Vec::new(), Vec::new()));
+        let functions = (&*names, &*functions);
+        let mut slow = Self::of(nothing.0, nothing.1, ranks, functions, Some(stored));
+        slow.sentence = format!("{} lost in recorded abnormal calls", slow.lost.calls);
+        slow
     }
 }
 

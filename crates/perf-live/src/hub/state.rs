@@ -4,17 +4,15 @@
 use super::lost_time::LostTime;
 use super::params::HubParams;
 use super::{Counts, HubAnswer, Message, Slow};
-use crate::store::{Client, Stored, Total, Writer, append_block, fresh};
+use crate::store::{Client, DatabaseReader, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
+use perf_anomaly::FunctionId;
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{
     Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, View,
 };
-use perf_anomaly::{FunctionId, Loss};
-use perf_core::Merge;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,11 +58,8 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     /// Computes what is slow, and the time lost by rank and step in abnormal calls, new modes and on slow ranks,
-    /// with a row for each known rank. `in_steps` returns the loss of a rank in its abnormal calls of some steps.
-    pub(super) fn compare(
-        self,
-        in_steps: impl Fn((u32, u32), RangeInclusive<u64>) -> Loss,
-    ) -> (Arc<Slow>, Arc<LostTime>) {
+    /// with a row for each known rank. The database contains the steps of ranks and the records of calls.
+    pub(super) fn compare(self, stored: Option<&DatabaseReader>) -> (Arc<Slow>, Arc<LostTime>) {
         let mut lost = Arc::unwrap_or_clone(self.lost);
         for rank in &self.ranks {
             lost.add_rank(rank.program, rank.rank);
@@ -83,7 +78,7 @@ impl Snapshot {
         }
         let modes = (self.comparison.modes(), mode_steps);
         let functions = (&*self.names, &*self.functions);
-        let slow = Slow::of(found, modes, &self.ranks, functions, &in_steps);
+        let slow = Slow::of(found, modes, &self.ranks, functions, stored);
         (Arc::new(slow), Arc::new(lost))
     }
 }
@@ -192,15 +187,6 @@ impl State {
             names: self.server.names().to_vec(),
             functions: self.server.functions(),
         }
-    }
-
-    /// Returns the loss of a rank, given by program and number, in those of its last steps that are in a range.
-    pub(super) fn in_steps(&self, (program, rank): (u32, u32), steps: RangeInclusive<u64>) -> Loss {
-        let mut sum = Loss::default();
-        let own = self.server.steps(program, rank);
-        let own = own.filter(|one| steps.contains(&one.step));
-        own.for_each(|one| sum.merge(&one.loss));
-        sum
     }
 
     /// Applies a delta of the log, which was accepted before.

@@ -28,7 +28,7 @@ class Scatter {
     this.cursor = key === undefined ? -1 : this.points.findIndex((point) => point.key === key);
     this.canvas.dataset.points = points.length;
     this.canvas.setAttribute("aria-label", `${points.length} points, ${axes.y} by ${axes.x}; arrows move, Enter selects`);
-    if (this.cursor < 0) this.status.textContent = points.length ? `${count(points.length)} points` : axes.empty || "No data yet.";
+    if (this.cursor < 0) this.status.textContent = points.length ? `${count(points.length)} ${points.length === 1 ? "point" : "points"}` : axes.empty || "No data yet.";
     this.draw();
     this.list();
   }
@@ -42,7 +42,8 @@ class Scatter {
     if (low > high) return [0, 1];
     if (name === "y" && low > 0 && low < high / 2) low = 0;
     if (low === high && this.axes.whole) return [low - 1, high + 1];
-    const room = (high - low || Math.abs(high) || 1) * ends;
+    // One time is shown in a range of a microsecond or more.
+    const room = (high - low || Math.abs(high) || (this.axes[name + "Time"] ? 1000 / ends : 1)) * ends;
     return [low - (low === 0 ? 0 : room), high + room];
   }
 

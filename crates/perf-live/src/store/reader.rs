@@ -6,6 +6,7 @@ use super::query::{Axis, Filter, Order, Table};
 use super::schema::{MODELS, bound};
 use super::writer::{self, Stored};
 use crate::Result;
+use perf_anomaly::Loss;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
 use perf_core::Nanos;
 use rusqlite::types::{Value, ValueRef};
@@ -109,6 +110,44 @@ impl DatabaseReader {
     /// step of a rank.
     pub(crate) fn each_step(&self, mut take: impl FnMut((u32, u32, u64), u64, i64)) -> Result<()> {
         self.fail(writer::each_step(&self.database, &mut take))
+    }
+
+    /// Returns the loss of a rank, given by program and number, in the slow calls of some steps.
+    pub(crate) fn in_steps(
+        &self,
+        (program, rank): (u32, u32),
+        steps: &RangeInclusive<u64>,
+    ) -> Result<Loss> {
+        let sql = "select total(slow), total(time) from live_step
+             where program = ? and rank = ? and step between ? and ?";
+        let range = (bound(*steps.start()), bound(*steps.end()));
+        self.fail((|| {
+            let mut statement = self.database.prepare_cached(sql)?;
+            statement.query_row((program, rank, range.0, range.1), |row| {
+                let mut loss = Loss::default();
+                // Sums are numbers with a fraction, which cannot overflow; the conversions saturate.
+                loss.too_slow = row.get::<_, f64>(0)? as u64;
+                loss.time = Nanos(row.get::<_, f64>(1)? as i64);
+                Ok(loss)
+            })
+        })())
+    }
+
+    /// Returns the program, rank and step of the recorded call of a function with the most time lost.
+    pub(crate) fn longest(&self, name: &FunctionName) -> Result<Option<(u32, u32, u64)>> {
+        let sql = "select program, rank, step from call where function = ? and program = ?
+             and kind = 'anomaly' and severity > 0 order by severity desc limit 1";
+        self.fail((|| {
+            let mut statement = self.database.prepare_cached(sql)?;
+            let found = statement.query_row((&*name.name, name.program), |row| {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get::<_, i64>(2)?.cast_unsigned(),
+                ))
+            });
+            found.optional()
+        })())
     }
 
     fn rows(&self, sql: &str, values: &[Value], width: usize) -> Result<Vec<Vec<Json>>> {

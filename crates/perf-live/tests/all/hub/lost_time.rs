@@ -277,7 +277,7 @@ fn assert_causes(given: &Value, report: &Report) {
         },
         has_programs: false,
     };
-    let expected = found.all(&report.losses.worst_functions(), |_, _| String::new());
+    let expected = found.all(&report.losses.worst_functions(), |_| None);
     let of = |kind: &str| expected.iter().filter(|one| one.kind == kind).count();
     for kind in ["slow rank", "slow phase", "new mode", "single calls"] {
         assert!(of(kind) > 0, "{kind}");

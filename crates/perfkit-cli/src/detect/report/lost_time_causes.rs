@@ -36,37 +36,19 @@ fn with_found<T>(
     })
 }
 
-/// Returns the place of the longest of some abnormal calls of a function, if `records`, the worst first,
-/// include one.
-fn place(count: u64, name: &str, records: &[Record], many: bool) -> String {
-    let mut records = records.iter();
-    let longest = records.find(|one| one.function == name && one.severity.0 > 0);
-    let Some(longest) = longest else {
-        return String::new();
-    };
-    let which = match count {
-        1 => "",
-        _ => ", the longest",
-    };
-    let program = if many {
-        format!(" of program {}", longest.program)
-    } else {
-        String::new()
-    };
-    format!(
-        "{which} on rank {}{program} in step {}",
-        longest.rank, longest.step
-    )
-}
-
 /// Returns all causes of lost time, the one with the most time first. Some of the abnormal calls are in
 /// `records`, the worst first.
 fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     let calls = &report.calls;
     let found = (&report.lasting, calls, &report.ranks);
-    let place = |function, count| place(count, &calls.function_name(function), records, many);
+    let longest = |function| {
+        let name = calls.function_name(function);
+        let mut records = records.iter();
+        let longest = records.find(|one| one.function == name && one.severity.0 > 0)?;
+        Some((longest.program, longest.rank, longest.step))
+    };
     with_found(found, many, |found| {
-        found.all(&report.losses.worst_functions(), place)
+        found.all(&report.losses.worst_functions(), longest)
     })
 }
 
