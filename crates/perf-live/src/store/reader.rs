@@ -126,8 +126,8 @@ impl DatabaseReader {
             statement.query_row((program, rank, range.0, range.1), |row| {
                 let mut loss = Loss::default();
                 // Sums are numbers with a fraction, which cannot overflow; the conversions saturate.
-                loss.too_slow = row.get::<_, f64>(0)? as u64;
-                loss.time = Nanos(row.get::<_, f64>(1)? as i64);
+                let (slow, time): (f64, f64) = (row.get(0)?, row.get(1)?);
+                (loss.too_slow, loss.time) = (slow as u64, Nanos(time as i64));
                 Ok(loss)
             })
         })())
