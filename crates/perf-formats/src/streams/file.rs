@@ -83,6 +83,12 @@ impl LastSteps {
         }
     }
 
+    /// Returns `true` for a later step of a rank than before, and for the step of the last row if it is of the same
+    /// rank: that step may have ended while the file had no more data.
+    fn is_next(&self, rank: Rank, step: u64) -> bool {
+        self.current == Some((rank, step)) || self.of(rank).is_none_or(|own| step > own)
+    }
+
     /// Records a row of a rank.
     fn add(&mut self, rank: Rank, step: u64) {
         self.last = Some(step);
@@ -195,14 +201,14 @@ impl StreamFile {
 
     /// Returns the step of the next row if that step has ended without the rank of the row, because its
     /// file is late, or because another rank precedes it in the file. Returns `None` for a row of the
-    /// current or a later step, and for a row that does not exceed the last step of its own rank.
+    /// current or a later step, and for a row of an earlier step than the last one of its own rank.
     pub(super) fn late_step(&self) -> Option<u64> {
         let Next::Row(head) = self.next else {
             return None;
         };
         let step = self.step_of(head);
         let ended = self.ended.is_some_and(|ended| step <= ended);
-        let is_new = || self.own.of(head.rank).is_none_or(|own| step > own);
+        let is_new = || self.own.is_next(head.rank, step);
         (ended && !head.is_of_current_step() && is_new()).then_some(step)
     }
 

@@ -113,6 +113,9 @@ impl Follow {
 /// alone, and are [counted](rules::LATE). A rank therefore has the same steps regardless of the
 /// time at which its file appears.
 ///
+/// The same holds for the ranks of one file, which may follow each other. The steps of a rank never go back:
+/// an event of an earlier step than the rank has reached is [moved](rules::STEP_BACK).
+///
 /// ```
 /// use perf_core::{Job, EventSource};
 /// use perf_formats::{OpenOptions, streams::{Streams, TraceBuilder}};

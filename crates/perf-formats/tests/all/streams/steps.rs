@@ -168,7 +168,12 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
         while streams.next_step(&mut whole, &Job::default()).unwrap() {}
         assert!(streams.diagnostics().is_empty());
         // Now the second file has no data until the first one has ended some steps.
-        for wait in [1, 4, 9] {
+        // Also if it pauses in the middle of a step.
+        for (wait, pause) in [(1, 24), (4, 24), (9, 24), (4, 2), (4, 12), (9, 13)] {
+            let text = rows(1);
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            let (begin, rest) = lines.split_at(1 + pause);
+            let mut rest = Some(rest.concat()).filter(|rest| !rest.is_empty());
             std::fs::write(&paths[1], "").unwrap();
             let follow = Follow::default()
                 .poll(Duration::from_millis(1))
@@ -179,10 +184,19 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
             while streams.next_step(&mut late, &Job::default()).unwrap() {
                 ended += 1;
                 if ended == wait {
-                    std::fs::write(&paths[1], rows(1)).unwrap();
+                    std::fs::write(&paths[1], begin.concat()).unwrap();
+                }
+                // All rows before the pause have been read, and other steps follow.
+                let events = late.steps.iter().filter(|((rank, _), _)| *rank == 1);
+                let events: u64 = events.map(|(_, events)| events).sum();
+                if events == pause as u64
+                    && let Some(rest) = rest.take()
+                {
+                    let file = std::fs::OpenOptions::new().append(true).open(&paths[1]);
+                    file.unwrap().write_all(rest.as_bytes()).unwrap();
                 }
             }
-            assert_eq!(late.steps, whole.steps, "{has_steps}, {wait}");
+            assert_eq!(late.steps, whole.steps, "{has_steps}, {wait}, {pause}");
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
