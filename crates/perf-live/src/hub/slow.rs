@@ -97,7 +97,7 @@ impl Slow {
     ) -> Self {
         let names: Vec<FunctionName> = functions.iter().map(|one| one.0.clone()).collect();
         let numbered = (0..).map(FunctionId).zip(functions);
-        let functions: Vec<_> = numbered.map(|(id, one)| (id, one.1.clone())).collect();
+        let functions: Vec<_> = numbered.map(|(id, one)| (id, one.1)).collect();
         let nothing = (Slowness::default(), (Vec::new(), Vec::new()));
         let functions = (&*names, &*functions);
         let mut slow = Self::of(nothing.0, nothing.1, ranks, functions, Some(stored));
