@@ -27,6 +27,10 @@ const TIED: &[(&str, &str)] = &[
     ("perf_anomaly::Monitor", "has a detector and a store"),
     ("perf_anomaly::Report", "has a detector and a store"),
     ("perf_anomaly::Unfinished", "has a report"),
+    (
+        "perf_anomaly::lost_time::Found",
+        "borrows functions, which need not be shared",
+    ),
     ("perf_anomaly::provenance::Recorder", "has a store"),
     (
         "perf_anomaly::provenance::Sqlite",

@@ -2,6 +2,7 @@
 //! clients.
 
 use super::new_mode::{NewMode, SlowCall, edge};
+use super::slowness::SlowAlarms;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Result};
 use perf_core::Nanos;
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Calls of a new mode on a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModeCalls {
-    /// Number of calls; 0 if the mode was accepted as normal.
+    /// Number of calls; 0 if the mode was accepted as normal. Alarms of a mode that a rule accepts remain.
     pub(super) calls: u64,
     /// Step of the first call.
     first: u64,
@@ -59,21 +60,42 @@ impl ModeCalls {
         }
     }
 
+    /// Adds an alarm to a mode that a rule accepts.
+    pub(super) fn add_alarm(&mut self, alarmed: i64) {
+        self.alarms = self.alarms.saturating_add(1);
+        self.alarmed.0 = self.alarmed.0.saturating_add(alarmed);
+    }
+
+    /// Returns the alarms of a mode that a rule accepts.
+    pub(super) fn accepted(&self) -> Self {
+        ModeCalls {
+            alarms: self.alarms,
+            alarmed: self.alarmed,
+            ..ModeCalls::default()
+        }
+    }
+
     /// Adds calls of the same mode.
     pub(super) fn add(&mut self, other: &Self) {
+        let sum = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
+        let alarms = self.alarms.saturating_add(other.alarms);
+        let alarmed = sum(self.alarmed, other.alarmed);
         if self.calls == 0 {
-            *self = *other;
+            *self = ModeCalls {
+                alarms,
+                alarmed,
+                ..*other
+            };
             return;
         }
-        let sum = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
         *self = ModeCalls {
             calls: self.calls.saturating_add(other.calls),
             first: self.first.min(other.first),
             last: self.last.max(other.last),
             time: sum(self.time, other.time),
             lost: sum(self.lost, other.lost),
-            alarms: self.alarms.saturating_add(other.alarms),
-            alarmed: sum(self.alarmed, other.alarmed),
+            alarms,
+            alarmed,
             until: self.until.max(other.until),
             before: self.before.saturating_add(other.before),
             of: self.of.saturating_add(other.of),
@@ -132,8 +154,20 @@ pub(crate) struct OfClient<'a> {
     pub(crate) calls: &'a ModeCalls,
 }
 
-/// Returns the modes of all clients, the one with the most time lost first. Modes of a function whose run times
-/// overlap are one.
+impl OfClient<'_> {
+    /// Returns the alarms if a rule accepts the mode.
+    pub(crate) fn accepted(&self) -> Option<SlowAlarms> {
+        let is_accepted = self.calls.calls == 0 && self.calls.alarms > 0;
+        is_accepted.then_some(SlowAlarms {
+            function: self.function,
+            calls: self.calls.alarms,
+            lost: self.calls.alarmed,
+        })
+    }
+}
+
+/// Returns the modes of all clients, the one with the most time lost first. Modes of different clients are one if
+/// their run times overlap.
 pub(crate) fn merged<'a>(all: impl Iterator<Item = OfClient<'a>>) -> Vec<NewMode> {
     let mut all: Vec<OfClient<'_>> = all.filter(|one| one.calls.calls > 0).collect();
     all.sort_by_key(|one| (one.function, one.from, one.client, one.rank));
@@ -141,8 +175,11 @@ pub(crate) fn merged<'a>(all: impl Iterator<Item = OfClient<'a>>) -> Vec<NewMode
     let mut rest = all.as_slice();
     while let Some(first) = rest.first() {
         let mut until = first.calls.until;
+        let mut modes_of = BTreeMap::new();
         let end = rest.iter().position(|one| {
-            let is_apart = one.function != first.function || one.from > until;
+            let is_apart = one.function != first.function
+                || (one.from != first.from && one.from >= until)
+                || *modes_of.entry(one.client).or_insert(one.from) != one.from;
             until = until.max(one.calls.until);
             is_apart
         });

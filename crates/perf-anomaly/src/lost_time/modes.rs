@@ -446,7 +446,7 @@ impl NewModes {
             ranks: all.ranks,
         };
         if let Some(changes) = &mut self.changes {
-            event.add_to(changes, 1);
+            event.add_to(changes, |_| true);
         }
         self.events.push(event);
         now.iter().map(|one| one.batch.1).collect()
@@ -478,7 +478,8 @@ impl NewModes {
     }
 
     /// Returns the time that the modes [found](Self::found) lost by rank, function and step, in calls that
-    /// are no alarms. With the time lost in alarms it adds up to the time lost in single calls and modes.
+    /// are no alarms. With the time lost in alarms it adds up to the time lost in single calls and modes:
+    /// the alarms of modes that a [rule](Self::accept) accepts have a time below zero.
     pub fn steps(&self) -> impl Iterator<Item = ModeStep> {
         let steps: Vec<ModeStep> = self.times(|_| true).iter().collect();
         steps.into_iter()
@@ -487,15 +488,8 @@ impl NewModes {
     /// Returns the times of [`steps`](Self::steps) for some ranks.
     pub(crate) fn times(&self, is_wanted: impl Fn((u32, u32)) -> bool) -> ModeTimes {
         let mut all = ModeTimes::default();
-        for event in self.events.iter().filter(|one| one.mode.accepted.is_none()) {
-            let ranks = event.ranks.iter().filter(|(rank, _)| is_wanted(**rank));
-            for (rank, loss) in ranks {
-                for (step, _, lost) in loss.steps.iter() {
-                    all.add(*rank, event.mode.function, step, lost);
-                }
-                let calls = loss.calls.of_mode(&event.mode, event.bins.1);
-                all.set_calls(*rank, (event.mode.function, event.id), calls);
-            }
+        for event in &self.events {
+            event.add_to(&mut all, &is_wanted);
         }
         all
     }
@@ -518,9 +512,12 @@ impl NewModes {
         for event in &mut self.events {
             if event.mode.function == function && event.mode.accepted.is_none() {
                 if let Some(changes) = &mut self.changes {
-                    event.add_to(changes, -1);
+                    event.take_back(changes);
                 }
                 event.mode.accepted = Some(Accepted::Rule(reason.into()));
+                if let Some(changes) = &mut self.changes {
+                    event.add_to(changes, |_| true);
+                }
             }
         }
     }

@@ -123,7 +123,9 @@ pub(super) struct RankLoss {
     /// Calls.
     pub(super) calls: ModeCalls,
     /// Time lost by step, without that of alarms.
-    pub(super) steps: StepSums,
+    steps: StepSums,
+    /// Time lost by alarms, by step.
+    alarms: StepSums,
 }
 
 /// Slow call.
@@ -173,11 +175,19 @@ impl RankLoss {
         if call.rest() != 0 {
             self.steps.add(call.step, call.rest());
         }
+        self.add_alarm(call.step, call.alarmed.unwrap_or(0));
+    }
+
+    fn add_alarm(&mut self, step: u64, alarmed: i64) {
+        if alarmed != 0 {
+            self.alarms.add(step, alarmed);
+        }
     }
 
     pub(super) fn merge(&mut self, other: &RankLoss) {
         self.calls.add(&other.calls);
         self.steps.merge(&other.steps);
+        self.alarms.merge(&other.alarms);
     }
 }
 
@@ -256,8 +266,18 @@ impl Event {
             if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
                 mode.accepted = Some(Accepted::UsualSince(step));
                 if let Some(changes) = changes {
-                    self.add_to(changes, -1);
+                    self.take_back(changes);
                 }
+            }
+        } else if matches!(mode.accepted, Some(Accepted::Rule(_)))
+            && judgement.label.is_slow()
+            && let Some(own) = own
+        {
+            own.calls.add_alarm(alarmed);
+            own.add_alarm(step, alarmed);
+            if let Some(changes) = changes {
+                changes.add(rank, mode.function, step, alarmed.saturating_neg());
+                changes.set_calls(rank, (mode.function, self.id), own.calls.accepted());
             }
         }
         self.mode.ranks = self.ranks.len();
@@ -265,18 +285,43 @@ impl Event {
         !is_usual || self.mode.before > 0
     }
 
-    /// Adds the time lost by rank and step to changes, or takes it back with a sign of -1.
-    pub(super) fn add_to(&self, changes: &mut ModeTimes, sign: i64) {
+    /// Adds the time lost by rank and step of some ranks to changes. Of a mode that a rule accepts, alarms lost no time
+    /// either: it is below zero, so that it cancels that of the alarms as single calls.
+    pub(super) fn add_to(&self, changes: &mut ModeTimes, is_wanted: impl Fn((u32, u32)) -> bool) {
+        let mode = &self.mode;
+        let is_found = match mode.accepted {
+            None => true,
+            Some(Accepted::Rule(_)) => false,
+            Some(Accepted::UsualSince(_)) => return,
+        };
+        let ranks = self.ranks.iter().filter(|(rank, _)| is_wanted(**rank));
+        for (rank, loss) in ranks {
+            let sums = if is_found { &loss.steps } else { &loss.alarms };
+            for (step, _, lost) in sums.iter() {
+                let lost = if is_found {
+                    lost
+                } else {
+                    lost.saturating_neg()
+                };
+                changes.add(*rank, mode.function, step, lost);
+            }
+            let calls = if is_found {
+                loss.calls.of_mode(mode, self.bins.1)
+            } else {
+                loss.calls.accepted()
+            };
+            changes.set_calls(*rank, (mode.function, self.id), calls);
+        }
+    }
+
+    /// Takes back the time lost by rank and step, before or after a mode becomes normal.
+    pub(super) fn take_back(&self, changes: &mut ModeTimes) {
         let mode = &self.mode;
         for (rank, loss) in &self.ranks {
             for (step, _, lost) in loss.steps.iter() {
-                changes.add(*rank, mode.function, step, lost.saturating_mul(sign));
+                changes.add(*rank, mode.function, step, lost.saturating_neg());
             }
-            let calls = match sign {
-                1 => loss.calls.of_mode(mode, self.bins.1),
-                _ => ModeCalls::default(),
-            };
-            changes.set_calls(*rank, (mode.function, self.id), calls);
+            changes.set_calls(*rank, (mode.function, self.id), ModeCalls::default());
         }
     }
 }

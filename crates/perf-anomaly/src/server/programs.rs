@@ -22,9 +22,13 @@ const EARLIER_RUNS: u64 = u64::MAX;
 pub struct Comparison(pub(super) Programs);
 
 impl Comparison {
-    /// Returns the slow ranks and phases with their steps, with the server's function numbers.
+    /// Returns the slow ranks and phases with their steps, with the server's function numbers. Their alarms include
+    /// those of modes that a rule of a client accepts, which are no single calls either.
     pub fn slowness(&self) -> Slowness {
-        self.0.slowness()
+        let mut all = self.0.slowness();
+        let accepted = self.of_clients().filter_map(|one| one.accepted());
+        all.alarms.extend(accepted);
+        all
     }
 
     /// Returns the time that new modes lost by rank, function and step, with the server's function
@@ -35,11 +39,14 @@ impl Comparison {
     }
 
     /// Returns the new modes of all clients, the one with the most time lost first, with the server's function
-    /// numbers. Modes of a function whose run times overlap are one. A mode that a client accepts as normal is
-    /// none.
+    /// numbers. Modes of a function that clients found at overlapping run times are one. A mode that a client
+    /// accepts as normal is none.
     pub fn modes(&self) -> Vec<NewMode> {
-        let all = self.0.modes.iter();
-        merged(all.flat_map(|(client, modes)| {
+        merged(self.of_clients())
+    }
+
+    fn of_clients(&self) -> impl Iterator<Item = OfClient<'_>> {
+        self.0.modes.iter().flat_map(|(client, modes)| {
             let calls = modes.calls();
             calls.map(|(rank, (function, from), calls)| OfClient {
                 client: *client,
@@ -48,7 +55,7 @@ impl Comparison {
                 from,
                 calls,
             })
-        }))
+        })
     }
 
     /// Returns the time lost in abnormal calls by function and step, with the server's function numbers.

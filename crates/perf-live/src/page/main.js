@@ -67,7 +67,7 @@ const selectWorst = async () => {
 
 const follow = (before, isQuiet) => {
   const differs = (...names) => names.some((name) => String(before[name]) !== String(state[name]));
-  find("#within").value = state.within;
+  for (const name of ["within", "from", "to"]) find("#" + name).value = state[name];
   if (differs("by", "top", "bottom", "program", "ranks")) listen();
   if (differs("ranks", "from", "to")) loadSteps();
   else if (differs("last")) showSteps();

@@ -39,8 +39,24 @@ const callView = (place, given) => {
     list, make("div", { class: "scroll" }, timeline(all, { deep, since, low, high, record })),
     make("h3", {}, "Call stack, outermost first"), ...left, make("ol", { class: "stack" }, ...frames),
     ...(messages.length ? [make("h3", {}, "Messages"), make("ul", {}, ...messages)] : []),
+    ...countersView(record, since),
   );
   place.dataset.frames = frames.length;
+};
+
+// Largest number of values of counters that are shown.
+const COUNTERS = 100;
+
+// Counters in a call in order of time, and the last values of those that describe its node.
+const countersView = (record, since) => {
+  const own = (record.counters || []).map((one) => ({ ...one, when: `${time(since(one.at))} after its begin` }));
+  const all = [...own, ...(record.node || []).map((one) => ({ ...one, when: "of the node" }))];
+  if (!all.length) return [];
+  const value = (one) => (typeof one.value !== "number" ? legible(one.value) : Number.isInteger(one.value) ? count(one.value) : short(one.value));
+  const rows = all.slice(0, COUNTERS).map((one) => make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, shortened(one.name, 60))),
+    make("td", { class: "n" }, value(one)), make("td", {}, one.when)));
+  const more = all.length > rows.length ? [make("p", { class: "note" }, `and ${count(all.length - rows.length)} more values`)] : [];
+  return [make("h3", {}, "Counters"), make("div", { class: "scroll" }, make("table", { class: "counters" }, make("tbody", {}, ...rows))), ...more];
 };
 
 // Calls as bars by depth; below, a line for each rank with messages.

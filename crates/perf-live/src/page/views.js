@@ -92,6 +92,13 @@ const scope = () => {
   return state.within === "rank" ? { program, rank } : { program, rank, from: step, to: step };
 };
 
+// Text of the range of steps, if there is one.
+const inSteps = () => {
+  const { from, to } = state;
+  if (from === "" && to === "") return "";
+  return from === "" ? ` until step ${to}` : to === "" ? ` since step ${from}` : from === to ? ` in step ${from}` : ` in steps ${from} to ${to}`;
+};
+
 // Shows the functions of the selection and their calls. A refresh changes neither the selected function nor the chart.
 const showFunctions = async (isRefresh) => {
   // A refresh would replace the request of a selection, whose chart would stay empty.
@@ -101,7 +108,7 @@ const showFunctions = async (isRefresh) => {
   if (live.selection === selection) live.selection = null;
   if (!given) return;
   const [program, rank, step] = state.step ? state.step.split(".") : [];
-  const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" };
+  const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" + inSteps() };
   find("#scope").textContent = "Stored calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
   const known = given.rows.map((row) => ({ program: row[0], name: row[1], anomalies: row[2], time: row[4] }));
   const isChosen = (one) => one.name === state.function && (state.owner === "" || Number(state.owner) === one.program);

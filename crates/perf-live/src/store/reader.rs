@@ -124,11 +124,12 @@ impl DatabaseReader {
         self.fail((|| {
             let mut statement = self.database.prepare_cached(sql)?;
             statement.query_row((program, rank, range.0, range.1), |row| {
-                let mut loss = Loss::default();
                 // Sums are numbers with a fraction, which cannot overflow; the conversions saturate.
-                let (slow, time): (f64, f64) = (row.get(0)?, row.get(1)?);
-                (loss.too_slow, loss.time) = (slow as u64, Nanos(time as i64));
-                Ok(loss)
+                Ok(Loss {
+                    too_slow: row.get::<_, f64>(0)? as u64,
+                    time: Nanos(row.get::<_, f64>(1)? as i64),
+                    ..Loss::default()
+                })
             })
         })())
     }

@@ -220,7 +220,7 @@ fn slow_ranks_of_a_server_of_version_7_continue() {
     assert_eq!((read.clients(), calls(&read)), (4, 40 * 6));
     // Its bytes in the present version have the same contents.
     let encoded = read.encode();
-    assert_eq!(encoded[4], 8);
+    assert_eq!(encoded[4], 9);
     let again = Server::decode(params(), &encoded).expect("it was just encoded");
     assert_eq!(again.slow_ranks(), read.slow_ranks());
     assert_eq!(again.encode(), encoded);

@@ -117,11 +117,14 @@ fn time_lost_in_dropped_steps_is_stated() {
 }
 
 /// Runs a detector of four ranks with slow calls, a new mode on ranks 1 and 2, a slow rank 3 and a slow phase from
-/// step 24 to 29. Returns its messages and its report.
-fn detected() -> (Vec<Push>, Report) {
+/// step 24 to 29. A rule accepts the modes of the functions that match a pattern. Returns its messages and its report.
+fn detected(accepted: &str) -> (Vec<Push>, Report) {
     let (tape, client) = (Tape::default(), 77);
     let sharing = Client::new(client, tape.clone()).in_flight(usize::MAX);
-    let mut monitor = Monitor::default().share(sharing).compare_steps(2);
+    let mut monitor = Monitor::default()
+        .share(sharing)
+        .compare_steps(2)
+        .accept(accepted, "it is known");
     let regions = ["solve", "exchange_data"].map(|name| monitor.region(0, name));
     let mut random = Random::new(3);
     for step in 0..40 {
@@ -211,7 +214,7 @@ fn map_at(lost: &Value) -> Map {
 /// does, and its phases and functions are the same; also after a restart in the middle.
 #[test]
 fn the_map_is_that_of_the_report() {
-    let (pushes, report) = detected();
+    let (pushes, report) = detected("");
     let expected = map_of(&report);
     for cause in 0..3 {
         assert!(expected.values().any(|cell| cell[cause] > 0), "{cause}");
@@ -251,6 +254,33 @@ fn the_map_is_that_of_the_report() {
     let finished = Finished::open(&place.0, Default::default()).expect("it is there");
     assert_eq!(lost(finished.clone()), live);
     assert_eq!(ask(finished, "/api/causes"), causes);
+}
+
+/// If a rule of the client accepts a mode, its alarms are no time lost either: the map and the causes have the sum of
+/// the report.
+#[test]
+fn accepted_modes_lose_no_time() {
+    for (pattern, modes) in [("", true), ("solve", false)] {
+        let (pushes, report) = detected(pattern);
+        let place = Place::new("lost-accepted");
+        let hub = open(&place, Hub::params());
+        for one in &pushes {
+            push(&hub, one).expect("it is sound");
+        }
+        let map = map_at(&lost(hub.clone()));
+        assert_eq!(map, map_of(&report));
+        let causes = ask(hub.clone(), "/api/causes");
+        let own = report.lost_time();
+        assert_eq!(own.modes.0 > 0, modes, "{pattern}");
+        assert_eq!(causes["sentence"], own.sentence(&report.losses.total()));
+        let cells: i64 = map.values().flatten().sum();
+        let phases = report.lasting.peers().slowness().phase_steps;
+        let phases: i64 = phases.iter().map(|one| one.lost.0).sum();
+        let apart = own.total().0 - cells - phases;
+        // Times of slow ranks and phases are rounded in each step.
+        assert!(apart.abs() < 1000, "{pattern}: {apart}");
+        hub.close();
+    }
 }
 
 /// The server states the causes of the report in the same sentences, apart from the places of single calls, and
