@@ -139,7 +139,7 @@ impl Loss {
     /// let table = Table::new("functions", "").text("function", ["solve"]);
     /// let table = Loss::columns(table, &[loss]);
     /// assert_eq!(table.cell(0, "anomalies"), Some(Cell::Unsigned(2)));
-    /// assert_eq!(table.text_of(0, "time lost"), "5.00 ms");
+    /// assert_eq!(table.text_of(0, "in slow calls"), "5.00 ms");
     /// ```
     ///
     /// # Panics
@@ -156,7 +156,7 @@ impl Loss {
             .with(counts("beyond experience", |loss| loss.beyond_experience))
             .with(counts("too fast", |loss| loss.too_fast))
             .with(counts("not enough data", |loss| loss.not_enough_data))
-            .times("time lost", losses.iter().map(|loss| loss.time))
+            .times("in slow calls", losses.iter().map(|loss| loss.time))
     }
 }
 

@@ -22,7 +22,8 @@ pub struct Cause {
     pub kind: &'static str,
     /// Time lost.
     pub lost: Nanos,
-    /// Time by which causes are ordered: with that of the own slow calls of a slow rank.
+    /// Time by which causes are ordered. That of a slow rank includes its own slow calls. That of calls that wait for
+    /// others is the time that one rank would have to lose so that half of the waiting follows.
     pub order: Nanos,
     /// Program and number of a slow rank; `None` for other causes.
     pub rank: Option<(u32, u32)>,
@@ -48,6 +49,8 @@ pub struct Cause {
 ///     modes: lasting.modes().all().cloned().collect(),
 ///     name: &|_| "solve".into(),
 ///     in_steps: &|_, _| Loss::default(),
+///     waits: &|_| false,
+///     ranks: 1,
 ///     has_programs: false,
 /// };
 /// let mut loss = Loss::default();
@@ -64,6 +67,10 @@ pub struct Found<'a> {
     pub name: &'a dyn Fn(FunctionId) -> String,
     /// Returns the loss of a rank, given by program and number, in its abnormal calls of some steps.
     pub in_steps: &'a dyn Fn((u32, u32), RangeInclusive<u64>) -> Loss,
+    /// Returns `true` for a function that waits for others.
+    pub waits: &'a dyn Fn(FunctionId) -> bool,
+    /// Number of ranks.
+    pub ranks: usize,
     /// `true` to name the programs of ranks.
     pub has_programs: bool,
 }
@@ -133,12 +140,12 @@ impl Found<'_> {
         let modes = modes.map(|mode| Cause {
             kind: "new mode",
             lost: mode.lost,
-            order: mode.lost,
+            order: self.order(mode.function, mode.lost),
             rank: None,
             function: mode.function,
             from: mode.from,
             steps: Some((mode.first, mode.last)),
-            sentence: self.mode(mode),
+            sentence: self.mode(mode) + self.waiting(mode.function),
         });
         ranks.chain(phases).chain(modes).collect()
     }
@@ -176,15 +183,16 @@ impl Found<'_> {
             let of = grouped(loss.calls);
             let name = self.short_name(*function);
             let calls = counted(count as usize, "slow call");
+            let waiting = self.waiting(*function);
             all.push(Cause {
                 kind: "single calls",
                 lost: time,
-                order: time,
+                order: self.order(*function, time),
                 rank: None,
                 function: *function,
                 from: Nanos(0),
                 steps: None,
-                sentence: format!("{calls} of {of} of {name}{at}: {time} lost"),
+                sentence: format!("{calls} of {of} of {name}{at}: {time} lost{waiting}"),
             });
         }
         all.sort_by_key(|cause| std::cmp::Reverse(cause.order));
@@ -205,6 +213,23 @@ impl Found<'_> {
         format!("{which} on rank {rank}{program} in step {step}")
     }
 
+    fn order(&self, function: FunctionId, lost: Nanos) -> Nanos {
+        let others = i64::try_from(self.ranks).unwrap_or(i64::MAX) - 1;
+        if others > 0 && (self.waits)(function) {
+            Nanos(lost.0 / others.saturating_mul(2))
+        } else {
+            lost
+        }
+    }
+
+    fn waiting(&self, function: FunctionId) -> &'static str {
+        if (self.waits)(function) {
+            ", waiting for others"
+        } else {
+            ""
+        }
+    }
+
     fn short_name(&self, function: FunctionId) -> String {
         shortened(&(self.name)(function), NAME)
     }
@@ -222,7 +247,7 @@ impl Found<'_> {
         let own = match own.too_slow.saturating_sub(slow.alarms) {
             0 => String::new(),
             count => format!(
-                ", and {time} in its {}",
+                ", and {time} in its {}, which count as single calls",
                 counted(count as usize, "slow call")
             ),
         };

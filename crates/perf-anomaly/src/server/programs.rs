@@ -58,6 +58,11 @@ impl Comparison {
         })
     }
 
+    /// Returns `true` for a function whose ranks were compared, because it does not wait for others.
+    pub fn compares(&self, function: FunctionId) -> bool {
+        self.0.programs.values().any(|one| one.compares(function))
+    }
+
     /// Returns the time lost in abnormal calls by function and step, with the server's function numbers.
     pub fn function_steps(&self) -> &FunctionSteps {
         &self.0.losses

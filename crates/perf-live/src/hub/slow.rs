@@ -44,6 +44,7 @@ impl Slow {
         (modes, mode_steps): (Vec<NewMode>, Vec<ModeStep>),
         ranks: &[RankSummary],
         (names, functions): (&[FunctionName], &[(FunctionId, FunctionStats)]),
+        compares: &dyn Fn(FunctionId) -> bool,
         stored: Option<&DatabaseReader>,
     ) -> Self {
         let name = |function: FunctionId| names.get(function.0 as usize).cloned();
@@ -65,6 +66,8 @@ impl Slow {
                 let known = stored.and_then(|stored| stored.in_steps(rank, &steps).ok());
                 known.unwrap_or_default()
             },
+            waits: &|function| !compares(function),
+            ranks: ranks.len(),
             has_programs: names.iter().any(|name| Some(name.program) != first),
         };
         // The conversion saturates.
@@ -103,7 +106,14 @@ impl Slow {
         let functions: Vec<_> = numbered.map(|(id, one)| (id, one.1)).collect();
         let nothing = (Slowness::default(), (Vec::new(), Vec::new()));
         let functions = (&*names, &*functions);
-        let mut slow = Self::of(nothing.0, nothing.1, ranks, functions, Some(stored));
+        let mut slow = Self::of(
+            nothing.0,
+            nothing.1,
+            ranks,
+            functions,
+            &|_| true,
+            Some(stored),
+        );
         slow.sentence = format!("{} lost in recorded abnormal calls", slow.lost.calls);
         slow
     }

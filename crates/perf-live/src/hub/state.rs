@@ -78,7 +78,8 @@ impl Snapshot {
         }
         let modes = (self.comparison.modes(), mode_steps);
         let functions = (&*self.names, &*self.functions);
-        let slow = Slow::of(found, modes, &self.ranks, functions, stored);
+        let compares = |function| self.comparison.compares(function);
+        let slow = Slow::of(found, modes, &self.ranks, functions, &compares, stored);
         (Arc::new(slow), Arc::new(lost))
     }
 }

@@ -54,7 +54,7 @@ const STATISTICS: [(&str, &str); 9] = [
     ("slow", "Too slow"),
     ("fast", "Too fast"),
     ("unknown", "Not judged"),
-    ("lost", "Time lost"),
+    ("lost", "In slow calls"),
     ("0", "Median"),
     ("1", "99 %"),
     ("2", "Longest"),

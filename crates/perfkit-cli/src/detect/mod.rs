@@ -24,7 +24,7 @@ use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::{
     self, Copod, Detector, Drift, FunctionId, Hbos, Monitor, Sstd, StrictParams, Tail,
 };
-use perfkit::core::{Diagnostics, EventSource, Job, fits};
+use perfkit::core::{Diagnostics, EventSource, Job, Weight, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
@@ -125,6 +125,13 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     let is_absent = !options.files.iter().any(|file| file.exists());
     if let (Some(idle), [first, ..], true) = (options.idle, &options.files[..], is_absent) {
         return Err(source::absent(first, idle));
+    }
+    let lost = diagnostics
+        .iter()
+        .find(|(rule, _)| rule.weight == Weight::Loss);
+    let lost = lost.map(findings::Found::of);
+    if let (0, Some(lost)) = (monitor.calls().health().events(), lost) {
+        return Err(Failure::Input(format!("no event could be read: {lost}")));
     }
     let replayed = recording.as_ref();
     let replayed = replayed.map(|it| Replayed::new(&it.trace, options.period));

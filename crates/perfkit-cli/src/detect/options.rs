@@ -62,8 +62,8 @@ pub struct Options {
     /// first event]
     #[arg(long, value_name = "T", value_parser = time, allow_negative_numbers = true)]
     pub(crate) origin: Option<Nanos>,
-    /// Statistic of the anomalies in a step that ranks are ordered by
-    #[arg(long = "rank-by", value_name = "WHAT", default_value = "total", value_parser = words(&[
+    /// Time lost, or the statistic of the anomalies in a step, that ranks are ordered by
+    #[arg(long = "rank-by", value_name = "WHAT", default_value = "time", value_parser = words(&[
         ("total", Ranking::Total, "their number"),
         ("mean", Ranking::Mean, "mean number a step"),
         ("deviation", Ranking::Deviation, "standard deviation over the steps"),

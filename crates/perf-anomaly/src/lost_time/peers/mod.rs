@@ -428,6 +428,11 @@ impl Peers {
         found
     }
 
+    /// Returns `true` for a function that was compared, which does not wait for others.
+    pub fn compares(&self, function: FunctionId) -> bool {
+        self.functions.contains_key(&function)
+    }
+
     /// Returns the number of calls that arrived after their block was closed, and were not compared.
     pub fn late(&self) -> u64 {
         self.late

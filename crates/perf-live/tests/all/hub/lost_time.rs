@@ -305,6 +305,8 @@ fn assert_causes(given: &Value, report: &Report) {
                 sum
             })
         },
+        waits: &|function| !lasting.peers().compares(function),
+        ranks: 4,
         has_programs: false,
     };
     let expected = found.all(&report.losses.worst_functions(), |_| None);

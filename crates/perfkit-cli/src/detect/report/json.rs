@@ -45,6 +45,8 @@ struct Document<'a, C> {
     not_enough_data: u64,
     /// Time lost in abnormal calls.
     time_lost_ns: Nanos,
+    /// Time lost in slow calls, some of which belong to modes and slow ranks.
+    in_slow_calls_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
     /// Causes of lost time, the one with the most time first.
@@ -119,16 +121,17 @@ impl Detected {
             beyond_experience: total.beyond_experience,
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
-            time_lost_ns: total.time,
+            time_lost_ns: self.report.lost_time().total(),
+            in_slow_calls_ns: total.time,
             lost_time: self.report.lost_time(),
             causes: self.causes(),
             replay: self.run_time.clone().and_then(Result::ok),
             slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
             slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),
             new_modes: NewMode::table(&lasting.modes().all().collect::<Vec<_>>(), calls),
-            by_function,
+            by_function: by_function.times("time lost", self.lost_by_function.iter().copied()),
             by_rank: RankSummary::table(&self.ranks)
-                .times("time lost by all causes", self.lost_by_rank.iter().copied()),
+                .times("time lost", self.lost_by_rank.iter().copied()),
             by_path: abnormal(paths).head(MAX_PATHS),
             by_step: abnormal(steps),
             worst: &self.worst,

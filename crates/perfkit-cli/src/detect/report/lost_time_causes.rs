@@ -8,7 +8,7 @@ use crate::table::counted;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::{Accepted, Cause, Found, Lasting};
 use perfkit::anomaly::provenance::Record;
-use perfkit::anomaly::server::Ranks;
+use perfkit::anomaly::server::{Ranking, Ranks};
 use perfkit::anomaly::{FunctionId, Loss, Monitor, Report};
 use perfkit::core::{Merge, Nanos};
 use serde::Serialize;
@@ -32,6 +32,8 @@ fn with_found<T>(
             own.for_each(|one| sum.merge(&one.loss));
             sum
         },
+        waits: &|function| !lasting.peers().compares(function),
+        ranks: ranks.ranked(Ranking::Total).len(),
         has_programs: many,
     })
 }
@@ -54,7 +56,11 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
 
 /// Describes the comparison with a replay, or why there is none, and without it the time lost in MPI; also the
 /// time in unknown functions.
-fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<String> {
+fn context(
+    report: &Report,
+    run_time: Option<&Result<RunTime, String>>,
+    causes: &[Cause],
+) -> Vec<String> {
     let unknown = report.lasting.in_unknown_functions();
     let unknown = (unknown.0 > 0).then(|| {
         format!(
@@ -76,12 +82,11 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
         let name = name.strip_prefix('P').unwrap_or(name);
         name.starts_with("MPI_") && !name.starts_with("MPI_I")
     };
-    let functions = report.losses.worst_functions().into_iter();
-    let lost = functions.filter(|(function, _)| {
-        let name = report.calls.function_name(*function);
-        name.rsplit(" / ").next().is_some_and(waits)
+    let lost = causes.iter().filter(|cause| {
+        let name = report.calls.function_name(cause.function);
+        cause.rank.is_none() && name.rsplit(" / ").next().is_some_and(waits)
     });
-    let lost: i64 = lost.map(|(_, loss)| loss.time.0).sum();
+    let lost: i64 = lost.map(|cause| cause.lost.0).sum();
     let in_mpi = (lost > 0).then(|| {
         let lost = Nanos(lost);
         format!("{lost} of it in MPI calls, which mostly wait for partners: look for the cause on other ranks")
@@ -97,10 +102,12 @@ pub(super) fn sentences(
     records: &[Record],
     top: usize,
 ) -> Vec<String> {
-    let causes = all(report, many, records).into_iter().take(top);
-    let causes = causes.map(|cause| cause.sentence);
+    let causes = all(report, many, records);
     let sum = report.lost_time().sentence(&report.losses.total());
-    let sum = [vec![sum], context(report, run_time)].concat().join("; ");
+    let context = context(report, run_time, &causes);
+    let sum = [vec![sum], context].concat().join("; ");
+    let causes = causes.into_iter().take(top);
+    let causes = causes.map(|cause| cause.sentence);
     std::iter::once(sum).chain(causes).collect()
 }
 
@@ -140,7 +147,7 @@ impl Detected {
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
         }
-        for line in context(&self.report, self.run_time.as_ref()) {
+        for line in context(&self.report, self.run_time.as_ref(), &all) {
             writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {

@@ -63,7 +63,7 @@ impl Detected {
             .with(count("calls", |loss| loss.calls))
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
-            .times("time lost", top().map(|(_, loss)| loss.time));
+            .times("in slow calls", top().map(|(_, loss)| loss.time));
         table::print(out, &table, 60)?;
         match all.len().saturating_sub(self.shown.top) {
             0 => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::{Detected, changed, recurring_alarms};
 use crate::failure::Outcome;
+use crate::findings;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::anomaly::provenance::{CallRecord, Reduction};
@@ -9,6 +10,9 @@ use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::core::{Column, Nanos, Table};
 use std::collections::BTreeSet;
 use std::io::Write;
+
+/// Largest number of files after the first one that are listed.
+const MOST_FILES: usize = 15;
 
 impl Detected {
     /// Writes the results as text.
@@ -29,7 +33,12 @@ impl Detected {
             .iter()
             .map(|one| one.display().to_string())
             .collect();
-        writeln!(out, "{}", files.join(" "))?;
+        match files.as_slice() {
+            [first, rest @ ..] if rest.len() > MOST_FILES => {
+                writeln!(out, "{first} and {}", counted(rest.len(), "further file"))?
+            }
+            all => writeln!(out, "{}", all.join(" "))?,
+        }
         writeln!(
             out,
             "  {} events, {} calls of {} on {} in {}{}, judged by {}",
@@ -323,9 +332,13 @@ impl Detected {
         if !faults.is_empty() {
             writeln!(out, "repaired: {}", faults.join(", "))?;
         }
-        for (rule, finding) in self.diagnostics.iter() {
-            let (count, what) = (grouped(finding.count), rule.what);
-            writeln!(out, "reader: {count} x {what}")?;
+        for found in findings::found(&self.diagnostics) {
+            let (count, what) = (grouped(found.count), found.what);
+            let first = match found.first.as_str() {
+                "" => String::new(),
+                place => format!(" (first: {place})"),
+            };
+            writeln!(out, "reader: {count} x {what}{first}")?;
         }
         Ok(())
     }

@@ -75,7 +75,10 @@ fn time_lost_is_told_by_path_and_step() {
             .sum::<u64>()
     };
     for field in ["by_function", "by_path", "by_step"] {
-        for (what, total) in [("anomalies", "anomalies"), ("time lost", "time_lost_ns")] {
+        for (what, total) in [
+            ("anomalies", "anomalies"),
+            ("in slow calls", "in_slow_calls_ns"),
+        ] {
             assert_eq!(
                 Some(sum(field, what)),
                 found[total].as_u64(),
@@ -83,6 +86,11 @@ fn time_lost_is_told_by_path_and_step() {
             );
         }
     }
+    // All causes add up to the time lost, also over ranks.
+    let parts = ["calls", "modes", "ranks", "phases"].map(|one| found["lost_time"][one].as_u64());
+    let parts: u64 = parts.into_iter().flatten().sum();
+    assert_eq!(found["time_lost_ns"].as_u64(), Some(parts));
+    assert!(sum("by_rank", "time lost").abs_diff(parts) < 1000);
     let steps = found["by_step"]["rows"].as_array().expect("a list");
     let steps: Vec<_> = steps.iter().map(|one| one["step"].as_u64()).collect();
     assert!(steps.is_sorted() && steps.len() > 2);
@@ -123,6 +131,23 @@ fn slow_pipeline_stages_are_named() {
     let printed = run(&[text(&timeline)]).expect("it ends");
     let place = "stage s of process p is rank 4 p + s";
     assert!(printed.contains(place), "{printed}");
+}
+
+#[test]
+fn a_stream_of_which_no_line_can_be_read_is_an_error_with_the_first_place() {
+    let file = scratch("unreadable.tsv");
+    let head = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\n";
+    let lines: Vec<String> = (0..40)
+        .map(|at| format!("0\t{at}\t0\t0\t0\tENTRY\tsolve\t0\t-1\t0\n"))
+        .collect();
+    std::fs::write(&file, head.to_string() + &lines.concat()).expect("it can be written");
+    let error = run(&[text(&file)]).expect_err("nothing was read");
+    let error = format!("{error:?}");
+    assert!(error.contains("no event could be read: 40 x"), "{error}");
+    assert!(
+        error.contains("`-1`") && error.contains("unreadable.tsv"),
+        "{error}"
+    );
 }
 
 #[test]
