@@ -52,7 +52,7 @@ const countersView = (record, since) => {
   const own = (record.counters || []).map((one) => ({ ...one, when: `${time(since(one.at))} after its begin` }));
   const all = [...own, ...(record.node || []).map((one) => ({ ...one, when: "of the node" }))];
   if (!all.length) return [];
-  const value = (one) => (typeof one.value !== "number" ? legible(one.value) : Number.isInteger(one.value) ? count(one.value) : short(one.value));
+  const value = (one) => (one.value === null ? "no number" : Number.isInteger(one.value) ? count(one.value) : short(one.value));
   const rows = all.slice(0, COUNTERS).map((one) => make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, shortened(one.name, 60))),
     make("td", { class: "n" }, value(one)), make("td", {}, one.when)));
   const more = all.length > rows.length ? [make("p", { class: "note" }, `and ${count(all.length - rows.length)} more values`)] : [];

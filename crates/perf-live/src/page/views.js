@@ -208,7 +208,7 @@ const drawProfile = () => {
     : make("th", { scope: "row" }, make("button", { type: "button", "data-key": one.program + " " + one.function, title: legible(one.function), on: { click: open(one) } }, ofProgram(one.program), make("bdi", {}, shortened(one.function, 60)))))));
   table.replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
   if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, table)?.focus();
-  find("#profile-status").textContent = rows.length > body.length ? `${count(body.length)} of ${count(rows.length)} functions` : `${count(rows.length)} functions`;
+  find("#profile-status").textContent = rows.length > body.length ? `${count(body.length)} of ${count(rows.length)} functions` : `${count(rows.length)} ${rows.length === 1 ? "function" : "functions"}`;
 };
 
 const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";
