@@ -270,6 +270,29 @@ fn a_new_mode_of_few_ranks_is_no_slow_phase() {
     }
 }
 
+/// The detector soon accepts the run time of calls that vary by 10 %, so that few of them are slow to it.
+#[test]
+fn one_bad_call_of_each_of_many_ranks_is_a_mode() {
+    for (seed, factor) in (0..5).flat_map(|seed| [(seed, 3.0), (seed, 5.0)]) {
+        let size = Size {
+            ranks: 256,
+            steps: 1,
+            calls: 60,
+            noise: 0.1,
+        };
+        let (report, planted) = run(seed, size, Monitor::default(), |call| {
+            let is_bad = call.function == "pack" && call.chance < 1.0 / 60.0;
+            (1.0, if is_bad { factor } else { 1.0 })
+        });
+        let modes: Vec<&NewMode> = report.lasting.modes().found().collect();
+        assert_eq!(modes.len(), 1, "{seed}, {factor}: {modes:?}");
+        assert_eq!(report.calls.function_name(modes[0].function), "pack");
+        assert!((modes[0].factor() / factor - 1.0).abs() < 0.05, "{modes:?}");
+        let lost = report.lost_time().total();
+        assert!(close(lost, planted[1], 0.05), "{seed}, {factor}: {lost}");
+    }
+}
+
 /// Calls of accepted modes are no loss, neither as slow phases nor by the alarms before the mode is known.
 #[test]
 fn an_accepted_mode_loses_no_time() {
