@@ -68,6 +68,11 @@ fn context(
              compute, so that only calls beyond experience are reported and ranks are compared"
         )
     });
+    let pair = (report.ranks.ranked(Ranking::Total).len() == 2).then(|| {
+        "ranks are compared with their median, which needs three of them; this run has two"
+            .to_string()
+    });
+    let unknown = unknown.into_iter().chain(pair);
     let reason = match run_time {
         Some(Ok(run_time)) => {
             return std::iter::once(run_time.sentence())

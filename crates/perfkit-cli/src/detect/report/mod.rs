@@ -99,6 +99,21 @@ pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
     format!("{name} {how} from {from} to {to} at step {}", change.step)
 }
 
+/// Describes the functions that became slower or faster: first those that work, then those that wait for others.
+fn changes(report: &Report) -> Vec<String> {
+    let drift = report.drift.as_ref();
+    let changes = drift.map_or(&[][..], |drift| drift.changes());
+    let peers = report.lasting.peers();
+    let (work, waits): (Vec<_>, Vec<_>) = changes
+        .iter()
+        .partition(|change| peers.compares(change.function));
+    let describe = |change: &Change| changed(&report.calls, change);
+    let work = work.into_iter().map(describe);
+    let waits = waits.into_iter().map(describe);
+    work.chain(waits.map(|sentence| sentence + ", waiting for others"))
+        .collect()
+}
+
 /// Largest number of changed functions on a page.
 const PAGE_CHANGES: usize = 100;
 /// Largest number of causes of lost time on a page.
@@ -161,10 +176,7 @@ impl Detected {
             if let [heading, functions @ ..] = &recurring[..] {
                 causes.push(format!("{heading}: {}", functions.join("; ")));
             }
-            let drift = report.drift.as_ref();
-            let changes = drift.map_or(&[][..], |drift| drift.changes());
-            let changes = changes.iter().take(PAGE_CHANGES);
-            let changes: Vec<_> = changes.map(|it| changed(&report.calls, it)).collect();
+            let changes = changes(&report).into_iter().take(PAGE_CHANGES);
             Some(found.with_causes(causes).with_changes(changes))
         } else {
             None

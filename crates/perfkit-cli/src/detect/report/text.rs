@@ -1,6 +1,6 @@
 //! Output of `detect` as text: ranks, functions, changes and the worst calls.
 
-use super::{Detected, changed, recurring_alarms};
+use super::{Detected, changes, recurring_alarms};
 use crate::failure::Outcome;
 use crate::findings;
 use crate::table::{self, counted, grouped, shortened};
@@ -185,14 +185,13 @@ impl Detected {
 
     /// Writes the functions that became slower or faster.
     fn changes(&self, out: &mut dyn Write) -> Outcome {
-        let drift = self.report.drift.as_ref();
-        let changes = drift.map_or(&[][..], |drift| drift.changes());
+        let changes = changes(&self.report);
         if changes.is_empty() {
             return Ok(());
         }
         writeln!(out, "\nchanges")?;
         for change in changes.iter().take(self.shown.top) {
-            writeln!(out, "  {}", changed(&self.report.calls, change))?;
+            writeln!(out, "  {change}")?;
         }
         let more = changes.len().saturating_sub(self.shown.top);
         if more > 0 {
