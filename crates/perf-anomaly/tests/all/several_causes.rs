@@ -270,6 +270,30 @@ fn a_new_mode_of_few_ranks_is_no_slow_phase() {
     }
 }
 
+/// Steps of a drift differ from their neighbours, which is no noise. They are compared with the faster steps.
+#[test]
+fn a_drift_of_all_ranks_is_a_slow_phase() {
+    for seed in 0..SEEDS {
+        let (report, planted) = run(seed, USUAL, Monitor::default(), |call| {
+            let drift = if call.function == "norm" {
+                0.4 * call.step as f64 / 19.0
+            } else {
+                0.0
+            };
+            (1.0, 1.0 + drift)
+        });
+        let phases = report.lasting.peers().slow_phases();
+        let mut names = phases
+            .iter()
+            .map(|one| report.calls.function_name(one.function));
+        let are_of_norm = names.all(|name| name == "norm");
+        assert!(!phases.is_empty() && are_of_norm, "{seed}: {phases:?}");
+        assert!(phases.iter().any(|one| one.lasts), "{seed}: {phases:?}");
+        let share = report.lost_time().total().0 as f64 / planted[1];
+        assert!((0.4..1.0).contains(&share), "{seed}: {share}");
+    }
+}
+
 /// The detector soon accepts the run time of calls that vary by 10 %, so that few of them are slow to it.
 #[test]
 fn one_bad_call_of_each_of_many_ranks_is_a_mode() {

@@ -16,6 +16,8 @@ const PHASE_SCORE: f64 = 6.0;
 const MOST_NOISE: f64 = 1.5;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
 const CALLS_SCORE: f64 = 2.0;
+/// Share of the differences between neighbouring steps with the same sign from which on they are a drift.
+const SAME_SIGN: f64 = 0.8;
 /// Largest share of slow steps of a phase with fast steps between them.
 const MOST_SINGLE: f64 = 0.5;
 /// Standard deviation between steps in log time above which steps do different work.
@@ -65,6 +67,17 @@ fn slow_entries(entries: &[Entry], spell: &Spell, least: f64) -> Vec<usize> {
     }
 }
 
+/// Returns the median of differences if most of them have the same sign, and 0 otherwise. A drift is no noise.
+fn drift(differences: &[f64]) -> f64 {
+    let rising = differences.iter().filter(|one| **one > 0.0).count();
+    let most = rising.max(differences.len() - rising);
+    if most as f64 >= SAME_SIGN * differences.len() as f64 {
+        median(&mut differences.to_vec())
+    } else {
+        0.0
+    }
+}
+
 /// Returns the standard deviation of several groups of values around the mean of their group.
 fn within(groups: &[&[f64]]) -> f64 {
     let squares = groups.iter().map(|group| {
@@ -89,7 +102,9 @@ pub(super) fn phases(
     }
     let mean = |entry: &Entry| entry.lost / entry.expected;
     let logs: Vec<f64> = entries.iter().map(|entry| mean(entry).ln()).collect();
-    let steps = logs.windows(2).map(|pair| pair[1] - pair[0]);
+    let steps: Vec<f64> = logs.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let drift = drift(&steps);
+    let steps = steps.into_iter().map(|step| step - drift);
     let between = uncertain(steps) / std::f64::consts::SQRT_2;
     let mut errors: Vec<f64> = entries
         .iter()
