@@ -130,7 +130,7 @@ impl Loss {
     /// | `anomalies` | unsigned | calls that were too slow or too fast |
     /// | `too slow`, `beyond experience`, `too fast` | unsigned | calls with these labels; `too slow` includes `beyond experience` |
     /// | `not enough data` | unsigned | calls that could not be judged |
-    /// | `time lost` | time | run time above the expected one, summed over the slow calls |
+    /// | `in slow calls` | time | run time above the expected one, summed over the slow calls |
     ///
     /// ```
     /// use perf_anomaly::Loss;

@@ -10,7 +10,7 @@ impl RankSummary {
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `program`, `rank` | unsigned | program, and rank in it |
-    /// | `calls`, `anomalies`, `time lost`, ... | | those of [`Loss::columns`] |
+    /// | `calls`, `anomalies`, `in slow calls`, ... | | those of [`Loss::columns`] |
     /// | `anomalies per step count`, `anomalies per step mean`, ... | | those of [`Moments::columns`]; the count is that of steps |
     ///
     /// ```
@@ -49,7 +49,7 @@ impl StepStats {
     /// |---|---|---|
     /// | `program`, `rank`, `step` | unsigned | rank and step |
     /// | `start`, `end` | time | first entry and last exit of a call that was completed in the step |
-    /// | `calls`, `anomalies`, `time lost`, ... | | those of [`Loss::columns`] |
+    /// | `calls`, `anomalies`, `in slow calls`, ... | | those of [`Loss::columns`] |
     /// | `score count`, `score mean`, ... | | scores of the anomalies, those of [`Moments::columns`] |
     ///
     /// ```
@@ -85,7 +85,7 @@ impl FunctionStats {
     /// |---|---|---|
     /// | `program` | unsigned | program of the function |
     /// | `function` | text | name |
-    /// | `calls`, `anomalies`, `time lost`, ... | | those of [`Loss::columns`] |
+    /// | `calls`, `anomalies`, `in slow calls`, ... | | those of [`Loss::columns`] |
     /// | `exclusive time count`, ... | | exclusive run times, those of [`Moments::columns`] |
     /// | `inclusive time count`, ... | | inclusive run times |
     /// | `score count`, ... | | scores of the anomalies |
