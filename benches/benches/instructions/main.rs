@@ -318,8 +318,10 @@ fn serving() -> (Server, Vec<u8>) {
     (server, delta.encode())
 }
 
+// Was 553,346 before the server remembered the ranks of each function, so that ranks may arrive in any order: that is
+// most of the 38,900 instructions of `Peers::add_times`.
 #[library_benchmark]
-#[bench::delta(args = (), setup = serving, config = at_most(553_346))]
+#[bench::delta(args = (), setup = serving, config = at_most(591_570))]
 fn anomaly_serve((mut server, bytes): (Server, Vec<u8>)) -> (Server, Vec<u8>) {
     let delta = Delta::decode(&bytes).expect("it was just written");
     let view = server.take(&delta).expect("it is sound");
