@@ -65,7 +65,10 @@ fn results_of_a_run() {
     assert_eq!(functions.text_of(0, "function"), "solve");
     assert_eq!(report.calls.function_name(worst), "solve");
     assert_eq!(functions.cell(0, "calls"), Some(Cell::Unsigned(loss.calls)));
-    assert_eq!(functions.cell(0, "in slow calls"), Some(Cell::Time(loss.time)));
+    assert_eq!(
+        functions.cell(0, "in slow calls"),
+        Some(Cell::Time(loss.time))
+    );
     assert_eq!(of("call paths").text_of(0, "call path"), "main > solve");
     assert_eq!(of("steps").rows(), 60);
     let ranks = report.ranks.ranked(Ranking::Total);
