@@ -145,12 +145,12 @@ impl Found<'_> {
             function: mode.function,
             from: mode.from,
             steps: Some((mode.first, mode.last)),
-            sentence: self.mode(mode) + self.waiting(mode.function),
+            sentence: mode.sentence(&(self.name)(mode.function)) + self.waiting(mode.function),
         });
         ranks.chain(phases).chain(modes).collect()
     }
 
-    /// Returns all causes, the one with the most time lost first. `losses` are the losses of functions in
+    /// Returns all causes in descending order of [`order`](Cause::order). `losses` are the losses of functions in
     /// abnormal calls; `longest` returns the program, rank and step of the longest of those of a function, if known.
     pub fn all(
         &self,
@@ -279,28 +279,31 @@ impl Found<'_> {
             slow.lost
         )
     }
+}
 
-    /// Describes a mode.
-    pub fn mode(&self, mode: &NewMode) -> String {
-        let beginning = match mode.beginning() {
+impl NewMode {
+    /// Returns a sentence about the mode of a function with a name, such as `a mode at 2.0x of solve appeared in step 3:
+    /// 16 calls on 8 ranks, 320.00 ms lost so far`.
+    pub fn sentence(&self, name: &str) -> String {
+        let beginning = match self.beginning() {
             Beginning::Start => "since the start".into(),
-            Beginning::Appeared => format!("appeared in step {}", mode.first),
-            _ => format!("first seen in step {}", mode.first),
+            Beginning::Appeared => format!("appeared in step {}", self.first),
+            _ => format!("first seen in step {}", self.first),
         };
         // A factor to a usual time of a tick or less says nothing.
-        let at = match mode.factor() {
+        let at = match self.factor() {
             factor if factor < FAR => format!("{}x", times(factor)),
             _ => {
-                let mean = Nanos(mode.time.0 / mode.calls.max(1) as i64);
-                format!("{mean} (usually {})", mode.usual)
+                let calls = i64::try_from(self.calls.max(1)).unwrap_or(i64::MAX);
+                format!("{} (usually {})", Nanos(self.time.0 / calls), self.usual)
             }
         };
         format!(
             "a mode at {at} of {} {beginning}: {} on {}, {} lost so far",
-            self.short_name(mode.function),
-            counted(mode.calls as usize, "call"),
-            counted(mode.ranks, "rank"),
-            mode.lost
+            shortened(name, NAME),
+            counted(self.calls as usize, "call"),
+            counted(self.ranks, "rank"),
+            self.lost
         )
     }
 }

@@ -29,7 +29,10 @@ impl SlowPhase {
         let all = || slow.iter();
         let programs = all().map(|it| calls.function_program(it.function));
         let name = |it: &SlowPhase| calls.function_name(it.function);
-        let steps = |it: &SlowPhase| it.steps.unwrap_or(it.last.saturating_sub(it.first) + 1);
+        let steps = |it: &SlowPhase| {
+            it.steps
+                .unwrap_or(it.last.saturating_sub(it.first).saturating_add(1))
+        };
         Table::new("slow phases", "Functions that are slower in some steps.")
             .unsigned("program", "", programs)
             .text("function", all().map(name))

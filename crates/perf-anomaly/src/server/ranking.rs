@@ -104,7 +104,7 @@ impl RankSummary {
 ///     ranks.add(&step, 64, 1024);
 /// }
 /// let worst = ranks.ranked(Ranking::Total);
-/// assert_eq!((worst[0].rank, worst[0].loss.too_slow), (1, 7));
+/// assert_eq!((ranks.count(), worst[0].rank, worst[0].loss.too_slow), (3, 1, 7));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranks(BTreeMap<(u32, u32), Rank>);
@@ -208,6 +208,11 @@ impl Ranks {
         let steps = self.0.values().map(|rank| rank.steps.capacity());
         tree(self.0.len(), size_of::<((u32, u32), Rank)>())
             + steps.sum::<usize>() * size_of::<StepStats>()
+    }
+
+    /// Returns the number of ranks with steps.
+    pub fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns all ranks in descending order of a criterion.

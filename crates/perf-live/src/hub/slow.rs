@@ -10,8 +10,8 @@ use perf_anomaly::{FunctionId, Loss};
 use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
 
-/// Ranks, phases and modes that are slow, each with its function, and the causes of lost time. All lists begin
-/// with the most time lost.
+/// Ranks, phases and modes that are slow, each with its function, and the causes of lost time. Lists begin with the
+/// most time lost; waiting for others comes after its possible causes.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Slow {

@@ -78,6 +78,12 @@ fn drift(differences: &[f64]) -> f64 {
     }
 }
 
+/// Returns the number of steps of entries.
+fn number_of_steps(entries: &[Entry]) -> u64 {
+    let steps = entries.iter().map(|one| one.last.saturating_sub(one.first));
+    steps.fold(0, |sum, more| sum.saturating_add(more).saturating_add(1))
+}
+
 /// Returns the standard deviation of several groups of values around the mean of their group.
 fn within(groups: &[&[f64]]) -> f64 {
     let squares = groups.iter().map(|group| {
@@ -179,7 +185,7 @@ pub(super) fn phases(
                 function,
                 first: spell.sum.first,
                 last: spell.sum.last,
-                steps: has_fast.then(|| part.iter().map(|one| one.last - one.first + 1).sum()),
+                steps: has_fast.then(|| number_of_steps(&part)),
                 lasts: spell.lasts,
                 factor: log.exp(),
                 lost: Nanos(lost as i64),

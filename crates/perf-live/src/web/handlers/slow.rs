@@ -138,7 +138,7 @@ struct CausesData<'a> {
     causes: Vec<CauseRow<'a>>,
 }
 
-/// Returns the causes of lost time, those with the most time lost first.
+/// Returns the causes of lost time in the order of `detect`.
 pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| fields.within("limit", 100, MAX_ROWS);
     answer(app, query, ask, |app, limit| {

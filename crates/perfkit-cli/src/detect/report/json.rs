@@ -43,13 +43,13 @@ struct Document<'a, C> {
     too_fast: u64,
     /// Number of calls that were not judged because the model had not enough data.
     not_enough_data: u64,
-    /// Time lost in abnormal calls.
+    /// Time lost by all causes.
     time_lost_ns: Nanos,
-    /// Time lost in slow calls, some of which belong to modes and slow ranks.
+    /// Time lost in slow calls, of which some belong to modes, slow ranks and slow phases.
     in_slow_calls_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
-    /// Causes of lost time, the one with the most time first.
+    /// Causes of lost time, in the order of the text.
     causes: Vec<StatedCause>,
     /// Run times of replays with and without the lost time; `None` for streams, without lost time, and if the recording
     /// cannot be replayed.

@@ -8,7 +8,7 @@ use crate::table::counted;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::{Accepted, Cause, Found, Lasting};
 use perfkit::anomaly::provenance::Record;
-use perfkit::anomaly::server::{Ranking, Ranks};
+use perfkit::anomaly::server::Ranks;
 use perfkit::anomaly::{FunctionId, Loss, Monitor, Report};
 use perfkit::core::{Merge, Nanos};
 use serde::Serialize;
@@ -33,12 +33,12 @@ fn with_found<T>(
             sum
         },
         waits: &|function| !lasting.peers().compares(function),
-        ranks: ranks.ranked(Ranking::Total).len(),
+        ranks: ranks.count(),
         has_programs: many,
     })
 }
 
-/// Returns all causes of lost time, the one with the most time first. Some of the abnormal calls are in
+/// Returns all causes of lost time. Some of the abnormal calls are in
 /// `records`, the worst first.
 fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     let calls = &report.calls;
@@ -68,7 +68,7 @@ fn context(
              compute, so that only calls beyond experience are reported and ranks are compared"
         )
     });
-    let pair = (report.ranks.ranked(Ranking::Total).len() == 2).then(|| {
+    let pair = (report.ranks.count() == 2).then(|| {
         "ranks are compared with their median, which needs three of them; this run has two"
             .to_string()
     });
@@ -164,8 +164,7 @@ impl Detected {
                 }
                 Some(_) => "it was accepted".into(),
             };
-            let found = (lasting, calls, &self.report.ranks);
-            let sentence = with_found(found, self.many, |found| found.mode(mode));
+            let sentence = mode.sentence(&calls.function_name(mode.function));
             writeln!(out, "  normal: {sentence} ({why})")?;
         }
         let late = lasting.peers().late();

@@ -54,7 +54,7 @@ impl Detected {
         if let Some(length) = self.step_length {
             writeln!(
                 out,
-                "  steps are equal parts of the recording, no iterations: step N begins N x {length} after its begin"
+                "  steps are equal parts of the recording, not iterations: step N begins N x {length} after its begin"
             )?;
         }
         if let Some(stages) = self.stages {
@@ -349,7 +349,7 @@ fn ranking_name(ranking: Ranking) -> &'static str {
         Ranking::Deviation => "deviation of their anomalies a step",
         Ranking::Minimum => "least anomalies in a step",
         Ranking::Maximum => "most anomalies in a step",
-        Ranking::TimeLost => "time lost by all causes",
+        Ranking::TimeLost => "time lost",
         _ => "anomalies",
     }
 }
