@@ -12,7 +12,9 @@ use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 5;
+const VERSION: u16 = 6;
+/// Earlier version, in which waiting was time lost.
+const WITHOUT_WAITING: u16 = 5;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 4;
 /// Earlier version without the time lost in new modes.
@@ -260,13 +262,14 @@ impl Sum {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 1 to 5 of a sum").into());
+            return Err(from.error(2, "version 1 to 6 of a sum").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= WITHOUT_MODE_CALLS,
-            has_mode_calls: version >= VERSION,
+            has_mode_calls: version >= WITHOUT_WAITING,
+            has_waiting: version > WITHOUT_WAITING,
             has_reports: false,
             ..Format::default()
         };

@@ -17,3 +17,4 @@ mod several_causes;
 mod spans;
 mod stream;
 mod tables;
+mod waiting;

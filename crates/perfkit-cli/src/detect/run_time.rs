@@ -15,7 +15,7 @@ use perfkit::wait::activity::{Activities, CallKind};
 use perfkit::wait::training::TrainingJob;
 use perfkit::wait::whatif::{Dependency, Excess, WhatIf, WithoutExcess};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Replayed recording, with the length of its steps.
 #[derive(Clone, Copy, Debug)]
@@ -255,6 +255,10 @@ impl<'a> Replayed<'a> {
             .iter()
             .map(|mode| report.calls.function_name(mode.function));
         let names: Vec<String> = names.collect();
+        let losses = report.losses.worst_functions().into_iter();
+        let waiting = losses.filter(|(function, _)| report.calls.waits(*function));
+        let waiting = waiting.map(|(function, _)| report.calls.function_name(function));
+        let waiting: BTreeSet<String> = waiting.collect();
         let kept = store.each(&mut |entry| {
             let Entry::Call(record) = entry else {
                 return Ok(());
@@ -270,6 +274,8 @@ impl<'a> Replayed<'a> {
                 thread: record.thread,
             };
             let is_slow = record.kind == Kind::Anomaly && record.severity.0 > 0;
+            // Waiting for others is no time lost.
+            let is_slow = is_slow && !waiting.contains(&record.function);
             if let (true, false, Some(location)) = (is_slow, is_of_mode, streams.get(&key)) {
                 let (from, runtime) = (record.call.entry, record.runtime);
                 let end = Nanos(from.0.saturating_add(runtime.0));
@@ -283,7 +289,9 @@ impl<'a> Replayed<'a> {
             Ok(())
         });
         kept.map_err(|error| error.to_string())?;
-        for (mode, rank, lost) in report.lasting.modes().found_by_rank() {
+        let modes_of_ranks = report.lasting.modes().found_by_rank();
+        let modes_of_ranks = modes_of_ranks.filter(|(mode, ..)| !report.calls.waits(mode.function));
+        for (mode, rank, lost) in modes_of_ranks {
             let own = ranks.get(&rank).map_or(&[][..], Vec::as_slice);
             spread(
                 (&replay, training),

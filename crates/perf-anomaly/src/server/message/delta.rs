@@ -8,7 +8,9 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 7;
+const VERSION: u16 = 8;
+/// Earlier version, in which waiting was time lost.
+const WITHOUT_WAITING: u16 = 7;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 6;
 /// Earlier version without the time lost in new modes, and by function and step.
@@ -85,13 +87,14 @@ impl Delta {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 7 of a delta").into());
+            return Err(from.error(2, "version 3 to 8 of a delta").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= WITHOUT_MODE_CALLS,
-            has_mode_calls: version >= VERSION,
+            has_mode_calls: version >= WITHOUT_WAITING,
+            has_waiting: version > WITHOUT_WAITING,
             has_reports: false,
             ..Format::default()
         };

@@ -106,8 +106,10 @@ struct CauseRow<'a> {
     kind: &'static str,
     /// Sentence about it.
     sentence: &'a str,
-    /// Time lost.
+    /// Time lost, or the time of waiting.
     lost: Nanos,
+    /// `true` for calls that wait for others, whose time is not part of the sums.
+    waits: bool,
     /// Program.
     program: u32,
     /// Slow rank; `None` for other causes.
@@ -132,6 +134,8 @@ struct CausesData<'a> {
     ranks: Nanos,
     /// Time lost in slow phases.
     phases: Nanos,
+    /// Time by which calls that wait for others take longer.
+    waiting: Nanos,
     /// Number of causes.
     count: usize,
     /// Causes.
@@ -151,6 +155,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
                 kind: cause.kind,
                 sentence: &cause.sentence,
                 lost: cause.lost,
+                waits: cause.waits,
                 program: name.program,
                 rank: cause.rank.map(|(_, rank)| rank),
                 function: &name.name,
@@ -163,6 +168,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             modes: slow.lost.modes,
             ranks: slow.lost.ranks,
             phases: slow.lost.phases,
+            waiting: slow.lost.waiting,
             count: slow.causes.len(),
             causes: rows.collect(),
         })

@@ -43,9 +43,10 @@ struct Document<'a, C> {
     too_fast: u64,
     /// Number of calls that were not judged because the model had not enough data.
     not_enough_data: u64,
-    /// Time lost by all causes.
+    /// Time lost by all causes, without waiting for others, which `lost_time` has.
     time_lost_ns: Nanos,
-    /// Time lost in slow calls, of which some belong to modes, slow ranks and slow phases.
+    /// Time above the expected one of all slow calls, of which some wait, and some belong to modes, slow ranks and slow
+    /// phases.
     in_slow_calls_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
@@ -122,7 +123,7 @@ impl Detected {
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
             time_lost_ns: self.report.lost_time().total(),
-            in_slow_calls_ns: total.time,
+            in_slow_calls_ns: total.in_slow_calls(),
             lost_time: self.report.lost_time(),
             causes: self.causes(),
             replay: self.run_time.clone().and_then(Result::ok),

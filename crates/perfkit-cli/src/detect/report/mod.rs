@@ -195,7 +195,7 @@ impl Detected {
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
         let functions = report.losses.worst_functions();
-        let lasting = report.lasting.lost_by_function();
+        let lasting = report.lasting.lost_by_function(&report.calls);
         let lost_by_function = functions.iter().map(|(id, loss)| {
             // Most functions have no modes and phases.
             let lasting = lasting.get(id).copied().unwrap_or_default();
@@ -208,7 +208,7 @@ impl Detected {
         };
         let functions: Vec<_> = functions.into_iter().map(row).collect();
         let mut ranks = report.ranks.ranked(shown.ranking);
-        let mut lost_by_rank = report.lasting.lost_by_rank(&ranks);
+        let mut lost_by_rank = report.lasting.lost_by_rank(&ranks, &report.calls);
         if shown.ranking == Ranking::TimeLost {
             let mut both: Vec<_> = ranks.into_iter().zip(lost_by_rank).collect();
             both.sort_by_key(|(_, lost)| std::cmp::Reverse(*lost));
