@@ -168,7 +168,7 @@ impl<'a> Picture<'a> {
             title => format!("{title}: "),
         };
         format!(
-            "{title}{} abnormal {} of {} on {} {}, {} longer than expected in all",
+            "{title}{} abnormal {} of {} on {} {}, together {} longer than expected",
             number::count(anomalies),
             match anomalies {
                 1 => "call",

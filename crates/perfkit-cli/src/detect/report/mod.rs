@@ -211,7 +211,7 @@ impl Detected {
         let mut lost_by_rank = report.lasting.lost_by_rank(&ranks, &report.calls);
         if shown.ranking == Ranking::TimeLost {
             let mut both: Vec<_> = ranks.into_iter().zip(lost_by_rank).collect();
-            both.sort_by_key(|(_, lost)| std::cmp::Reverse(*lost));
+            both.sort_by_key(|(rank, lost)| std::cmp::Reverse((*lost, rank.loss.waiting)));
             (ranks, lost_by_rank) = both.into_iter().unzip();
         }
         Ok(Detected {
@@ -251,10 +251,11 @@ impl Detected {
         &self.worst
     }
 
-    /// Returns the functions with their losses, by falling time lost.
+    /// Returns the functions with their losses, by falling time lost, without those whose slow calls wait for others.
     pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
         let functions = self.functions.iter();
         functions
+            .filter(|(.., loss)| loss.waiting <= loss.time)
             .map(|(_, name, loss)| (name.as_str(), loss))
             .collect()
     }

@@ -86,7 +86,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
     let worst = found
         .worst()
         .iter()
-        .find(|worst| worst.call.function != RUNNING);
+        .find(|worst| functions.iter().any(|(name, _)| *name == worst.function));
     let most = functions.first();
     let function = most.map_or_else(String::new, |(name, loss)| {
         let lost = loss.time.0 as f64 / total.time.0.max(1) as f64;
