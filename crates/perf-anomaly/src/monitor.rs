@@ -536,7 +536,14 @@ impl Monitor {
                 }
             }
         }
-        self.changes = drift.add(batch.step(), batch.samples(), &judgements);
+        let streams = batch.streams();
+        let rank = |row: usize| {
+            let at = streams.partition_point(|(_, rows)| rows.end <= row);
+            let stream = streams.get(at).map(|(stream, _)| *stream);
+            let key = stream.and_then(|stream| self.calls.stream_key(stream));
+            key.map_or(0, |key| key.rank)
+        };
+        self.changes = drift.add(batch.step(), batch.samples(), &judgements, rank);
         if self.starts_over {
             for change in &self.changes {
                 self.detector.forget(change.function);

@@ -230,6 +230,7 @@ impl Change {
     /// | `run time before`, `run time after` | time | usual run times before and after the change |
     /// | `factor` | float | run time after the change divided by that before |
     /// | `calls before` | unsigned | number of calls from which the run time before was computed |
+    /// | `ranks` | unsigned | number of ranks that called the function before |
     /// | `score` | float | distance in standard deviations of the rank sum |
     ///
     /// ```
@@ -266,6 +267,7 @@ impl Change {
             .times("run time after", all().map(|it| it.to))
             .floats("factor", "", factor)
             .unsigned("calls before", "", all().map(|it| it.calls))
+            .unsigned("ranks", "", all().map(|it| it.ranks))
             .floats("score", "", all().map(|it| it.score))
     }
 }

@@ -3,6 +3,7 @@
 
 mod params;
 mod rank_sum;
+mod ranks;
 mod windows;
 
 pub use params::{DriftChecked, DriftParams};
@@ -15,7 +16,9 @@ use windows::State;
 
 /// First bytes of an encoded drift.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAC");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// Earlier version without run times by rank.
+const WITHOUT_RANKS: u16 = 1;
 
 /// Permanent change of the run time of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,12 +29,15 @@ pub struct Change {
     pub function: FunctionId,
     /// Step in which the window with the change began.
     pub step: u64,
-    /// Usual run time before the change: the geometric mean, within 0.8 %.
+    /// Usual run time before the change: the geometric mean of the ranks that have calls before and since,
+    /// within 0.8 %.
     pub from: Nanos,
-    /// Usual run time since the change: the geometric mean, within 0.8 %.
+    /// Usual run time of the same ranks since the change: the geometric mean, within 0.8 %.
     pub to: Nanos,
     /// Number of calls from which `from` was computed.
     pub calls: u64,
+    /// Number of ranks that called the function before the change.
+    pub ranks: u64,
     /// Difference in standard deviations of the rank sum; positive if the function became slower.
     pub score: f64,
 }
@@ -43,16 +49,9 @@ impl Change {
     }
 
     /// Returns the sort key: step, then function, then all other fields.
-    fn key(&self) -> (u64, FunctionId, Nanos, Nanos, u64, u64) {
-        let score = self.score.to_bits();
-        (
-            self.step,
-            self.function,
-            self.from,
-            self.to,
-            self.calls,
-            score,
-        )
+    fn key(&self) -> (u64, FunctionId, Nanos, Nanos, [u64; 3]) {
+        let rest = [self.calls, self.ranks, self.score.to_bits()];
+        (self.step, self.function, self.from, self.to, rest)
     }
 }
 
@@ -73,7 +72,10 @@ impl Change {
 ///
 /// A change requires two consecutive windows on the same side, both slower or both faster. In each,
 /// `z` must exceed the bound that follows from [`false_alarms`](DriftParams::false_alarms), and the
-/// run time must differ by the fraction [`least`](DriftParams::least). The change begins with the
+/// run time must differ by the fraction [`least`](DriftParams::least) within ranks. For that, the calls of each
+/// rank are compared with earlier calls of the same rank: their geometric means must differ on average by this
+/// fraction, in the direction of `z`, and by three standard errors. If fast ranks end before slow ones, or ranks
+/// begin later, the mix of ranks changes, but no rank does. The change begins with the
 /// first of the two windows; later windows are compared with the second. If only one window
 /// deviates, it is a disturbance, and its calls are added to the earlier calls.
 ///
@@ -98,7 +100,7 @@ impl Change {
 ///             first: false,
 ///         })
 ///         .collect();
-///     drift.add(step, &calls, &[Judgement::default(); 100]);
+///     drift.add(step, &calls, &[Judgement::default(); 100], |_| 0);
 /// }
 /// let [change] = drift.changes() else { panic!("one change") };
 /// assert_eq!((change.step, change.is_slower()), (24, true));
@@ -142,9 +144,15 @@ impl Drift {
 
     /// Adds the calls of a step, or of a part of a step, and returns the changes that they
     /// complete. A batch contains one stream after the other; its calls are added in an interleaved
-    /// order, so that a slower rank does not look like a change. [Ignored](Label::Ignored) calls
-    /// and first calls of a function on a stream are skipped.
-    pub fn add(&mut self, step: u64, samples: &[Sample], judgements: &[Judgement]) -> Vec<Change> {
+    /// order, so that a slower rank does not look like a change. `rank` returns the rank of
+    /// a call by its index. [Ignored](Label::Ignored) calls and first calls of a function on a stream are skipped.
+    pub fn add(
+        &mut self,
+        step: u64,
+        samples: &[Sample],
+        judgements: &[Judgement],
+        rank: impl Fn(usize) -> u32,
+    ) -> Vec<Change> {
         let mut found = Vec::new();
         for at in strides(samples.len().min(judgements.len())) {
             let (Some(sample), Some(judgement)) = (samples.get(at), judgements.get(at)) else {
@@ -157,7 +165,7 @@ impl Drift {
             let state = self
                 .functions
                 .entry(sample.function, || State::new(params.resolution()));
-            if let Some(change) = state.add(step, sample.runtime, params) {
+            if let Some(change) = state.add((step, rank(at)), sample.runtime, params) {
                 found.push(Change {
                     function: sample.function,
                     ..change
@@ -207,6 +215,7 @@ impl Drift {
             to.i64(change.from.0);
             to.i64(change.to.0);
             to.varint(change.calls);
+            to.varint(change.ranks);
             to.f64(change.score);
         }
         self.functions.write(&mut to, State::encode);
@@ -222,9 +231,11 @@ impl Drift {
         if from.u32("the signature of a drift detector")? != MAGIC {
             return Err(from.error(4, "the signature of a drift detector").into());
         }
-        if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a drift").into());
+        let version = from.u16("a version")?;
+        if !(WITHOUT_RANKS..=VERSION).contains(&version) {
+            return Err(from.error(2, "version 1 or 2 of a drift").into());
         }
+        let has_ranks = version > WITHOUT_RANKS;
         let mut drift = Drift::new(params);
         let before = from;
         let count = from.varint("a number of changes")?;
@@ -232,7 +243,7 @@ impl Drift {
             return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "a number of changes that fits the remaining bytes")? {
-            let change = read_change(&mut from)?;
+            let change = read_change(&mut from, has_ranks)?;
             drift.insert(change);
         }
         if count < drift.count {
@@ -241,7 +252,13 @@ impl Drift {
                 .into());
         }
         drift.count = count;
-        drift.functions = Functions::read(&mut from, State::LEAST, State::decode)?;
+        let least = if has_ranks {
+            State::LEAST_WITH_RANKS
+        } else {
+            State::LEAST
+        };
+        let read = |from: &mut Reader<'_>| State::decode(from, has_ranks);
+        drift.functions = Functions::read(&mut from, least, read)?;
         from.end()?;
         Ok(drift)
     }
@@ -270,7 +287,7 @@ fn strides(count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-fn read_change(from: &mut Reader<'_>) -> Result<Change> {
+fn read_change(from: &mut Reader<'_>, has_ranks: bool) -> Result<Change> {
     let function = from.varint("a function")?;
     let function = u32::try_from(function).map_err(|_| from.error(1, "a function"))?;
     let change = Change {
@@ -279,6 +296,11 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
         from: Nanos(from.i64("a time")?),
         to: Nanos(from.i64("a time")?),
         calls: from.varint("a number of calls")?,
+        ranks: if has_ranks {
+            from.varint("a number of ranks")?
+        } else {
+            1
+        },
         score: from.f64("a score")?,
     };
     if change.score.is_finite() {
