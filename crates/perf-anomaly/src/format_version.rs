@@ -21,6 +21,8 @@ pub(crate) struct Format {
     pub(crate) has_modes: bool,
     /// `true` if messages contain the calls of new modes, which earlier versions lack.
     pub(crate) has_mode_calls: bool,
+    /// `true` if messages contain changes of functions, which earlier versions lack.
+    pub(crate) has_changes: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
 }
@@ -33,6 +35,7 @@ impl Default for Format {
             has_worst_functions: true,
             has_modes: true,
             has_mode_calls: true,
+            has_changes: true,
             has_reports: false,
         }
     }

@@ -471,6 +471,7 @@ impl Monitor {
         }
         if let Some(client) = &mut self.client {
             client.count(&self.calls, &self.judgements, &mut self.lasting);
+            client.add_changes(&self.calls, &self.changes);
             if is_step {
                 let synced = client.sync_if_due(&self.calls, &mut *self.detector);
                 first = first.or(synced.err());

@@ -227,6 +227,7 @@ impl Change {
     /// | `program` | unsigned | program of the function |
     /// | `function` | text | name |
     /// | `step` | unsigned | step in which the change began |
+    /// | `confirmed` | unsigned | step in which it was confirmed |
     /// | `run time before`, `run time after` | time | usual run times before and after the change |
     /// | `factor` | float | run time after the change divided by that before |
     /// | `calls before` | unsigned | number of calls from which the run time before was computed |
@@ -263,6 +264,7 @@ impl Change {
             .unsigned("program", "", programs)
             .text("function", names)
             .unsigned("step", "", all().map(|it| it.step))
+            .unsigned("confirmed", "", all().map(|it| it.until))
             .times("run time before", all().map(|it| it.from))
             .times("run time after", all().map(|it| it.to))
             .floats("factor", "", factor)

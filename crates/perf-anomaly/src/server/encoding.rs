@@ -11,7 +11,9 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 9;
+const VERSION: u16 = 10;
+/// Earlier version without changes of functions.
+const WITHOUT_CHANGES: u16 = 9;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 8;
 /// Earlier version with the number of ranks that reported each step.
@@ -67,7 +69,7 @@ impl Server {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 9 of a server").into());
+            return Err(from.error(2, "version 3 to 10 of a server").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -75,6 +77,7 @@ impl Server {
             has_worst_functions: version >= WITHOUT_MODES,
             has_modes: version >= WITH_REPORTS,
             has_mode_calls: version > WITHOUT_MODE_CALLS,
+            has_changes: version > WITHOUT_CHANGES,
             has_reports: version <= WITH_REPORTS,
         };
         let mut server = Server::new(params);

@@ -11,6 +11,7 @@ pub use params::{DriftChecked, DriftParams};
 use super::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
+use perf_core::text::shortened;
 use perf_core::{Merge, Nanos};
 use windows::State;
 
@@ -29,6 +30,8 @@ pub struct Change {
     pub function: FunctionId,
     /// Step in which the window with the change began.
     pub step: u64,
+    /// Step in which the next window confirmed the change.
+    pub until: u64,
     /// Usual run time before the change: the geometric mean of the ranks that have calls before and since,
     /// within 0.8 %.
     pub from: Nanos,
@@ -49,10 +52,100 @@ impl Change {
     }
 
     /// Returns the sort key: step, then function, then all other fields.
-    fn key(&self) -> (u64, FunctionId, Nanos, Nanos, [u64; 3]) {
-        let rest = [self.calls, self.ranks, self.score.to_bits()];
+    pub(crate) fn key(&self) -> (u64, FunctionId, Nanos, Nanos, [u64; 4]) {
+        let rest = [self.until, self.calls, self.ranks, self.score.to_bits()];
         (self.step, self.function, self.from, self.to, rest)
     }
+
+    /// Returns a sentence about the change of a function with a name.
+    ///
+    /// ```
+    /// use perf_anomaly::Change;
+    /// use perf_core::Nanos;
+    /// let mut change = Change::default();
+    /// (change.step, change.from, change.to) = (700, Nanos(1_500_000), Nanos(1_000_000));
+    /// assert_eq!(change.sentence("solve"), "solve sped up from 1.50 ms to 1.00 ms at step 700");
+    /// ```
+    pub fn sentence(&self, name: &str) -> String {
+        let how = if self.is_slower() {
+            "slowed"
+        } else {
+            "sped up"
+        };
+        let (name, from, to) = (shortened(name, NAME), self.from, self.to);
+        format!("{name} {how} from {from} to {to} at step {}", self.step)
+    }
+
+    /// Smallest encoded size in bytes.
+    pub(crate) const LEAST: usize = 29;
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.varint(self.function.0.into());
+        to.varint(self.step);
+        to.i64(self.from.0);
+        to.i64(self.to.0);
+        to.varint(self.calls);
+        to.varint(self.ranks);
+        to.varint(self.until);
+        to.f64(self.score);
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Change::read_version(from, true)
+    }
+
+    fn read_version(from: &mut Reader<'_>, has_ranks: bool) -> Result<Self> {
+        let function = from.varint("a function")?;
+        let function = u32::try_from(function).map_err(|_| from.error(1, "a function"))?;
+        let mut change = Change {
+            function: FunctionId(function),
+            step: from.varint("a step")?,
+            from: Nanos(from.i64("a time")?),
+            to: Nanos(from.i64("a time")?),
+            calls: from.varint("a number of calls")?,
+            ..Change::default()
+        };
+        (change.ranks, change.until) = if has_ranks {
+            (from.varint("a number of ranks")?, from.varint("a step")?)
+        } else {
+            (1, change.step)
+        };
+        change.score = from.f64("a score")?;
+        if change.score.is_finite() {
+            Ok(change)
+        } else {
+            Err(from.error(8, "a finite score").into())
+        }
+    }
+}
+
+/// Longest name of a function in a sentence.
+const NAME: usize = 60;
+
+/// Returns a sentence about each change, with the place of the change in `changes`: first those of functions that
+/// work, then those of functions that wait for others. `waits` returns `true` for the latter, `sentence` the
+/// sentence about a change.
+///
+/// ```
+/// use perf_anomaly::{Change, FunctionId, describe_changes};
+/// let mut changes = [Change::default(), Change::default()];
+/// changes[1].function = FunctionId(1);
+/// let waits = |change: &Change| change.function == FunctionId(0);
+/// let found = describe_changes(&changes, waits, |change| format!("f{} changed", change.function.0));
+/// assert_eq!(found[0], (1, "f1 changed".to_string()));
+/// assert_eq!(found[1], (0, "f0 changed, waiting for others".to_string()));
+/// ```
+pub fn describe_changes<T>(
+    changes: &[T],
+    waits: impl Fn(&T) -> bool,
+    sentence: impl Fn(&T) -> String,
+) -> Vec<(usize, String)> {
+    let all = changes.iter().enumerate();
+    let (waiting, work): (Vec<_>, Vec<_>) = all.partition(|(_, one)| waits(one));
+    let work = work.into_iter().map(|(at, one)| (at, sentence(one)));
+    let waiting = waiting.into_iter();
+    let waiting = waiting.map(|(at, one)| (at, sentence(one) + ", waiting for others"));
+    work.chain(waiting).collect()
 }
 
 /// Detection of the steps in which the run time of a function changes permanently.
@@ -210,13 +303,7 @@ impl Drift {
         to.varint(self.count);
         to.u32(self.changes.len() as u32);
         for change in &self.changes {
-            to.varint(change.function.0.into());
-            to.varint(change.step);
-            to.i64(change.from.0);
-            to.i64(change.to.0);
-            to.varint(change.calls);
-            to.varint(change.ranks);
-            to.f64(change.score);
+            change.write(&mut to);
         }
         self.functions.write(&mut to, State::encode);
         to.0
@@ -243,7 +330,7 @@ impl Drift {
             return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "a number of changes that fits the remaining bytes")? {
-            let change = read_change(&mut from, has_ranks)?;
+            let change = Change::read_version(&mut from, has_ranks)?;
             drift.insert(change);
         }
         if count < drift.count {
@@ -285,29 +372,6 @@ fn strides(count: usize) -> impl Iterator<Item = usize> {
         at = (at + stride) % count;
         now
     })
-}
-
-fn read_change(from: &mut Reader<'_>, has_ranks: bool) -> Result<Change> {
-    let function = from.varint("a function")?;
-    let function = u32::try_from(function).map_err(|_| from.error(1, "a function"))?;
-    let change = Change {
-        function: FunctionId(function),
-        step: from.varint("a step")?,
-        from: Nanos(from.i64("a time")?),
-        to: Nanos(from.i64("a time")?),
-        calls: from.varint("a number of calls")?,
-        ranks: if has_ranks {
-            from.varint("a number of ranks")?
-        } else {
-            1
-        },
-        score: from.f64("a score")?,
-    };
-    if change.score.is_finite() {
-        Ok(change)
-    } else {
-        Err(from.error(8, "a finite score").into())
-    }
 }
 
 impl Drift {

@@ -107,7 +107,7 @@ impl State {
         if self.recent.calls.count() < params.window() {
             None
         } else {
-            self.look(params)
+            self.look(step, params)
         }
     }
 
@@ -121,7 +121,7 @@ impl State {
 
     /// Evaluates a full window.
     #[cold]
-    fn look(&mut self, params: &DriftChecked) -> Option<Change> {
+    fn look(&mut self, step: u64, params: &DriftChecked) -> Option<Change> {
         let empty = || Window::new(params.resolution());
         let recent = std::mem::replace(&mut self.recent, empty());
         let slower = std::mem::replace(&mut self.slower, empty());
@@ -152,6 +152,7 @@ impl State {
                 self.ranks = recent.ranks;
                 Some(Change {
                     step: suspect.since,
+                    until: step.max(suspect.since),
                     ..change
                 })
             }
