@@ -267,7 +267,7 @@ fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
     let samples = inputs::samples(100, 100_000);
     let judgements = vec![Judgement::default(); samples.len()];
     let mut drift = Drift::default();
-    drift.add(0, &samples, &judgements);
+    drift.add(0, &samples, &judgements, |_| 0);
     (drift, samples, judgements)
 }
 
@@ -277,7 +277,7 @@ fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
 fn anomaly_drift(
     (mut drift, samples, judgements): (Drift, Vec<Sample>, Vec<Judgement>),
 ) -> (Drift, Vec<Sample>, Vec<Judgement>) {
-    drift.add(1, &samples, &judgements);
+    drift.add(1, &samples, &judgements, |_| 0);
     black_box((drift, samples, judgements))
 }
 

@@ -21,8 +21,9 @@ pub(crate) struct Format {
     pub(crate) has_modes: bool,
     /// `true` if messages contain the calls of new modes, which earlier versions lack.
     pub(crate) has_mode_calls: bool,
-    /// `true` if losses contain the time of waiting, which earlier versions count as time lost.
-    pub(crate) has_waiting: bool,
+    /// `true` if losses contain the time of waiting, which earlier versions count as time lost, and messages contain
+    /// changes of functions.
+    pub(crate) has_changes: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
 }
@@ -35,7 +36,7 @@ impl Default for Format {
             has_worst_functions: true,
             has_modes: true,
             has_mode_calls: true,
-            has_waiting: true,
+            has_changes: true,
             has_reports: false,
         }
     }

@@ -124,7 +124,7 @@ mod watch;
 pub use detect::{
     Bin, Change, Copod, Detector, Drift, DriftChecked, DriftParams, Functions, Hbos, Histogram,
     Loss, Losses, Model, Place, ScoredHistogram, Sketch, Sstd, StrictChecked, StrictParams, Tail,
-    TailChecked, TailParams, facts_text,
+    TailChecked, TailParams, describe_changes, facts_text,
 };
 pub use error::{Error, Result};
 pub use moments::Moments;

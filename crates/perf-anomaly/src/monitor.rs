@@ -472,6 +472,7 @@ impl Monitor {
         }
         if let Some(client) = &mut self.client {
             client.count(&self.calls, &self.judgements, &mut self.lasting);
+            client.add_changes(&self.calls, &self.changes);
             if is_step {
                 let synced = client.sync_if_due(&self.calls, &mut *self.detector);
                 first = first.or(synced.err());
@@ -537,7 +538,14 @@ impl Monitor {
                 }
             }
         }
-        self.changes = drift.add(batch.step(), batch.samples(), &judgements);
+        let streams = batch.streams();
+        let rank = |row: usize| {
+            let at = streams.partition_point(|(_, rows)| rows.end <= row);
+            let stream = streams.get(at).map(|(stream, _)| *stream);
+            let key = stream.and_then(|stream| self.calls.stream_key(stream));
+            key.map_or(0, |key| key.rank)
+        };
+        self.changes = drift.add(batch.step(), batch.samples(), &judgements, rank);
         if self.starts_over {
             for change in &self.changes {
                 self.detector.forget(change.function);

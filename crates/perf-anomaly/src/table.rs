@@ -229,9 +229,11 @@ impl Change {
     /// | `program` | unsigned | program of the function |
     /// | `function` | text | name |
     /// | `step` | unsigned | step in which the change began |
+    /// | `confirmed` | unsigned | step in which it was confirmed |
     /// | `run time before`, `run time after` | time | usual run times before and after the change |
     /// | `factor` | float | run time after the change divided by that before |
     /// | `calls before` | unsigned | number of calls from which the run time before was computed |
+    /// | `ranks` | unsigned | number of ranks that called the function before |
     /// | `score` | float | distance in standard deviations of the rank sum |
     ///
     /// ```
@@ -264,10 +266,12 @@ impl Change {
             .unsigned("program", "", programs)
             .text("function", names)
             .unsigned("step", "", all().map(|it| it.step))
+            .unsigned("confirmed", "", all().map(|it| it.until))
             .times("run time before", all().map(|it| it.from))
             .times("run time after", all().map(|it| it.to))
             .floats("factor", "", factor)
             .unsigned("calls before", "", all().map(|it| it.calls))
+            .unsigned("ranks", "", all().map(|it| it.ranks))
             .floats("score", "", all().map(|it| it.score))
     }
 }

@@ -104,7 +104,7 @@ impl Loss {
             } else {
                 0
             },
-            waiting: if from.context.has_waiting {
+            waiting: if from.context.has_changes {
                 Nanos(from.signed("the time of waiting")?)
             } else {
                 Nanos(0)
@@ -425,10 +425,10 @@ mod tests {
         };
         let mut to = Writer::default();
         loss.encode(&mut to);
-        let read = |bytes: &[u8], has_beyond_experience, has_waiting| {
+        let read = |bytes: &[u8], has_beyond_experience, has_changes| {
             let mut from = Reader::new(bytes);
             from.context.has_beyond_experience = has_beyond_experience;
-            from.context.has_waiting = has_waiting;
+            from.context.has_changes = has_changes;
             let loss = Loss::decode(&mut from)?;
             from.end()?;
             Ok::<_, crate::Error>(loss)

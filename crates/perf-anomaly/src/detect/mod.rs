@@ -39,7 +39,7 @@ mod rules;
 mod strict;
 mod tail;
 
-pub use drift::{Change, Drift, DriftChecked, DriftParams};
+pub use drift::{Change, Drift, DriftChecked, DriftParams, describe_changes};
 pub use facts::facts_text;
 pub(crate) use facts::{is_endless, is_time, value_text};
 pub use functions::Functions;

@@ -4,12 +4,13 @@
 use crate::calls::Calls;
 use crate::lost_time::Lasting;
 use crate::server::{Client, Exchange, Synced};
-use crate::{Detector, Judgement, Result};
+use crate::{Change, Detector, Judgement, Result};
 use std::ops::Range;
 
 /// Object-safe interface of a client with any exchange.
 pub(super) trait Shared: std::fmt::Debug + Send {
     fn count(&mut self, calls: &Calls, judged: &[Judgement], lasting: &mut Lasting);
+    fn add_changes(&mut self, calls: &Calls, changes: &[Change]);
     fn sync_if_due(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced>;
     fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>>;
     fn catch_up(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<()>;
@@ -21,6 +22,10 @@ pub(super) trait Shared: std::fmt::Debug + Send {
 impl<E: Exchange> Shared for Client<E> {
     fn count(&mut self, calls: &Calls, judged: &[Judgement], lasting: &mut Lasting) {
         Client::count_lasting(self, calls, judged, lasting);
+    }
+
+    fn add_changes(&mut self, calls: &Calls, changes: &[Change]) {
+        Client::add_changes(self, calls, changes);
     }
 
     fn sync_if_due(&mut self, calls: &Calls, own: &mut dyn Detector) -> Result<Synced> {

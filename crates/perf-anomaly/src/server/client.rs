@@ -2,15 +2,16 @@
 //! detector with its own function numbers; [`Synced`]: communication in a step.
 
 use super::function_numbers::{Numbers, name};
+use super::message::Resumed;
 use super::names::NameTable;
 use super::statistics::{FunctionStats, StepStats};
 use super::{Delta, Exchange, Position, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::lost_time::{FunctionSteps, Lasting, ModeTimes, StepTimes};
-use crate::{Detector, Error, FunctionId, Judgement, Model, Result};
+use crate::{Change, Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Communication of a client in a step.
@@ -84,28 +85,12 @@ pub struct Client<E> {
     modes: ModeTimes,
     /// Time lost by function and step that was not sent yet, with the function numbers of the detector.
     losses: FunctionSteps,
+    /// Changes of functions that were not sent yet, with the function numbers of the detector.
+    changes: Vec<Change>,
     /// Deltas in flight with the function numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
     /// State after a restart.
     resumed: Resumed,
-}
-
-/// Steps of ranks that the server merged before this client started.
-#[derive(Debug, Default)]
-struct Resumed {
-    /// Positions of ranks, each with `true` if the first step of the rank begins at the same time,
-    /// and `None` before that step.
-    positions: Vec<(Position, Option<bool>)>,
-    /// Ranks of which the server has the modes of this client, and not only of the earlier one.
-    with_modes: BTreeSet<(u32, u32)>,
-    /// Ranks of the batch whose calls are already merged.
-    ranks: Vec<(u32, u32)>,
-    /// Rows of these calls in the batch.
-    rows: Vec<Range<usize>>,
-    /// `true` if a view must be requested.
-    wants_view: bool,
-    /// Unsent knowledge that is set aside while merged calls are learned again.
-    aside: Option<Model>,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +111,8 @@ struct Flying {
     modes: ModeTimes,
     /// Time lost by function and step.
     losses: FunctionSteps,
+    /// Changes of functions.
+    changes: Vec<Change>,
 }
 
 /// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
@@ -133,6 +120,8 @@ struct Flying {
 const STEPS: usize = 65_536;
 /// Largest number of sums of run times that wait to be sent; beyond it, neighbouring steps share them.
 const TIMES: usize = 1 << 17;
+/// Largest number of changes of functions that wait to be sent; further ones are dropped.
+const CHANGES: usize = 1024;
 
 impl<E: Exchange> Client<E> {
     /// Creates a client of a server. Clients of a server must have different numbers; the ranks of
@@ -154,6 +143,7 @@ impl<E: Exchange> Client<E> {
             times: StepTimes::default(),
             modes: ModeTimes::default(),
             losses: FunctionSteps::default(),
+            changes: Vec::new(),
             flying: VecDeque::new(),
             resumed: Resumed::default(),
         }
@@ -337,6 +327,7 @@ impl<E: Exchange> Client<E> {
                 times: std::mem::take(&mut self.times),
                 modes: std::mem::take(&mut self.modes),
                 losses: std::mem::take(&mut self.losses),
+                changes: std::mem::take(&mut self.changes),
             });
         } else if let Some(latest) = self.flying.back_mut() {
             // Repeating a delta requests a view that contains it.
@@ -386,6 +377,7 @@ impl<E: Exchange> Client<E> {
         used.extend(flying.functions.iter().map(|(function, _)| function));
         used.extend(flying.times.functions());
         used.extend(flying.modes.functions());
+        used.extend(flying.changes.iter().map(|change| change.function));
         let mut numbers = Functions::<Option<FunctionId>>::default();
         for function in used {
             numbers.entry(function, || {
@@ -408,6 +400,13 @@ impl<E: Exchange> Client<E> {
                     .merge(stats);
             }
         }
+        let changes = flying.changes.iter().filter_map(|change| {
+            let function = number(change.function)?;
+            Some(Change {
+                function,
+                ..*change
+            })
+        });
         Delta {
             session: self.session,
             client: self.client,
@@ -421,6 +420,7 @@ impl<E: Exchange> Client<E> {
             times: flying.times.renumbered(number),
             modes: flying.modes.renumbered(number),
             losses: flying.losses.renumbered(number),
+            changes: changes.collect(),
         }
     }
 
@@ -526,6 +526,16 @@ impl<E: Exchange> Client<E> {
             }
         }
         self.modes.merge(&changes);
+    }
+
+    /// Adds changes of functions that the calls of the batch confirmed. Changes that merged steps confirmed are known
+    /// to the server.
+    pub(crate) fn add_changes(&mut self, calls: &Calls, changes: &[Change]) {
+        let merged: usize = self.resumed.rows.iter().map(Range::len).sum();
+        if merged < calls.batch().len() {
+            let free = CHANGES.saturating_sub(self.changes.len());
+            self.changes.extend(changes.iter().take(free));
+        }
     }
 
     /// Counts calls. Ranks are compared without the rows `in_modes` of the batch, which are in ascending

@@ -12,8 +12,8 @@ use crate::{Model, Result};
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 10;
-/// Earlier version, in which waiting was time lost.
-const WITHOUT_WAITING: u16 = 9;
+/// Earlier version without changes of functions, in which waiting was time lost.
+const WITHOUT_CHANGES: u16 = 9;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 8;
 /// Earlier version with the number of ranks that reported each step.
@@ -77,7 +77,7 @@ impl Server {
             has_worst_functions: version >= WITHOUT_MODES,
             has_modes: version >= WITH_REPORTS,
             has_mode_calls: version > WITHOUT_MODE_CALLS,
-            has_waiting: version > WITHOUT_WAITING,
+            has_changes: version > WITHOUT_CHANGES,
             has_reports: version <= WITH_REPORTS,
         };
         let mut server = Server::new(params);

@@ -41,7 +41,7 @@ mod sum;
 mod table;
 
 pub use client::{Client, Synced};
-pub use message::{Delta, Exchange, Local, Position, View};
+pub use message::{Delta, Exchange, Local, Position, ReportedChange, View};
 pub use names::FunctionName;
 pub use parameter_server::Server;
 pub use params::{CheckedServerParams, ServerParams};

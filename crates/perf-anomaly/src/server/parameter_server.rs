@@ -1,7 +1,7 @@
 //! [`Server`]: merges the deltas of all clients, builds views for them, answers queries about
 //! functions and ranks, and is encoded for a restart.
 
-use super::message::Shared;
+use super::message::{Shared, are_below, of_client, renumbered};
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
 use super::programs::{Comparison, Programs};
@@ -10,7 +10,7 @@ use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
 use crate::detect::Functions;
 use crate::lost_time::{FunctionSteps, ModeTimes, SlowPhase, SlowRank, StepTimes};
-use crate::{Error, FunctionId, Model, Moments, Result};
+use crate::{Change, Error, FunctionId, Model, Moments, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -155,7 +155,7 @@ impl Server {
                 Some(&delta.model),
                 (&delta.functions, &delta.losses),
                 (&delta.steps, &delta.times),
-                &[(delta.client, delta.modes.clone())],
+                (&[(delta.client, delta.modes.clone())], &of_client(delta)),
             )?;
             self.count(1);
         }
@@ -187,6 +187,7 @@ impl Server {
         let end = u64::from(delta.known) + delta.names.len() as u64;
         let is_named = delta.functions.is_below(end) && delta.model.is_below(end);
         let is_named = is_named && delta.losses.is_below(end);
+        let is_named = is_named && are_below(&of_client(delta), end);
         if !is_named || !delta.times.is_below(end) || !delta.modes.is_below(end) {
             return wrong;
         }
@@ -234,7 +235,7 @@ impl Server {
         model: Option<&Model>,
         (functions, losses): (&Functions<FunctionStats>, &FunctionSteps),
         (steps, times): (&[StepStats], &StepTimes),
-        modes: &[(u64, ModeTimes)],
+        (modes, changes): (&[(u64, ModeTimes)], &[(u64, Change)]),
     ) -> Result<()> {
         let limit = self.params.names;
         let new: Vec<Option<FunctionId>> = names
@@ -282,6 +283,9 @@ impl Server {
         self.programs.add_losses(losses, number);
         for (client, modes) in modes {
             self.refused += self.programs.add_modes(*client, modes, number);
+        }
+        for (client, change) in renumbered(changes, number) {
+            self.refused += u64::from(!self.programs.add_change(client, &change));
         }
         Ok(())
     }

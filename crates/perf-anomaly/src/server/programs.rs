@@ -1,12 +1,13 @@
 //! [`Programs`]: comparison of ranks and steps by [`Peers`] for each program at a server.
 
+use super::message::{ReportedChange, ReportedChanges};
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::{
     FunctionSteps, ModeStep, ModeTimes, NewMode, OfClient, Peers, RankModes, Slowness, StepTimes,
     merged,
 };
-use crate::{FunctionId, Result};
+use crate::{Change, FunctionId, Result};
 use perf_core::Merge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,6 +59,12 @@ impl Comparison {
         })
     }
 
+    /// Returns the changes of functions by step, with the server's function numbers, at most the first 1,024. Changes
+    /// that several clients reported are one.
+    pub fn changes(&self) -> Vec<ReportedChange> {
+        self.0.changes.iter().collect()
+    }
+
     /// Returns `true` for a function whose ranks were compared, because it does not wait for others.
     pub fn compares(&self, function: FunctionId) -> bool {
         self.0.programs.values().any(|one| one.compares(function))
@@ -81,6 +88,8 @@ pub(super) struct Programs {
     kept_modes: usize,
     /// Time lost in abnormal calls by function and step.
     losses: FunctionSteps,
+    /// Changes of functions.
+    changes: ReportedChanges,
 }
 
 impl Programs {
@@ -135,6 +144,12 @@ impl Programs {
         dropped
     }
 
+    /// Adds a change of a function that a client reported. Returns `false` if a change was dropped because there are
+    /// too many.
+    pub(super) fn add_change(&mut self, client: u64, change: &Change) -> bool {
+        self.changes.add(client, change)
+    }
+
     /// Keeps the modes of a rank of a client, which begins another run, apart from later ones.
     pub(super) fn end_run(&mut self, client: u64, rank: (u32, u32)) {
         let known = self.modes.get_mut(&client);
@@ -167,6 +182,7 @@ impl Programs {
             + tree(self.modes.len(), size_of::<(u64, Arc<ModeTimes>)>())
             + modes.sum::<usize>()
             + self.losses.memory()
+            + self.changes.memory()
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
@@ -181,6 +197,7 @@ impl Programs {
             modes.write(to);
         }
         self.losses.write(to);
+        self.changes.write(to);
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
@@ -208,6 +225,7 @@ impl Programs {
             }
         }
         all.losses = FunctionSteps::read_if_present(from)?;
+        all.changes = ReportedChanges::read_if_present(from)?;
         Ok(all)
     }
 }

@@ -1,20 +1,21 @@
 //! [`Sum`]: deltas of several clients merged to one message, for ranks that each have a copy of the
 //! server; its creation and merging by a [`Server`].
 
+use super::message::{are_below, of_client, read_changes, renumbered, write_changes};
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
-use crate::{Error, FunctionId, Model, Result};
+use crate::{Change, Error, FunctionId, Model, Result};
 use perf_core::Merge;
 use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
 const VERSION: u16 = 6;
-/// Earlier version, in which waiting was time lost.
-const WITHOUT_WAITING: u16 = 5;
+/// Earlier version without changes of functions, in which waiting was time lost.
+const WITHOUT_CHANGES: u16 = 5;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 4;
 /// Earlier version without the time lost in new modes.
@@ -99,6 +100,8 @@ pub struct Sum {
     modes: Vec<(u64, ModeTimes)>,
     /// Clients, each with the number of its last delta in the sum.
     clients: Vec<(u64, u64)>,
+    /// Changes of functions, by client.
+    changes: Vec<(u64, Change)>,
 }
 
 impl Sum {
@@ -118,7 +121,8 @@ impl Sum {
     pub fn take_ranks(&mut self) -> Sum {
         let times = std::mem::take(&mut self.times);
         let modes = std::mem::take(&mut self.modes);
-        let names = if times.is_empty() && modes.is_empty() {
+        let changes = std::mem::take(&mut self.changes);
+        let names = if times.is_empty() && modes.is_empty() && changes.is_empty() {
             Vec::new()
         } else {
             self.names.clone()
@@ -128,6 +132,7 @@ impl Sum {
             names,
             times,
             modes,
+            changes,
             steps: std::mem::take(&mut self.steps),
             clients: std::mem::take(&mut self.clients),
             ..Sum::default()
@@ -140,7 +145,8 @@ impl Sum {
 
     /// Returns `true` if the sum contains numbers of functions.
     fn has_functions(&self) -> bool {
-        !self.is_of_ranks() || !self.times.is_empty() || !self.modes.is_empty()
+        let is_empty = self.times.is_empty() && self.modes.is_empty() && self.changes.is_empty();
+        !self.is_of_ranks() || !is_empty
     }
 
     /// Adds another sum. Its steps and clients are appended.
@@ -163,6 +169,7 @@ impl Sum {
             self.known = other.known;
             self.times.clone_from(&other.times);
             self.modes.clone_from(&other.modes);
+            self.changes.clone_from(&other.changes);
             self.names.clone_from(&other.names);
             self.model.clone_from(&other.model);
             self.functions.clone_from(&other.functions);
@@ -199,6 +206,8 @@ impl Sum {
         let modes = other.modes.iter();
         let modes = modes.map(|(client, modes)| (*client, modes.renumbered(number)));
         self.modes.extend(modes);
+        let changes = renumbered(&other.changes, number);
+        self.changes.extend(changes);
         Ok(())
     }
 
@@ -247,6 +256,7 @@ impl Sum {
             to.varint(*client);
             to.varint(*sequence);
         }
+        write_changes(&self.changes, &mut to);
         to.0
     }
 
@@ -268,8 +278,8 @@ impl Sum {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= WITHOUT_MODE_CALLS,
-            has_mode_calls: version >= WITHOUT_WAITING,
-            has_waiting: version > WITHOUT_WAITING,
+            has_mode_calls: version >= WITHOUT_CHANGES,
+            has_changes: version > WITHOUT_CHANGES,
             has_reports: false,
             ..Format::default()
         };
@@ -297,6 +307,7 @@ impl Sum {
             let client = from.varint("a client")?;
             sum.clients.push((client, from.varint("its last delta")?));
         }
+        sum.changes = read_changes(&mut from)?;
         from.end()?;
         Ok(sum)
     }
@@ -360,6 +371,7 @@ impl Server {
                 vec![(delta.client, delta.modes.renumbered(number))]
             },
             clients: vec![(delta.client, delta.sequence)],
+            changes: renumbered(&of_client(delta), number),
         })
     }
 
@@ -373,7 +385,9 @@ impl Server {
         let known = self.names().len();
         let end = u64::from(sum.known) + sum.names.len() as u64;
         let mut modes = sum.modes.iter();
-        let is_below = sum.times.is_below(end) && modes.all(|(_, modes)| modes.is_below(end));
+        let is_below = sum.times.is_below(end)
+            && modes.all(|(_, modes)| modes.is_below(end))
+            && are_below(&sum.changes, end);
         if sum.known as usize > known || !is_below {
             return Err(unknown());
         }
@@ -394,7 +408,7 @@ impl Server {
             sum.model.as_ref(),
             (&sum.functions, &sum.losses),
             (&sum.steps, &sum.times),
-            &sum.modes,
+            (&sum.modes, &sum.changes),
         )?;
         for (client, sequence) in &sum.clients {
             self.hear(*client, *sequence, false);

@@ -5,8 +5,8 @@ use crate::store::DatabaseReader;
 use perf_anomaly::lost_time::{
     Cause, Found, LostTime, ModeStep, NewMode, PhaseStep, SlowPhase, SlowRank, Slowness,
 };
-use perf_anomaly::server::{FunctionName, FunctionStats, RankSummary};
-use perf_anomaly::{FunctionId, Loss};
+use perf_anomaly::server::{FunctionName, FunctionStats, RankSummary, ReportedChange};
+use perf_anomaly::{FunctionId, Loss, describe_changes};
 use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
 
@@ -31,17 +31,20 @@ pub struct Slow {
     pub sentence: String,
     /// Causes with sentences, among them the single calls of functions.
     pub causes: Vec<(Cause, FunctionName)>,
+    /// Sentences about functions that became slower or faster: first those that work, then those that wait for others.
+    pub changes: Vec<(String, ReportedChange, FunctionName)>,
     /// Number of calls that arrived too late to be compared.
     pub late: u64,
 }
 
 impl Slow {
     /// Describes what was found. `ranks` are all ranks, `names` those of the functions with the lowest numbers,
-    /// `functions` the statistics of all. The database contains the steps of ranks and the records of calls; without
-    /// it, slow calls of slow ranks and places of calls are not stated.
+    /// `functions` the statistics of all, and `reported` the changes of functions. The database contains the steps of
+    /// ranks and the records of calls; without it, slow calls of slow ranks and places of calls are not stated.
     pub(super) fn of(
         slowness: Slowness,
         (modes, mode_steps): (Vec<NewMode>, Vec<ModeStep>),
+        reported: &[ReportedChange],
         ranks: &[RankSummary],
         (names, functions): (&[FunctionName], &[(FunctionId, FunctionStats)]),
         compares: &dyn Fn(FunctionId) -> bool,
@@ -82,6 +85,16 @@ impl Slow {
         let causes = found.all(&losses, longest).into_iter();
         let causes = causes.filter_map(|cause| Some((name(cause.function)?, cause)));
         let causes = causes.map(|(name, cause)| (cause, name)).collect();
+        let waits = |one: &ReportedChange| !compares(one.change.function);
+        let name_of = |one: &ReportedChange| name(one.change.function);
+        let changes = describe_changes(reported, waits, |one| {
+            name_of(one).map_or_else(String::new, |name| one.sentence(&name.name))
+        });
+        let changes = changes.into_iter().filter_map(|(at, sentence)| {
+            let one = reported.get(at)?;
+            Some((sentence, *one, name_of(one)?))
+        });
+        let changes = changes.collect();
         let Found {
             slowness, modes, ..
         } = found;
@@ -94,6 +107,7 @@ impl Slow {
             lost_by_rank: numbers.zip(by_rank).collect(),
             lost,
             causes,
+            changes,
             late: slowness.late,
         }
     }
@@ -112,6 +126,7 @@ impl Slow {
         let mut slow = Self::of(
             nothing.0,
             nothing.1,
+            &[],
             ranks,
             functions,
             &|_| true,

@@ -82,7 +82,16 @@ impl Snapshot {
         let modes = (self.comparison.modes(), mode_steps);
         let functions = (&*self.names, &*self.functions);
         let compares = |function| self.comparison.compares(function);
-        let slow = Slow::of(found, modes, &self.ranks, functions, &compares, stored);
+        let changes = self.comparison.changes();
+        let slow = Slow::of(
+            found,
+            modes,
+            &changes,
+            &self.ranks,
+            functions,
+            &compares,
+            stored,
+        );
         (Arc::new(slow), Arc::new(lost))
     }
 }

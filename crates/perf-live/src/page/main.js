@@ -166,6 +166,7 @@ const look = async () => {
   live.looked = Infinity;
   await showFunctions(Boolean(state.step || state.function));
   await showCauses();
+  await showChanges();
   await showLost();
   await showProfile();
   live.looked = Date.now();
@@ -189,7 +190,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showLost), showProfile()]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showChanges).then(showLost), showProfile()]);
   document.body.dataset.ready = "1";
 };
 

@@ -170,6 +170,26 @@ const showCauses = async () => {
   find("#causes-status").textContent = given.count ? parts.filter(Boolean).join("; ") : "No time is lost.";
 };
 
+// Lists the functions that became slower or faster, which is context and no lost time. A change opens the calls of its
+// function.
+const showChanges = async () => {
+  const given = await ask("changes", "/api/changes", { limit: CAUSES });
+  if (!given) return;
+  const place = find("#changes"), list = find(".found", place), focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  place.hidden = !given.count;
+  const more = given.count - given.changes.length;
+  find("summary", place).textContent = `Functions that became slower or faster (${count(given.count)}${more ? `, the first ${count(given.changes.length)} are listed` : ""})`;
+  list.replaceChildren(...given.changes.map((one) => {
+    const open = async () => {
+      const call = await worstCall({ program: one.program, function: one.function });
+      go({ within: "all", from: "", to: "", function: one.function, owner: String(one.program), record: call ? String(call.id) : "" });
+    };
+    const key = [one.program, one.function, one.step, one.to].join(" ");
+    return make("li", {}, make("button", { type: "button", "data-key": key, title: `${ofProgram(one.program)}${legible(one.function)}`, on: { click: open } }, make("bdi", {}, ofProgram(one.program) + legible(one.sentence))));
+  }));
+  if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, list)?.focus();
+};
+
 // Columns of the table of functions: name, value and text of a row.
 const moments = (name, at) => [name, (one) => one.exclusive[at], time];
 const COLUMNS = [

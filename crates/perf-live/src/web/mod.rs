@@ -234,6 +234,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/profile", get(page_queries::profile))
         .route("/api/slow", get(slow::slow))
         .route("/api/causes", get(slow::causes))
+        .route("/api/changes", get(slow::changes))
         .route("/api/lost", get(lost::lost))
         .route("/api/stacked", get(lost::stacked))
         .route("/api/functions", get(page_queries::functions))

@@ -3,6 +3,7 @@
 
 mod params;
 mod rank_sum;
+mod ranks;
 mod windows;
 
 pub use params::{DriftChecked, DriftParams};
@@ -10,12 +11,15 @@ pub use params::{DriftChecked, DriftParams};
 use super::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
+use perf_core::text::shortened;
 use perf_core::{Merge, Nanos};
 use windows::State;
 
 /// First bytes of an encoded drift.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAC");
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
+/// Earlier version without run times by rank.
+const WITHOUT_RANKS: u16 = 1;
 
 /// Permanent change of the run time of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,12 +30,17 @@ pub struct Change {
     pub function: FunctionId,
     /// Step in which the window with the change began.
     pub step: u64,
-    /// Usual run time before the change: the geometric mean, within 0.8 %.
+    /// Step in which the next window confirmed the change.
+    pub until: u64,
+    /// Usual run time before the change: the geometric mean of the ranks that have calls before and since,
+    /// within 0.8 %.
     pub from: Nanos,
-    /// Usual run time since the change: the geometric mean, within 0.8 %.
+    /// Usual run time of the same ranks since the change: the geometric mean, within 0.8 %.
     pub to: Nanos,
     /// Number of calls from which `from` was computed.
     pub calls: u64,
+    /// Number of ranks that called the function before the change.
+    pub ranks: u64,
     /// Difference in standard deviations of the rank sum; positive if the function became slower.
     pub score: f64,
 }
@@ -43,17 +52,100 @@ impl Change {
     }
 
     /// Returns the sort key: step, then function, then all other fields.
-    fn key(&self) -> (u64, FunctionId, Nanos, Nanos, u64, u64) {
-        let score = self.score.to_bits();
-        (
-            self.step,
-            self.function,
-            self.from,
-            self.to,
-            self.calls,
-            score,
-        )
+    pub(crate) fn key(&self) -> (u64, FunctionId, Nanos, Nanos, [u64; 4]) {
+        let rest = [self.until, self.calls, self.ranks, self.score.to_bits()];
+        (self.step, self.function, self.from, self.to, rest)
     }
+
+    /// Returns a sentence about the change of a function with a name.
+    ///
+    /// ```
+    /// use perf_anomaly::Change;
+    /// use perf_core::Nanos;
+    /// let mut change = Change::default();
+    /// (change.step, change.from, change.to) = (700, Nanos(1_500_000), Nanos(1_000_000));
+    /// assert_eq!(change.sentence("solve"), "solve sped up from 1.50 ms to 1.00 ms at step 700");
+    /// ```
+    pub fn sentence(&self, name: &str) -> String {
+        let how = if self.is_slower() {
+            "slowed"
+        } else {
+            "sped up"
+        };
+        let (name, from, to) = (shortened(name, NAME), self.from, self.to);
+        format!("{name} {how} from {from} to {to} at step {}", self.step)
+    }
+
+    /// Smallest encoded size in bytes.
+    pub(crate) const LEAST: usize = 29;
+
+    pub(crate) fn write(&self, to: &mut Writer) {
+        to.varint(self.function.0.into());
+        to.varint(self.step);
+        to.i64(self.from.0);
+        to.i64(self.to.0);
+        to.varint(self.calls);
+        to.varint(self.ranks);
+        to.varint(self.until);
+        to.f64(self.score);
+    }
+
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
+        Change::read_version(from, true)
+    }
+
+    fn read_version(from: &mut Reader<'_>, has_ranks: bool) -> Result<Self> {
+        let function = from.varint("a function")?;
+        let function = u32::try_from(function).map_err(|_| from.error(1, "a function"))?;
+        let mut change = Change {
+            function: FunctionId(function),
+            step: from.varint("a step")?,
+            from: Nanos(from.i64("a time")?),
+            to: Nanos(from.i64("a time")?),
+            calls: from.varint("a number of calls")?,
+            ..Change::default()
+        };
+        (change.ranks, change.until) = if has_ranks {
+            (from.varint("a number of ranks")?, from.varint("a step")?)
+        } else {
+            (1, change.step)
+        };
+        change.score = from.f64("a score")?;
+        if change.score.is_finite() {
+            Ok(change)
+        } else {
+            Err(from.error(8, "a finite score").into())
+        }
+    }
+}
+
+/// Longest name of a function in a sentence.
+const NAME: usize = 60;
+
+/// Returns a sentence about each change, with the place of the change in `changes`: first those of functions that
+/// work, then those of functions that wait for others. `waits` returns `true` for the latter, `sentence` the
+/// sentence about a change.
+///
+/// ```
+/// use perf_anomaly::{Change, FunctionId, describe_changes};
+/// let mut changes = [Change::default(), Change::default()];
+/// changes[1].function = FunctionId(1);
+/// let waits = |change: &Change| change.function == FunctionId(0);
+/// let found = describe_changes(&changes, waits, |change| format!("f{} changed", change.function.0));
+/// assert_eq!(found[0], (1, "f1 changed".to_string()));
+/// assert_eq!(found[1], (0, "f0 changed, waiting for others".to_string()));
+/// ```
+pub fn describe_changes<T>(
+    changes: &[T],
+    waits: impl Fn(&T) -> bool,
+    sentence: impl Fn(&T) -> String,
+) -> Vec<(usize, String)> {
+    let all = changes.iter().enumerate();
+    let (waiting, work): (Vec<_>, Vec<_>) = all.partition(|(_, one)| waits(one));
+    let work = work.into_iter().map(|(at, one)| (at, sentence(one)));
+    let waiting = waiting.into_iter();
+    let waiting = waiting.map(|(at, one)| (at, sentence(one) + ", waiting for others"));
+    work.chain(waiting).collect()
 }
 
 /// Detection of the steps in which the run time of a function changes permanently.
@@ -73,7 +165,10 @@ impl Change {
 ///
 /// A change requires two consecutive windows on the same side, both slower or both faster. In each,
 /// `z` must exceed the bound that follows from [`false_alarms`](DriftParams::false_alarms), and the
-/// run time must differ by the fraction [`least`](DriftParams::least). The change begins with the
+/// run time must differ by the fraction [`least`](DriftParams::least) within ranks. For that, the calls of each
+/// rank are compared with earlier calls of the same rank: their geometric means must differ on average by this
+/// fraction, in the direction of `z`, and by three standard errors. If fast ranks end before slow ones, or ranks
+/// begin later, the mix of ranks changes, but no rank does. The change begins with the
 /// first of the two windows; later windows are compared with the second. If only one window
 /// deviates, it is a disturbance, and its calls are added to the earlier calls.
 ///
@@ -98,7 +193,7 @@ impl Change {
 ///             first: false,
 ///         })
 ///         .collect();
-///     drift.add(step, &calls, &[Judgement::default(); 100]);
+///     drift.add(step, &calls, &[Judgement::default(); 100], |_| 0);
 /// }
 /// let [change] = drift.changes() else { panic!("one change") };
 /// assert_eq!((change.step, change.is_slower()), (24, true));
@@ -142,9 +237,15 @@ impl Drift {
 
     /// Adds the calls of a step, or of a part of a step, and returns the changes that they
     /// complete. A batch contains one stream after the other; its calls are added in an interleaved
-    /// order, so that a slower rank does not look like a change. [Ignored](Label::Ignored) calls
-    /// and first calls of a function on a stream are skipped.
-    pub fn add(&mut self, step: u64, samples: &[Sample], judgements: &[Judgement]) -> Vec<Change> {
+    /// order, so that a slower rank does not look like a change. `rank` returns the rank of
+    /// a call by its index. [Ignored](Label::Ignored) calls and first calls of a function on a stream are skipped.
+    pub fn add(
+        &mut self,
+        step: u64,
+        samples: &[Sample],
+        judgements: &[Judgement],
+        rank: impl Fn(usize) -> u32,
+    ) -> Vec<Change> {
         let mut found = Vec::new();
         for at in strides(samples.len().min(judgements.len())) {
             let (Some(sample), Some(judgement)) = (samples.get(at), judgements.get(at)) else {
@@ -157,7 +258,7 @@ impl Drift {
             let state = self
                 .functions
                 .entry(sample.function, || State::new(params.resolution()));
-            if let Some(change) = state.add(step, sample.runtime, params) {
+            if let Some(change) = state.add((step, rank(at)), sample.runtime, params) {
                 found.push(Change {
                     function: sample.function,
                     ..change
@@ -202,12 +303,7 @@ impl Drift {
         to.varint(self.count);
         to.u32(self.changes.len() as u32);
         for change in &self.changes {
-            to.varint(change.function.0.into());
-            to.varint(change.step);
-            to.i64(change.from.0);
-            to.i64(change.to.0);
-            to.varint(change.calls);
-            to.f64(change.score);
+            change.write(&mut to);
         }
         self.functions.write(&mut to, State::encode);
         to.0
@@ -222,9 +318,11 @@ impl Drift {
         if from.u32("the signature of a drift detector")? != MAGIC {
             return Err(from.error(4, "the signature of a drift detector").into());
         }
-        if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a drift").into());
+        let version = from.u16("a version")?;
+        if !(WITHOUT_RANKS..=VERSION).contains(&version) {
+            return Err(from.error(2, "version 1 or 2 of a drift").into());
         }
+        let has_ranks = version > WITHOUT_RANKS;
         let mut drift = Drift::new(params);
         let before = from;
         let count = from.varint("a number of changes")?;
@@ -232,7 +330,7 @@ impl Drift {
             return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "a number of changes that fits the remaining bytes")? {
-            let change = read_change(&mut from)?;
+            let change = Change::read_version(&mut from, has_ranks)?;
             drift.insert(change);
         }
         if count < drift.count {
@@ -241,7 +339,13 @@ impl Drift {
                 .into());
         }
         drift.count = count;
-        drift.functions = Functions::read(&mut from, State::LEAST, State::decode)?;
+        let least = if has_ranks {
+            State::LEAST_WITH_RANKS
+        } else {
+            State::LEAST
+        };
+        let read = |from: &mut Reader<'_>| State::decode(from, has_ranks);
+        drift.functions = Functions::read(&mut from, least, read)?;
         from.end()?;
         Ok(drift)
     }
@@ -268,24 +372,6 @@ fn strides(count: usize) -> impl Iterator<Item = usize> {
         at = (at + stride) % count;
         now
     })
-}
-
-fn read_change(from: &mut Reader<'_>) -> Result<Change> {
-    let function = from.varint("a function")?;
-    let function = u32::try_from(function).map_err(|_| from.error(1, "a function"))?;
-    let change = Change {
-        function: FunctionId(function),
-        step: from.varint("a step")?,
-        from: Nanos(from.i64("a time")?),
-        to: Nanos(from.i64("a time")?),
-        calls: from.varint("a number of calls")?,
-        score: from.f64("a score")?,
-    };
-    if change.score.is_finite() {
-        Ok(change)
-    } else {
-        Err(from.error(8, "a finite score").into())
-    }
 }
 
 impl Drift {

@@ -2,6 +2,7 @@
 
 use super::super::Sketch;
 use super::rank_sum::{rank_sum, usual};
+use super::ranks::Ranks;
 use super::{Change, DriftChecked};
 use crate::Result;
 use crate::format_version::{Reader, Writer};
@@ -14,6 +15,8 @@ struct Window {
     since: u64,
     /// Run times of the calls.
     calls: Sketch,
+    /// Run times by rank.
+    ranks: Ranks,
 }
 
 /// Calls of a function since its last change.
@@ -21,6 +24,8 @@ struct Window {
 pub(super) struct State {
     /// Calls with which full windows are compared.
     before: Sketch,
+    /// The same calls by rank.
+    ranks: Ranks,
     /// Window that is being filled.
     recent: Window,
     /// Previous window, if it was significantly slower; otherwise empty. After a merge both this
@@ -35,6 +40,7 @@ impl Default for Window {
         Window {
             since: u64::MAX,
             calls: Sketch::default(),
+            ranks: Ranks::default(),
         }
     }
 }
@@ -44,6 +50,7 @@ impl Window {
         Window {
             since: u64::MAX,
             calls: Sketch::counting(resolution),
+            ranks: Ranks::default(),
         }
     }
 
@@ -56,12 +63,14 @@ impl Merge for Window {
     fn merge(&mut self, other: &Self) {
         self.since = self.since.min(other.since);
         self.calls.merge(&other.calls);
+        self.ranks.merge(&other.ranks);
     }
 }
 
 impl Merge for State {
     fn merge(&mut self, other: &Self) {
         self.before.merge(&other.before);
+        self.ranks.merge(&other.ranks);
         self.recent.merge(&other.recent);
         self.slower.merge(&other.slower);
         self.faster.merge(&other.faster);
@@ -71,10 +80,13 @@ impl Merge for State {
 impl State {
     /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = Sketch::LEAST + 3 * (Sketch::LEAST + 1);
+    /// Smallest encoded size in bytes since version 2.
+    pub(super) const LEAST_WITH_RANKS: usize = State::LEAST + 4 * Ranks::LEAST;
 
     pub(super) fn new(resolution: Nanos) -> Self {
         State {
             before: Sketch::counting(resolution),
+            ranks: Ranks::default(),
             recent: Window::new(resolution),
             slower: Window::new(resolution),
             faster: Window::new(resolution),
@@ -85,16 +97,17 @@ impl State {
     #[inline]
     pub(super) fn add(
         &mut self,
-        step: u64,
+        (step, rank): (u64, u32),
         runtime: Nanos,
         params: &DriftChecked,
     ) -> Option<Change> {
         self.recent.since = self.recent.since.min(step);
         self.recent.calls.push(runtime);
+        self.recent.ranks.add(rank, runtime, params.resolution());
         if self.recent.calls.count() < params.window() {
             None
         } else {
-            self.look(params)
+            self.look(step, params)
         }
     }
 
@@ -108,22 +121,22 @@ impl State {
 
     /// Evaluates a full window.
     #[cold]
-    fn look(&mut self, params: &DriftChecked) -> Option<Change> {
+    fn look(&mut self, step: u64, params: &DriftChecked) -> Option<Change> {
         let empty = || Window::new(params.resolution());
         let recent = std::mem::replace(&mut self.recent, empty());
         let slower = std::mem::replace(&mut self.slower, empty());
         let faster = std::mem::replace(&mut self.faster, empty());
-        let found = self.compare(&recent.calls, params);
+        let found = self.compare(&recent, params);
         let (suspect, other) = match found {
             Some(change) if change.is_slower() => (slower, faster),
             _ => (faster, slower),
         };
         // A deviating window that the next window does not confirm was a disturbance.
-        self.before.merge(&other.calls);
+        self.keep(&other);
         let outcome = match found {
             None => {
-                self.before.merge(&suspect.calls);
-                self.before.merge(&recent.calls);
+                self.keep(&suspect);
+                self.keep(&recent);
                 None
             }
             Some(change) if suspect.is_empty() => {
@@ -136,37 +149,48 @@ impl State {
             }
             Some(change) => {
                 self.before = recent.calls;
+                self.ranks = recent.ranks;
                 Some(Change {
                     step: suspect.since,
+                    until: step.max(suspect.since),
                     ..change
                 })
             }
         };
         while self.before.count() > params.memory() {
             self.before.halve();
+            self.ranks.halve();
         }
         outcome
     }
 
-    /// Returns the change if a window differs from the earlier calls significantly and by the
-    /// smallest relevant change.
-    fn compare(&self, window: &Sketch, params: &DriftChecked) -> Option<Change> {
+    /// Adds the calls of a window to the earlier calls.
+    fn keep(&mut self, window: &Window) {
+        self.before.merge(&window.calls);
+        self.ranks.merge(&window.ranks);
+    }
+
+    /// Returns the change if a window differs from the earlier calls significantly, and its ranks from
+    /// their own earlier calls in the same direction and by the smallest relevant change.
+    fn compare(&self, window: &Window, params: &DriftChecked) -> Option<Change> {
         if self.before.count() < params.window() {
             return None;
         }
-        let score = rank_sum(&self.before, window);
+        let score = rank_sum(&self.before, &window.calls);
         if score.abs() < params.bound() {
             return None;
         }
-        let (from, to) = (usual(&self.before)?, usual(window)?);
+        let (from, to) = self.ranks.compare(&window.ranks, params.resolution())?;
         let (short, long) = if score > 0.0 { (from, to) } else { (to, from) };
         let difference = long.0.saturating_sub(short.0);
+        // Negative if the ranks changed in the other direction.
         let is_enough = difference as f64 >= short.0 as f64 * params.least()
             && difference > params.resolution().0.saturating_mul(2);
         is_enough.then_some(Change {
             from,
             to,
             calls: self.before.count(),
+            ranks: self.ranks.count(),
             score,
             ..Change::default()
         })
@@ -174,19 +198,27 @@ impl State {
 
     pub(super) fn encode(&self, to: &mut Writer) {
         self.before.encode(to);
+        self.ranks.encode(to);
         for window in [&self.recent, &self.slower, &self.faster] {
             to.varint(window.since.wrapping_add(1));
             window.calls.encode(to);
+            window.ranks.encode(to);
         }
     }
 
-    pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn decode(from: &mut Reader<'_>, has_ranks: bool) -> Result<Self> {
+        let read_ranks = |from: &mut Reader<'_>| match has_ranks {
+            true => Ranks::decode(from),
+            false => Ok(Ranks::default()),
+        };
         let before = Sketch::decode(from)?;
+        let ranks = read_ranks(from)?;
         let mut windows = [(); 3].map(|()| Window::default());
         for window in &mut windows {
             // The largest number is encoded as 0, which takes one byte.
             window.since = from.varint("a step")?.wrapping_sub(1);
             window.calls = Sketch::decode(from)?;
+            window.ranks = read_ranks(from)?;
             if (window.since == u64::MAX) != window.is_empty() {
                 return Err(from.error(0, "a step where there are calls").into());
             }
@@ -194,6 +226,7 @@ impl State {
         let [recent, slower, faster] = windows;
         Ok(State {
             before,
+            ranks,
             recent,
             slower,
             faster,

@@ -4,13 +4,13 @@ use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use crate::server::{FunctionName, FunctionStats, StepStats};
-use crate::{Model, Result};
+use crate::{Change, Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
 const VERSION: u16 = 8;
-/// Earlier version, in which waiting was time lost.
-const WITHOUT_WAITING: u16 = 7;
+/// Earlier version without changes of functions, in which waiting was time lost.
+const WITHOUT_CHANGES: u16 = 7;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 6;
 /// Earlier version without the time lost in new modes, and by function and step.
@@ -52,6 +52,8 @@ pub struct Delta {
     pub modes: ModeTimes,
     /// Time lost in abnormal calls by function and step.
     pub losses: FunctionSteps,
+    /// Changes of functions.
+    pub changes: Vec<Change>,
 }
 
 impl Delta {
@@ -72,6 +74,8 @@ impl Delta {
         self.times.write(&mut to);
         self.modes.write(&mut to);
         self.losses.write(&mut to);
+        to.u32(self.changes.len() as u32);
+        self.changes.iter().for_each(|change| change.write(&mut to));
         to.0
     }
 
@@ -93,8 +97,8 @@ impl Delta {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_MODES,
             has_modes: version >= WITHOUT_MODE_CALLS,
-            has_mode_calls: version >= WITHOUT_WAITING,
-            has_waiting: version > WITHOUT_WAITING,
+            has_mode_calls: version >= WITHOUT_CHANGES,
+            has_changes: version > WITHOUT_CHANGES,
             has_reports: false,
             ..Format::default()
         };
@@ -107,6 +111,13 @@ impl Delta {
         let times = StepTimes::read_if_present(&mut from)?;
         let modes = ModeTimes::read_if_present(&mut from)?;
         let losses = FunctionSteps::read_if_present(&mut from)?;
+        let mut changes = Vec::new();
+        if from.context.has_changes {
+            let expected = "a number of changes that fits the remaining bytes";
+            for _ in 0..from.count(Change::LEAST, expected)? {
+                changes.push(Change::read(&mut from)?);
+            }
+        }
         from.end()?;
         Ok(Delta {
             session: session?,
@@ -121,6 +132,7 @@ impl Delta {
             times,
             modes,
             losses,
+            changes,
         })
     }
 }

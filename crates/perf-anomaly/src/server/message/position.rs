@@ -1,10 +1,12 @@
 //! [`Position`]: run and last step of a rank that the server merged, so that a client that restarts
-//! does not send these steps again.
+//! does not send these steps again; [`Resumed`]: state of such a client.
 
-use crate::Result;
 use crate::format_version::{Reader, Writer};
 use crate::server::StepStats;
+use crate::{Model, Result};
 use perf_core::Nanos;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Steps of a rank that a server merged from a client.
 ///
@@ -70,4 +72,22 @@ impl Position {
         };
         (0..count).map(|_| position(from)).collect()
     }
+}
+
+/// Steps of ranks that the server merged before this client started.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Resumed {
+    /// Positions of ranks, each with `true` if the first step of the rank begins at the same time,
+    /// and `None` before that step.
+    pub(in crate::server) positions: Vec<(Position, Option<bool>)>,
+    /// Ranks of which the server has the modes of this client, and not only of the earlier one.
+    pub(in crate::server) with_modes: BTreeSet<(u32, u32)>,
+    /// Ranks of the batch whose calls are already merged.
+    pub(in crate::server) ranks: Vec<(u32, u32)>,
+    /// Rows of these calls in the batch.
+    pub(in crate::server) rows: Vec<Range<usize>>,
+    /// `true` if a view must be requested.
+    pub(in crate::server) wants_view: bool,
+    /// Unsent knowledge that is set aside while merged calls are learned again.
+    pub(in crate::server) aside: Option<Model>,
 }

@@ -17,7 +17,7 @@ fn run(drift: &mut Drift, calls: impl Iterator<Item = f64>) {
     let mut number = 0;
     let mut flush = |step: &mut Vec<Sample>, drift: &mut Drift| {
         let judgements = vec![Judgement::default(); step.len()];
-        drift.add(number, step, &judgements);
+        drift.add(number, step, &judgements, |_| 0);
         number += 1;
         step.clear();
     };
@@ -129,12 +129,12 @@ fn small_changes_short_disturbances_and_ignored_calls_are_none() {
     };
     for step in 0..100 {
         let slow = if step < 50 { 1e5 } else { 9e5 };
-        left.add(step, &[call(0, slow); 100], &[ignored; 100]);
+        left.add(step, &[call(0, slow); 100], &[ignored; 100], |_| 0);
         let first = Sample {
             first: true,
             ..call(1, slow)
         };
-        left.add(step, &[first; 100], &[Judgement::default(); 100]);
+        left.add(step, &[first; 100], &[Judgement::default(); 100], |_| 0);
     }
     assert!(left.changes().is_empty() && left.usual(FunctionId(0)).is_none());
 }
@@ -151,9 +151,59 @@ fn that_one_rank_is_slower_than_another_is_no_change() {
                 call(0, 1e5 * f64::from(1 + rank) * (0.1 * random.normal()).exp())
             })
             .collect();
-        all.add(step, &samples, &[Judgement::default(); 4000]);
+        all.add(step, &samples, &[Judgement::default(); 4000], |at| {
+            at as u32 / 500
+        });
     }
     assert_eq!(all.changes(), []);
+}
+
+/// Fast ranks end, or slow ones begin, and no rank changes.
+#[test]
+fn ranks_that_end_or_begin_are_no_change() {
+    let run = |rank_has: fn(u32, u64) -> bool, factor: fn(u32, u64) -> f64| {
+        let mut random = Random::new(5);
+        let mut all = drift(Drift::params());
+        for step in 0..120 {
+            let ranks = (0..8).filter(|rank| rank_has(*rank, step));
+            let ranks: Vec<u32> = ranks.flat_map(|rank| [rank; 40]).collect();
+            let samples = ranks.iter().map(|rank| {
+                let slow = if *rank == 5 { 1.3 } else { 1.0 };
+                call(
+                    0,
+                    1e5 * slow * factor(*rank, step) * (0.1 * random.normal()).exp(),
+                )
+            });
+            let samples: Vec<Sample> = samples.collect();
+            let judgements = vec![Judgement::default(); samples.len()];
+            all.add(step, &samples, &judgements, |at| ranks[at]);
+        }
+        all.changes().to_vec()
+    };
+    assert_eq!(run(|rank, step| rank == 5 || step < 80, |_, _| 1.0), []);
+    assert_eq!(run(|rank, step| rank != 5 || step > 60, |_, _| 1.0), []);
+    // A change of all ranks before the fast ones end, and of the last one after it.
+    let before = |_, step: u64| if step < 60 { 1.0 } else { 1.2 };
+    let after = |_, step: u64| if step < 100 { 1.0 } else { 1.2 };
+    for (factor, step, from, ranks) in [
+        (before as fn(u32, u64) -> f64, 60, 1.033e5, 8),
+        (after, 100, 1.3e5, 8),
+    ] {
+        let found = run(|rank, step| rank == 5 || step < 80, factor);
+        let [change] = &found[..] else {
+            panic!("one change, not {found:?}")
+        };
+        assert!(
+            step - change.step <= 1 && change.ranks == ranks,
+            "{change:?}"
+        );
+        assert!(
+            (change.from.0 as f64 / from - 1.0).abs() < 0.02,
+            "{change:?}"
+        );
+        let ratio = change.to.0 as f64 / change.from.0 as f64;
+        assert!((ratio - 1.2).abs() < 0.03, "{change:?}");
+    }
 }
 
 #[test]
@@ -193,7 +243,9 @@ fn seen(seed: u64, calls: usize) -> Drift {
                 call(function, 1e5 * slow * (0.1 * random.normal()).exp())
             })
             .collect();
-        all.add(step, &samples, &[Judgement::default(); 10]);
+        all.add(step, &samples, &[Judgement::default(); 10], |at| {
+            at as u32 % 3
+        });
     }
     all
 }
@@ -255,7 +307,12 @@ fn damage_makes_no_reader_panic() {
     for damaged in perf_testdata::damage::all(&bytes, 500, 3) {
         let params = Drift::params().check().expect("defaults");
         if let Ok(mut drift) = Drift::decode(params, &damaged) {
-            drift.add(9, &[call(0, 1e5); 300], &[Judgement::default(); 300]);
+            drift.add(
+                9,
+                &[call(0, 1e5); 300],
+                &[Judgement::default(); 300],
+                |at| at as u32 % 3,
+            );
         }
     }
     let change = Change::default();

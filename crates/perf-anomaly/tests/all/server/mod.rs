@@ -2,6 +2,7 @@
 
 use crate::common;
 
+mod changes;
 mod encoding;
 mod lost_time;
 mod many;

@@ -1,4 +1,5 @@
-//! Handlers of the queries for ranks and phases that are slower than their peers, and for all causes of lost time.
+//! Handlers of the queries for ranks and phases that are slower than their peers, for all causes of lost time, and
+//! for changes of functions.
 
 use super::page_queries::{MAX_ROWS, answer, json};
 use super::query_string::Fields;
@@ -171,6 +172,62 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             waiting: slow.lost.waiting,
             count: slow.causes.len(),
             causes: rows.collect(),
+        })
+    })
+    .await
+}
+
+/// Change of a function.
+#[derive(Serialize)]
+struct ChangeRow<'a> {
+    /// Sentence about it.
+    sentence: &'a str,
+    /// Program.
+    program: u32,
+    /// Function.
+    function: &'a str,
+    /// Step in which the change began.
+    step: u64,
+    /// Step in which it was confirmed.
+    confirmed: u64,
+    /// Usual run time before.
+    from: Nanos,
+    /// Usual run time since then.
+    to: Nanos,
+    /// Number of ranks that called the function before.
+    ranks: u64,
+    /// Number of clients that reported the change.
+    clients: u64,
+}
+
+#[derive(Serialize)]
+struct ChangesData<'a> {
+    /// Number of changes.
+    count: usize,
+    /// Changes.
+    changes: Vec<ChangeRow<'a>>,
+}
+
+/// Returns the functions that became slower or faster, in the order of `detect`.
+pub(crate) async fn changes(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
+    let ask = |fields: &mut Fields| fields.within("limit", 100, MAX_ROWS);
+    answer(app, query, ask, |app, limit| {
+        let slow = app.source.slow();
+        let rows = slow.changes.iter().take(limit);
+        let rows = rows.map(|(sentence, one, name)| ChangeRow {
+            sentence,
+            program: name.program,
+            function: &name.name,
+            step: one.change.step,
+            confirmed: one.change.until,
+            from: one.change.from,
+            to: one.change.to,
+            ranks: one.change.ranks,
+            clients: one.clients,
+        });
+        json(&ChangesData {
+            count: slow.changes.len(),
+            changes: rows.collect(),
         })
     })
     .await

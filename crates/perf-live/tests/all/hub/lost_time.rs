@@ -5,7 +5,7 @@ use super::{Place, open, push, pushes};
 use crate::common::{Random, Tape};
 use perf_anomaly::lost_time::Found;
 use perf_anomaly::server::Client;
-use perf_anomaly::{Loss, Monitor, Report};
+use perf_anomaly::{Change, Drift, Loss, Monitor, Report, describe_changes};
 use perf_core::{EventSink, Merge, Nanos, StreamEvent, StreamKey};
 use perf_live::hub::{Finished, Hub};
 use perf_live::web::{Offline, Service, Source};
@@ -124,6 +124,7 @@ fn detected(accepted: &str) -> (Vec<Push>, Report) {
     let mut monitor = Monitor::default()
         .share(sharing)
         .compare_steps(2)
+        .watch_drift(Drift::default())
         .accept(accepted, "it is known");
     let regions = ["solve", "exchange_data"].map(|name| monitor.region(0, name));
     let mut random = Random::new(3);
@@ -249,11 +250,14 @@ fn the_map_is_that_of_the_report() {
     }
     let causes = ask(hub.clone(), "/api/causes");
     assert_causes(&causes, &report);
+    let changes = ask(hub.clone(), "/api/changes");
+    assert_changes(&changes, &report);
     let live = lost(hub.clone());
     hub.close();
     let finished = Finished::open(&place.0, Default::default()).expect("it is there");
     assert_eq!(lost(finished.clone()), live);
-    assert_eq!(ask(finished, "/api/causes"), causes);
+    assert_eq!(ask(finished.clone(), "/api/causes"), causes);
+    assert_eq!(ask(finished, "/api/changes"), changes);
 }
 
 /// If a rule of the client accepts a mode, its alarms are no time lost either: the map and the causes have the sum of
@@ -281,6 +285,25 @@ fn accepted_modes_lose_no_time() {
         assert!(apart.abs() < 1000, "{pattern}: {apart}");
         hub.close();
     }
+}
+
+/// The server states the changes of the report in the same sentences and in the same order.
+fn assert_changes(given: &Value, report: &Report) {
+    let calls = &report.calls;
+    let own = report.drift.as_ref().expect("it was watched").changes();
+    assert!(own.iter().any(Change::is_slower) && own.iter().any(|one| !one.is_slower()));
+    let waits = |change: &Change| !report.lasting.peers().compares(change.function);
+    let sentence = |change: &Change| change.sentence(&calls.function_name(change.function));
+    let expected = describe_changes(own, waits, sentence).into_iter();
+    let expected: Vec<Value> = expected.map(|(_, sentence)| sentence.into()).collect();
+    let rows = given["changes"].as_array().expect("changes");
+    let sentences: Vec<Value> = rows.iter().map(|row| row["sentence"].clone()).collect();
+    assert_eq!((sentences, &given["count"]), (expected, &own.len().into()));
+    let [first, ..] = &rows[..] else {
+        panic!("there are changes")
+    };
+    let ranks = [&first["ranks"], &first["clients"]];
+    assert_eq!(ranks, [&Value::from(4), &Value::from(1)]);
 }
 
 /// The server states the causes of the report in the same sentences, apart from the places of single calls, and

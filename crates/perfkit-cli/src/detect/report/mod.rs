@@ -12,14 +12,15 @@ mod text;
 use super::replayed::Replayed;
 use super::run_time::RunTime;
 use crate::failure::{Failure, Outcome, input};
-use crate::table::shortened;
 use comparison::Compared;
 pub(crate) use lost_time_causes::Printed;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::anomaly::{Change, Error, FunctionId, Iterations, Loss, Monitor, Report};
+use perfkit::anomaly::{
+    Change, Error, FunctionId, Iterations, Loss, Monitor, Report, describe_changes,
+};
 use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
 use std::collections::BTreeMap;
@@ -94,14 +95,7 @@ pub(crate) struct Detected {
 
 /// Describes a function that became slower or faster.
 pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
-    let how = if change.is_slower() {
-        "slowed"
-    } else {
-        "sped up"
-    };
-    let name = calls.function_name(change.function);
-    let (name, from, to) = (shortened(&name, 60), change.from, change.to);
-    format!("{name} {how} from {from} to {to} at step {}", change.step)
+    change.sentence(&calls.function_name(change.function))
 }
 
 /// Describes the functions that became slower or faster: first those that work, then those that wait for others.
@@ -109,14 +103,9 @@ fn changes(report: &Report) -> Vec<String> {
     let drift = report.drift.as_ref();
     let changes = drift.map_or(&[][..], |drift| drift.changes());
     let peers = report.lasting.peers();
-    let (work, waits): (Vec<_>, Vec<_>) = changes
-        .iter()
-        .partition(|change| peers.compares(change.function));
-    let describe = |change: &Change| changed(&report.calls, change);
-    let work = work.into_iter().map(describe);
-    let waits = waits.into_iter().map(describe);
-    work.chain(waits.map(|sentence| sentence + ", waiting for others"))
-        .collect()
+    let waits = |change: &Change| !peers.compares(change.function);
+    let all = describe_changes(changes, waits, |change| changed(&report.calls, change));
+    all.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
 /// Largest number of changed functions on a page.
