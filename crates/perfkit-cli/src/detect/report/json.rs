@@ -28,8 +28,11 @@ struct Document<'a, C> {
     calls: u64,
     /// Number of steps.
     steps: u64,
-    /// Length of a step of a recording; `None` for streams.
+    /// Length of a step of a recording; `None` for streams and iterations.
     step_length_ns: Option<Nanos>,
+    /// Function at whose calls the steps of a recording begin, if steps are iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps_at: Option<String>,
     /// Number of pipeline stages of a process, if rank `r` is stage `r % stages` of process `r / stages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_stages: Option<u32>,
@@ -116,6 +119,7 @@ impl Detected {
             calls: total.calls,
             steps: self.report.steps,
             step_length_ns: self.step_length,
+            steps_at: self.iterations.as_ref().map(|it| it.name().to_string()),
             pipeline_stages: self.stages,
             anomalies: total.anomalies(),
             too_slow: total.too_slow,

@@ -9,7 +9,8 @@ mod records;
 mod recurring_alarms;
 mod text;
 
-use super::run_time::{Replayed, RunTime};
+use super::replayed::Replayed;
+use super::run_time::RunTime;
 use crate::failure::{Failure, Outcome, input};
 use crate::table::shortened;
 use comparison::Compared;
@@ -18,7 +19,7 @@ use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::anomaly::{Change, Error, FunctionId, Loss, Monitor, Report};
+use perfkit::anomaly::{Change, Error, FunctionId, Iterations, Loss, Monitor, Report};
 use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
 use std::collections::BTreeMap;
@@ -79,8 +80,12 @@ pub(crate) struct Detected {
     /// Comparison of the lost time with a replay, or the reason why there is none; `None` for streams, and if no time
     /// was lost.
     run_time: Option<Result<RunTime, String>>,
-    /// Length of a step; `None` for streams.
+    /// Length of a step; `None` for streams and iterations.
     step_length: Option<Nanos>,
+    /// Iterations that are steps.
+    iterations: Option<Iterations>,
+    /// Begins of the steps of a recording on its first rank, and the end of the last one.
+    begins: Vec<Nanos>,
     /// Number of pipeline stages of a process, if each is a rank.
     stages: Option<u32>,
     /// Anomalies for drawing, if a picture or page is written.
@@ -153,6 +158,8 @@ impl Detected {
         };
         let kept = report.store.take();
         let step_length = replayed.as_ref().and_then(Replayed::step_length);
+        let iterations = replayed.as_ref().and_then(Replayed::iterations).cloned();
+        let begins = replayed.as_ref().map_or_else(Vec::new, Replayed::begins);
         let stages = replayed.as_ref().and_then(Replayed::stages);
         let (run_time, store) = match (replayed, kept) {
             (Some(replayed), Some((mut store, reduction))) => {
@@ -229,6 +236,8 @@ impl Detected {
             failed,
             run_time,
             step_length,
+            iterations,
+            begins,
             stages,
             drawn,
             report,
@@ -241,9 +250,12 @@ impl Detected {
         self.drawn.as_ref()
     }
 
-    /// Returns the number of steps.
-    pub(crate) fn step_count(&self) -> u64 {
-        self.report.steps
+    /// Returns the begin of a step of a recording, and the share of the run before it, on the first rank.
+    pub(crate) fn step_begin(&self, step: u64) -> Option<(Nanos, f64)> {
+        let (first, last) = (self.begins.first()?, self.begins.last()?);
+        let begin = *self.begins.get(usize::try_from(step).ok()?)?;
+        let before = begin.0.saturating_sub(first.0) as f64;
+        Some((begin, before / last.0.saturating_sub(first.0).max(1) as f64))
     }
 
     /// Returns the worst calls, the worst first.

@@ -58,6 +58,17 @@ impl Detected {
                 "  steps are equal parts of the recording, not iterations: step N begins N x {length} after its begin"
             )?;
         }
+        if let Some(found) = &self.iterations {
+            let calls = match found.every() {
+                1 => "each call".into(),
+                more => format!("every {more} calls"),
+            };
+            writeln!(
+                out,
+                "  steps are iterations: one begins at {calls} of {} on a rank, and step 0 is the time before (--step-at, --period)",
+                shortened(found.name(), 60)
+            )?;
+        }
         if let Some(stages) = self.stages {
             writeln!(
                 out,
