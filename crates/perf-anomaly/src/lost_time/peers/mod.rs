@@ -55,8 +55,8 @@ const CALLS_OF_PAIR: u64 = 16;
 ///
 /// The median of three or four ranks contains a slow one if two are slow. Then ranks are compared with the
 /// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
-/// three steps, one of three 20 %. Of two ranks, the one is compared with the other in the same way. It may have more
-/// work.
+/// three steps, one of three 20 %. Two ranks are compared with each other: one is slow from 20 % on, which
+/// may be more work, or from 10 % on if other steps are faster.
 ///
 /// Calls may arrive in any order, also all calls of a rank after those of the others, and the result does
 /// not depend on it. Memory is bounded: of more than 512 steps, neighbours are added up to blocks, and of
