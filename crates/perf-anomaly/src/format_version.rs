@@ -16,6 +16,8 @@ pub(crate) struct Format {
     /// `true` if series of run times contain the function that lost the most time, which earlier
     /// versions lack.
     pub(crate) has_worst_functions: bool,
+    /// `true` if that function has its expected time, which earlier versions lack.
+    pub(crate) has_worst_times: bool,
     /// `true` if messages contain the time lost in new modes and that of functions by step, and run times the
     /// number of steps that are compared as one, which earlier versions lack.
     pub(crate) has_modes: bool,
@@ -34,6 +36,7 @@ impl Default for Format {
             has_beyond_experience: true,
             has_times: true,
             has_worst_functions: true,
+            has_worst_times: true,
             has_modes: true,
             has_mode_calls: true,
             has_changes: true,

@@ -12,6 +12,10 @@ use std::ops::RangeInclusive;
 const NAME: usize = 60;
 /// Factor from which on a mode is described by its mean time.
 const FAR: f64 = 100.0;
+/// Share of the time lost from which on it is nearly all of it.
+const NEARLY_ALL: f64 = 0.9;
+/// Largest difference of two factors that are about the same, relative to the excess.
+const ABOUT: f64 = 0.1;
 
 /// Cause of lost time.
 #[derive(Clone, Debug, PartialEq)]
@@ -260,14 +264,34 @@ impl Found<'_> {
             time => format!(", and {time} in its slow calls, which count as single calls"),
         };
         let (slower, than) = slower(slow.factor);
+        let peers = match slow.peer {
+            Some(peer) => format!("rank {peer}"),
+            None => "its peers".into(),
+        };
         let sentence = format!(
-            "rank {}{program} is {slower} {than} its peers {}, most of it in {}: {} lost{own}",
+            "rank {}{program} is {slower} {than} {peers} {}, {}: {} lost{own}",
             slow.rank,
             steps(slow.first, slow.last, slow.lasts),
-            self.short_name(slow.function),
+            self.worst_function(slow),
             slow.lost
         );
         (sentence, time)
+    }
+
+    /// Describes the function in which a slow rank lost the most time, with its factor unless the rank has about the same.
+    fn worst_function(&self, slow: &SlowRank) -> String {
+        let part = match slow.function_lost.0 as f64 / slow.lost.0.max(1) as f64 {
+            share if share >= NEARLY_ALL => "nearly all",
+            share if share >= 0.5 => "most",
+            _ => "the largest part",
+        };
+        let difference = (slow.function_factor - slow.factor).abs();
+        let factor = if difference > ABOUT * (slow.factor - 1.0) {
+            format!(" ({})", slower(slow.function_factor).0)
+        } else {
+            String::new()
+        };
+        format!("{part} of it in {}{factor}", self.short_name(slow.function))
     }
 
     fn slow_phase(&self, slow: &SlowPhase) -> String {

@@ -29,8 +29,14 @@ struct SlowRow<'a> {
     lasts: bool,
     /// Factor by which calls take longer than those of the median rank, or than in other steps for a phase.
     factor: f64,
+    /// Factor by which the calls of the function take longer; only of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_factor: Option<f64>,
     /// Time lost, on all ranks for a phase.
     lost: Nanos,
+    /// Time lost in the function; only of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_lost: Option<Nanos>,
     /// First step, last step and time lost of the steps of a phase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<(u64, u64, Nanos)>,
@@ -73,7 +79,9 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     last: slow.last,
                     lasts: slow.lasts,
                     factor: slow.factor,
+                    function_factor: Some(slow.function_factor),
                     lost: slow.lost,
+                    function_lost: Some(slow.function_lost),
                     steps: Vec::new(),
                 })
                 .collect(),
@@ -86,7 +94,9 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     last: slow.last,
                     lasts: slow.lasts,
                     factor: slow.factor,
+                    function_factor: None,
                     lost: slow.lost,
+                    function_lost: None,
                     steps: if at < PHASES_WITH_STEPS {
                         steps(slow)
                     } else {

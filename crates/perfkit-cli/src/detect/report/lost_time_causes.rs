@@ -63,8 +63,9 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
              compute, so that only calls beyond experience are reported and ranks are compared"
         )
     });
-    let pair = (report.ranks.count() == 2).then(|| {
-        "ranks are compared with their median, which needs three of them; this run has two"
+    let pair = report.lasting.peers().has_two_ranks().then(|| {
+        "two ranks are compared with each other: one is named that takes 20 % longer in at least three steps, where it \
+         may have more work, or that becomes 10 % slower"
             .to_string()
     });
     let unknown = unknown.into_iter().chain(pair);
