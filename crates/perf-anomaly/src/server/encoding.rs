@@ -75,7 +75,7 @@ impl Server {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_WORST,
             has_worst_functions: version >= WITHOUT_MODES,
-            has_worst_times: version > WITHOUT_WAITING,
+            has_worst_times: version > WITHOUT_CHANGES,
             has_modes: version >= WITH_REPORTS,
             has_mode_calls: version > WITHOUT_MODE_CALLS,
             has_changes: version > WITHOUT_CHANGES,
