@@ -272,8 +272,9 @@ fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
 }
 
 // Raised by 12 % when exact extremes of sketches were added; with extremes in windows, too, it was 40 %.
+// Raised by 77 % when calls were compared within ranks: an estimate from callgrind counts of a similar loop.
 #[library_benchmark]
-#[bench::calls(args = (), setup = drifting, config = at_most(12_516_534))]
+#[bench::calls(args = (), setup = drifting, config = at_most(22_200_000))]
 fn anomaly_drift(
     (mut drift, samples, judgements): (Drift, Vec<Sample>, Vec<Judgement>),
 ) -> (Drift, Vec<Sample>, Vec<Judgement>) {

@@ -7,7 +7,8 @@ use super::slow::Slow;
 use super::state::State;
 use crate::Result;
 use crate::store::DatabaseReader;
-use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks};
+use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks, Server};
+use perf_anomaly::{FunctionId, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct Finished {
     slow: Arc<Slow>,
     /// Time lost by rank and step.
     lost_time: Arc<LostTime>,
+    /// Parameter server at the end, for its model; `None` for a database without a server.
+    server: Option<Arc<Server>>,
 }
 
 impl Finished {
@@ -55,17 +58,19 @@ impl Finished {
     /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = DatabaseReader::open(path.as_ref())?;
-        let (overview, functions, slow, lost_time) = if reader.is_plain() {
+        let (overview, functions, slow, lost_time, server) = if reader.is_plain() {
             let (overview, functions, lost) = of_records(&reader, &params.0)?;
             let slow = Slow::of_records(&functions, &overview.ranks, &reader);
-            (overview, functions, Arc::new(slow), Arc::new(lost))
+            (overview, functions, Arc::new(slow), Arc::new(lost), None)
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
             let lost = Arc::make_mut(&mut state.lost);
             reader.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
             let (slow, lost) = state.snapshot().compare(Some(&reader));
-            (Overview::of(&state), state.functions(), slow, lost)
+            let (overview, functions) = (Overview::of(&state), state.functions());
+            let server = Some(Arc::new(state.server));
+            (overview, functions, slow, lost, server)
         };
         Ok(Finished {
             path: path.as_ref().into(),
@@ -73,6 +78,7 @@ impl Finished {
             functions: Arc::new(functions),
             slow,
             lost_time,
+            server,
         })
     }
 
@@ -95,6 +101,11 @@ impl Finished {
     /// Returns the time lost by rank and step.
     pub(crate) fn lost_time(&self) -> Arc<LostTime> {
         Arc::clone(&self.lost_time)
+    }
+
+    /// Returns the number of a function, and the model of all ranks with this function alone.
+    pub(crate) fn model_of(&self, name: &FunctionName) -> Option<(FunctionId, Model)> {
+        State::model_of(self.server.as_ref()?, name)
     }
 
     /// Returns the path of the database.

@@ -30,6 +30,7 @@ use crate::store::{DatabaseReader, Writer};
 use crate::{Error, Result};
 use overview::Cached;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
+use perf_anomaly::{FunctionId, Model};
 use queue::Queue;
 use state::State;
 use state_thread::StateThread;
@@ -223,6 +224,11 @@ impl Hub {
             }
             snapshot().compare(reader.as_ref())
         })
+    }
+
+    /// Returns the number of a function, and the model of all ranks with this function alone.
+    pub(crate) fn model_of(&self, name: &FunctionName) -> Option<(FunctionId, Model)> {
+        State::model_of(&lock(&self.0.state).server, name)
     }
 
     /// Returns the steps of a rank that are in memory, starting at step `from`.

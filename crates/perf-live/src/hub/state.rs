@@ -7,11 +7,11 @@ use super::{Counts, HubAnswer, Message, Slow};
 use crate::store::{Client, DatabaseReader, Stored, Total, Writer, append_block, fresh};
 use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
-use perf_anomaly::FunctionId;
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{
     Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, View,
 };
+use perf_anomaly::{FunctionId, Model};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -200,6 +200,15 @@ impl State {
             names: self.server.names().to_vec(),
             functions: self.server.functions(),
         }
+    }
+
+    /// Returns the number of a function, and the model of all ranks with this function alone; `None` if its name is
+    /// unknown or there is no model.
+    pub(super) fn model_of(server: &Server, name: &FunctionName) -> Option<(FunctionId, Model)> {
+        let function = server.number(name)?;
+        let model = server.model()?;
+        let model = model.renumbered(|one| (one == function).then_some(one));
+        Some((function, model))
     }
 
     /// Applies a delta of the log, which was accepted before.

@@ -2,7 +2,7 @@
 const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "" };
 let state = { ...USUAL };
 // Data from the server.
-const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, distribution: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };
 const plots = {};
 // Largest number of points that are kept.
 const MOST = 20000;
@@ -76,6 +76,8 @@ const follow = (before, isQuiet) => {
   else if (differs("x", "y")) showSamples();
   if (differs("sort", "rising", "filter")) drawProfile();
   if (differs("record")) showCall();
+  if (differs("function", "owner")) showDistribution();
+  else if (differs("record")) drawDistribution();
   if (!isQuiet && change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
   if (!isQuiet && change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
   showRanking();
@@ -169,6 +171,7 @@ const look = async () => {
   await showChanges();
   await showLost();
   await showProfile();
+  await showDistribution();
   live.looked = Date.now();
   live.rest = Math.max(3000, 5 * (live.looked - began));
 };
@@ -190,7 +193,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showChanges).then(showLost), showProfile()]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showChanges).then(showLost), showProfile().then(showDistribution)]);
   document.body.dataset.ready = "1";
 };
 
@@ -210,7 +213,7 @@ find("#pause").addEventListener("click", (event) => {
   if (!live.paused) { listen(); loadSteps(); }
 });
 const repaint = () => Object.values(plots).forEach((plot) => plot.draw());
-perfkit.onPaint(() => { repaint(); drawLost(); if (plots.steps) showSteps(); });
+perfkit.onPaint(() => { repaint(); drawLost(); drawDistribution(); if (plots.steps) showSteps(); });
 find("#records form").addEventListener("submit", (event) => {
   event.preventDefault();
   showRecords();

@@ -221,7 +221,9 @@ const drawProfile = () => {
     make("button", { type: "button", "data-key": name, on: { click: () => go({ sort: String(place), rising: place === at && !isRising ? "1" : "" }, true) } }, name + (place === at ? (isRising ? " \u2191" : " \u2193") : ""))));
   const open = (one) => async () => {
     const call = await worstCall({ program: one.program, function: one.function });
-    go({ within: "all", function: one.function, owner: String(one.program), record: call ? String(call.id) : "" });
+    go({ within: "all", function: one.function, owner: String(one.program), record: call ? String(call.id) : "" }, true);
+    await showDistribution();
+    for (const part of [".distribution", "#distribution-facts"]) find("#profile " + part).scrollIntoView({ block: "nearest" });
   };
   const body = rows.slice(0, 200).map((one) => make("tr", {}, ...COLUMNS.map(([, of, text], place) => place
     ? make("td", { class: "n" }, text(of(one)))
@@ -229,6 +231,32 @@ const drawProfile = () => {
   table.replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
   if (focused !== null) find(`[data-key="${CSS.escape(focused)}"]`, table)?.focus();
   find("#profile-status").textContent = rows.length > body.length ? `${count(body.length)} of ${count(rows.length)} functions` : `${count(rows.length)} ${rows.length === 1 ? "function" : "functions"}`;
+};
+
+// Largest number of abnormal calls that are marked in the picture of run times.
+const MARKS = 500;
+
+// Shows the run times of the selected function that the model of all ranks knows, what is normal, and its abnormal calls.
+const showDistribution = async () => {
+  const { owner: program, function: name } = state;
+  live.distribution = name && live.distribution && live.distribution.key === program + " " + name ? live.distribution : null;
+  const given = name ? await ask("distribution", "/api/distribution", { program, function: name }) : null;
+  const stored = given && (await ask("marks", "/api/records", { kind: "anomaly", order: "severity", limit: MARKS, program, function: name }));
+  if (stored) {
+    const [id, label, runtime] = ["id", "label", "runtime"].map((column) => stored.columns.indexOf(column));
+    const calls = stored.rows.map((row) => ({ id: String(row[id]), is: row[label], time: row[runtime] }));
+    live.distribution = { key: program + " " + name, name: ofProgram(program) + legible(name), distribution: given.distribution, calls };
+  }
+  drawDistribution();
+};
+
+const drawDistribution = () => {
+  const found = live.distribution, canvas = find("#profile .distribution");
+  canvas.hidden = !found;
+  find("#distribution-facts").textContent = found && found.distribution ? `${found.distribution.text}.` : "";
+  if (!found) return;
+  const width = Math.max(260, Math.min(800, Math.floor(find("#profile").getBoundingClientRect().width)));
+  charts.distribution(canvas, width, found, found.calls, found.calls.find((one) => one.id === state.record) || null);
 };
 
 const NO_CALL = "No call is selected; select a point of a chart or a row of the query.";

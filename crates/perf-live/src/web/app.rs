@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use perf_anomaly::server::{FunctionName, FunctionStats};
+use perf_anomaly::{FunctionId, Model};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,6 +61,14 @@ impl Source {
         match self {
             Source::Live(hub) => hub.slow(),
             Source::Finished(finished) => finished.slow(),
+        }
+    }
+
+    /// Returns the number of a function, and the model of all ranks with this function alone.
+    pub(super) fn model_of(&self, name: &FunctionName) -> Option<(FunctionId, Model)> {
+        match self {
+            Source::Live(hub) => hub.model_of(name),
+            Source::Finished(finished) => finished.model_of(name),
         }
     }
 

@@ -334,7 +334,7 @@ const perfkitAnomaly = (() => {
     const px = (found) => inside[0] + Math.min(1, Math.max(0, x.share(Math.max(1, found)))) * inside[2], bottom = inside[1] + inside[3];
     context.fillStyle = perfkit.variable("equal");
     for (const [from, to] of of.seen) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
-    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded: observed and normal", yName: "calls, logarithmic; red lines: limits of normal; triangles: abnormal calls", title: `Run times of ${perfkit.shortened(found.name, 60)}` });
+    chart(context, inside, { x: x.ticks, y: ticks, xName: width < 420 ? "run time; shaded: observed and normal" : "run time, logarithmic; shaded: observed and normal", yName: "calls, logarithmic; red lines: limits of normal; triangles: abnormal calls", title: `Run times of ${perfkit.shortened(found.name, 60)}` });
     context.fillStyle = perfkit.variable("quiet");
     for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
     context.fillStyle = perfkit.variable("alarm");

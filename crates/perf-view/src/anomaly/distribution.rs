@@ -1,6 +1,50 @@
-//! [`Distribution`]: histogram of the run times of a function, with the ranges of normal run times.
+//! [`Distribution`]: histogram of the run times of a function, with the ranges of normal run times; [`RunTimes`]: the
+//! same for pages with data from another source.
 
-use perf_anomaly::{Detector, FunctionId, Histogram, Model};
+use super::json::DistributionData;
+use perf_anomaly::{Copod, Detector, FunctionId, Hbos, Histogram, Model, Sstd, Tail};
+use serde::{Serialize, Serializer};
+
+/// Run times of a function that a model knows, for the chart `distribution` of [`PARTS`](super::PARTS). It is
+/// serialized as the distribution of a function in [`Anomalies::json`](super::Anomalies::json).
+///
+/// ```
+/// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
+/// use perf_core::Nanos;
+/// use perf_view::anomaly::RunTimes;
+/// let mut tail = Tail::default();
+/// let call = |k: i64| Sample { function: FunctionId(0), runtime: Nanos(50_000 + k * 37 % 1000), first: false };
+/// tail.learn(&(0..1_000).map(call).collect::<Vec<_>>());
+/// let known = RunTimes::of(&tail.snapshot(), FunctionId(0)).expect("it was called");
+/// let json = serde_json::to_string(&known).expect("numbers and names");
+/// assert!(json.starts_with("{\"bins\":[["), "{json}");
+/// assert!(RunTimes::of(&tail.snapshot(), FunctionId(1)).is_none());
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunTimes(Distribution);
+
+impl RunTimes {
+    /// Returns the run times of a function with the ranges that are normal for a detector with default parameters;
+    /// `None` if the model does not contain the function or has no run times.
+    pub fn of(model: &Model, function: FunctionId) -> Option<Self> {
+        let mut detector: Box<dyn Detector> = match model {
+            Model::Tail(_) => Box::new(Tail::default()),
+            Model::Sstd(_) => Box::new(Sstd::default()),
+            Model::Hbos(_) => Box::new(Hbos::default()),
+            Model::Copod(_) => Box::new(Copod::default()),
+            _ => return None,
+        };
+        detector.restore(model).ok()?;
+        let found = Distribution::of(model, &*detector, function)?;
+        (!found.bins.is_empty()).then_some(RunTimes(found))
+    }
+}
+
+impl Serialize for RunTimes {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        DistributionData::of(&self.0).serialize(to)
+    }
+}
 
 /// Run times of a function, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -206,7 +206,7 @@ impl<'a> FunctionData<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct DistributionData<'a> {
+pub(super) struct DistributionData<'a> {
     /// Lower bound, upper bound and number of calls of each bin.
     bins: Vec<(f64, f64, u64)>,
     normal: &'a [[f64; 2]],
@@ -216,7 +216,7 @@ struct DistributionData<'a> {
 }
 
 impl<'a> DistributionData<'a> {
-    fn of(of: &'a Distribution) -> Self {
+    pub(super) fn of(of: &'a Distribution) -> Self {
         let bins = of.bins.iter();
         DistributionData {
             bins: bins

@@ -9,7 +9,7 @@
 //!
 //! A page with data from another source, such as a running program, can draw the same charts.
 //! [`PARTS`] is a script with one function for each chart. These functions take parts of
-//! [`Anomalies::json`].
+//! [`Anomalies::json`], and [`RunTimes`].
 
 mod anomalies;
 mod counts;
@@ -21,6 +21,7 @@ mod stack_picture;
 mod view;
 
 pub use anomalies::Anomalies;
+pub use distribution::RunTimes;
 pub use picture::Picture;
 pub use view::View;
 

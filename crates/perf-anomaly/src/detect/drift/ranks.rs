@@ -1,16 +1,81 @@
 //! [`Ranks`]: logarithms of the run times of a function by rank, and their comparison within ranks, on which
-//! the mix of ranks has no influence.
+//! the mix of ranks has no influence; [`RankCalls`]: calls of a window with their ranks.
 
+use super::super::tail::{BUCKETS, edge};
 use crate::Result;
 use crate::format_version::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Parts of a unit of a logarithm. Sums of integers are exact in any order; a part is 0.1 % of a run time.
 const PARTS: f64 = 1024.0;
 /// Number of standard deviations by which a change must be seen within ranks. The rank sum of all calls
 /// bounds the false alarms; this bound excludes that a few ranks with earlier calls change by chance.
 const BOUND: f64 = 3.0;
+
+/// Logarithms of the run times of all buckets of a [`Sketch`](super::super::Sketch), in parts.
+static LOGS: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let middle = |bucket: usize| edge(bucket).midpoint(edge(bucket + 1)).max(1.0);
+    let logs = (0..BUCKETS).map(|bucket| (middle(bucket).ln() * PARTS).round() as u64);
+    logs.collect()
+});
+
+/// Rank and bucket of each call of a window, in any order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RankCalls(Vec<(u32, u16)>);
+
+impl RankCalls {
+    /// Smallest encoded size in bytes.
+    pub(super) const LEAST: usize = 4;
+
+    /// Adds a call.
+    #[inline]
+    pub(super) fn add(&mut self, rank: u32, bucket: usize) {
+        self.0.push((rank, bucket as u16));
+    }
+
+    fn sorted(&self) -> Vec<(u32, u16)> {
+        let mut calls = self.0.clone();
+        calls.sort_unstable();
+        calls
+    }
+
+    pub(super) fn encode(&self, to: &mut Writer) {
+        to.u32(self.0.len() as u32);
+        for (rank, bucket) in self.sorted() {
+            to.varint(rank.into());
+            to.varint(bucket.into());
+        }
+    }
+
+    pub(super) fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        let count = from.count(2, "a number of calls that fits the remaining bytes")?;
+        let call = |from: &mut Reader<'_>| {
+            let rank = from.varint32("a rank")?;
+            match from.varint("a bucket")? {
+                bucket if bucket < BUCKETS as u64 => Ok((rank, bucket as u16)),
+                _ => Err(from.error(1, "a bucket").into()),
+            }
+        };
+        (0..count)
+            .map(|_| call(from))
+            .collect::<Result<_>>()
+            .map(RankCalls)
+    }
+}
+
+impl Merge for RankCalls {
+    fn merge(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+}
+
+impl PartialEq for RankCalls {
+    fn eq(&self, other: &Self) -> bool {
+        self.sorted() == other.sorted()
+    }
+}
 
 /// Logarithms of run times of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,15 +116,24 @@ impl Ranks {
     /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = 4;
 
-    /// Adds a call.
-    #[inline]
-    pub(super) fn add(&mut self, rank: u32, runtime: Nanos, resolution: Nanos) {
-        let log = (value(runtime, resolution).ln() * PARTS) as u64;
-        self.0.entry(rank).or_default().merge(&Logs {
-            calls: 1,
-            sum: log,
-            squares: log * log,
-        });
+    /// Adds the calls of a window.
+    pub(super) fn add(&mut self, calls: &RankCalls) {
+        let logs = &*LOGS;
+        // A client usually has the calls of one rank, which is found once.
+        for run in calls.0.chunk_by(|one, other| one.0 == other.0) {
+            let Some((rank, _)) = run.first() else {
+                continue;
+            };
+            let sum = self.0.entry(*rank).or_default();
+            for (_, bucket) in run {
+                let log = logs.get(usize::from(*bucket)).copied().unwrap_or_default();
+                sum.merge(&Logs {
+                    calls: 1,
+                    sum: log,
+                    squares: log * log,
+                });
+            }
+        }
     }
 
     /// Returns the number of ranks.
@@ -85,7 +159,9 @@ impl Ranks {
     /// Returns the usual run times before and in a window, as the geometric means of the ranks that have
     /// calls in both; `None` unless they differ significantly. A rank has the weight of `n m / (n + m)` for its
     /// `n` calls in the window and `m` earlier calls, so that its share in both means is equal.
-    pub(super) fn compare(&self, window: &Ranks, resolution: Nanos) -> Option<(Nanos, Nanos)> {
+    pub(super) fn compare(&self, calls: &RankCalls, resolution: Nanos) -> Option<(Nanos, Nanos)> {
+        let mut window = Ranks::default();
+        window.add(calls);
         let (mut weights, mut before, mut after) = (0.0, 0.0, 0.0);
         let (mut spread, mut freedom) = (0.0, 0.0);
         for (rank, new) in &window.0 {
@@ -108,7 +184,7 @@ impl Ranks {
         let difference = (after - before).abs() / weights;
         let is_significant = difference * difference * weights >= BOUND * BOUND * variance;
         let usual = |sum: f64| {
-            let log = (sum / weights + 0.5) / PARTS;
+            let log = sum / weights / PARTS;
             Nanos((log.exp() as i64).saturating_sub(resolution.0).max(0))
         };
         is_significant.then(|| (usual(before), usual(after)))
@@ -154,32 +230,34 @@ impl Merge for Ranks {
     }
 }
 
-/// Returns the value of a run time in a [`Sketch`](super::super::Sketch), at least 1.
-fn value(runtime: Nanos, resolution: Nanos) -> f64 {
-    runtime.0.max(0) as f64 + resolution.0.max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::super::tail::bucket;
     use super::*;
 
     /// Returns calls of ranks, given by rank, number of calls and run time.
-    fn ranks(all: &[(u32, u64, i64)]) -> Ranks {
-        let mut ranks = Ranks::default();
+    fn calls(all: &[(u32, u64, i64)]) -> RankCalls {
+        let mut ranks = RankCalls::default();
         for (rank, calls, runtime) in all {
             for call in 0..*calls as i64 {
                 // Run times within 10 %.
-                let runtime = Nanos(runtime + runtime * (call % 11 - 5) / 50);
-                ranks.add(*rank, runtime, Nanos(1000));
+                let runtime = runtime + runtime * (call % 11 - 5) / 50;
+                ranks.add(*rank, bucket(runtime as u64 + 1000));
             }
         }
+        ranks
+    }
+
+    fn ranks(all: &[(u32, u64, i64)]) -> Ranks {
+        let mut ranks = Ranks::default();
+        ranks.add(&calls(all));
         ranks
     }
 
     #[test]
     fn a_mix_of_ranks_is_no_change() {
         let before = ranks(&[(0, 500, 100_000), (1, 500, 200_000)]);
-        let compare = |window: &[(u32, u64, i64)]| before.compare(&ranks(window), Nanos(1000));
+        let compare = |window: &[(u32, u64, i64)]| before.compare(&calls(window), Nanos(1000));
         assert_eq!(compare(&[(1, 128, 200_000)]), None);
         assert_eq!(compare(&[(2, 128, 900_000)]), None);
         // One call of a known rank is no evidence.
@@ -196,7 +274,7 @@ mod tests {
         let mut half = ranks(&[(0, 500, 100_000), (1, 1, 200_000)]);
         half.halve();
         assert_eq!(half.count(), 1);
-        let window = ranks(&[(0, 100, 300_000)]);
+        let window = calls(&[(0, 100, 300_000)]);
         let (from, _) = half.compare(&window, Nanos(1000)).expect("it slowed");
         assert!((from.0 - 100_000).abs() < 500, "{from}");
     }

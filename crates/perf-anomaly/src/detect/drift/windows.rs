@@ -1,8 +1,9 @@
 //! Windows of calls of one function, their comparison with earlier calls, and the detection of a change ([`State`]).
 
 use super::super::Sketch;
+use super::super::tail::bucket;
 use super::rank_sum::{rank_sum, usual};
-use super::ranks::Ranks;
+use super::ranks::{RankCalls, Ranks};
 use super::{Change, DriftChecked};
 use crate::Result;
 use crate::format_version::{Reader, Writer};
@@ -15,8 +16,8 @@ struct Window {
     since: u64,
     /// Run times of the calls.
     calls: Sketch,
-    /// Run times by rank.
-    ranks: Ranks,
+    /// The same calls with their ranks.
+    ranks: RankCalls,
 }
 
 /// Calls of a function since its last change.
@@ -40,7 +41,7 @@ impl Default for Window {
         Window {
             since: u64::MAX,
             calls: Sketch::default(),
-            ranks: Ranks::default(),
+            ranks: RankCalls::default(),
         }
     }
 }
@@ -50,7 +51,7 @@ impl Window {
         Window {
             since: u64::MAX,
             calls: Sketch::counting(resolution),
-            ranks: Ranks::default(),
+            ranks: RankCalls::default(),
         }
     }
 
@@ -81,7 +82,7 @@ impl State {
     /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = Sketch::LEAST + 3 * (Sketch::LEAST + 1);
     /// Smallest encoded size in bytes since version 2.
-    pub(super) const LEAST_WITH_RANKS: usize = State::LEAST + 4 * Ranks::LEAST;
+    pub(super) const LEAST_WITH_RANKS: usize = State::LEAST + Ranks::LEAST + 3 * RankCalls::LEAST;
 
     pub(super) fn new(resolution: Nanos) -> Self {
         State {
@@ -103,7 +104,8 @@ impl State {
     ) -> Option<Change> {
         self.recent.since = self.recent.since.min(step);
         self.recent.calls.push(runtime);
-        self.recent.ranks.add(rank, runtime, params.resolution());
+        let value = self.recent.calls.value(runtime);
+        self.recent.ranks.add(rank, bucket(value));
         if self.recent.calls.count() < params.window() {
             None
         } else {
@@ -149,7 +151,8 @@ impl State {
             }
             Some(change) => {
                 self.before = recent.calls;
-                self.ranks = recent.ranks;
+                self.ranks = Ranks::default();
+                self.ranks.add(&recent.ranks);
                 Some(Change {
                     step: suspect.since,
                     until: step.max(suspect.since),
@@ -167,7 +170,7 @@ impl State {
     /// Adds the calls of a window to the earlier calls.
     fn keep(&mut self, window: &Window) {
         self.before.merge(&window.calls);
-        self.ranks.merge(&window.ranks);
+        self.ranks.add(&window.ranks);
     }
 
     /// Returns the change if a window differs from the earlier calls significantly, and its ranks from
@@ -207,18 +210,19 @@ impl State {
     }
 
     pub(super) fn decode(from: &mut Reader<'_>, has_ranks: bool) -> Result<Self> {
-        let read_ranks = |from: &mut Reader<'_>| match has_ranks {
-            true => Ranks::decode(from),
-            false => Ok(Ranks::default()),
-        };
         let before = Sketch::decode(from)?;
-        let ranks = read_ranks(from)?;
+        let ranks = match has_ranks {
+            true => Ranks::decode(from)?,
+            false => Ranks::default(),
+        };
         let mut windows = [(); 3].map(|()| Window::default());
         for window in &mut windows {
             // The largest number is encoded as 0, which takes one byte.
             window.since = from.varint("a step")?.wrapping_sub(1);
             window.calls = Sketch::decode(from)?;
-            window.ranks = read_ranks(from)?;
+            if has_ranks {
+                window.ranks = RankCalls::decode(from)?;
+            }
             if (window.since == u64::MAX) != window.is_empty() {
                 return Err(from.error(0, "a step where there are calls").into());
             }

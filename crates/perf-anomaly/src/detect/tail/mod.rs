@@ -16,7 +16,7 @@ mod tick;
 
 pub use params::{TailChecked, TailParams};
 pub use sketch::Sketch;
-pub(super) use sketch::edge;
+pub(super) use sketch::{BUCKETS, bucket, edge};
 
 use super::CALLS_PER_CHECK;
 use super::rules::{IGNORED, Rules, TOO_FEW};

@@ -8,7 +8,7 @@ use perf_core::{Merge, Nanos};
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;
 /// Number of buckets for all 64-bit values.
-const BUCKETS: usize = (65 - BITS as usize) << BITS;
+pub(in crate::detect) const BUCKETS: usize = (65 - BITS as usize) << BITS;
 
 /// Quantile sketch of run times: counts in buckets with a relative width of at most 1/64.
 ///
@@ -47,7 +47,7 @@ pub struct Sketch {
 
 /// Returns the bucket of a value.
 #[inline]
-fn bucket(value: u64) -> usize {
+pub(in crate::detect) fn bucket(value: u64) -> usize {
     if value < PER_OCTAVE as u64 {
         return value as usize;
     }

@@ -252,11 +252,19 @@ fn the_map_is_that_of_the_report() {
     assert_causes(&causes, &report);
     let changes = ask(hub.clone(), "/api/changes");
     assert_changes(&changes, &report);
+    let run_times = "/api/distribution?function=exchange_data";
+    let known = ask(hub.clone(), run_times);
+    let bins = rows(&known["distribution"]["bins"]);
+    let counts = bins.iter().map(|bin| bin[2].as_u64().expect("a number"));
+    // All calls but the first one of each rank are learned.
+    assert_eq!(counts.sum::<u64>(), 4 * (40 * 80 - 1));
+    assert!(!rows(&known["distribution"]["normal"]).is_empty());
     let live = lost(hub.clone());
     hub.close();
     let finished = Finished::open(&place.0, Default::default()).expect("it is there");
     assert_eq!(lost(finished.clone()), live);
     assert_eq!(ask(finished.clone(), "/api/causes"), causes);
+    assert_eq!(ask(finished.clone(), run_times), known);
     assert_eq!(ask(finished, "/api/changes"), changes);
 }
 

@@ -441,6 +441,14 @@ fn a_run_that_is_over_is_shown_from_its_database() {
         (0..12).for_each(|_| rank.step());
     }
     settle();
+    let profile = served.json("/api/profile");
+    let name = profile["functions"][0]["function"].as_str();
+    let name = name.expect("a function").replace(' ', "%20");
+    let run_times = format!("/api/distribution?function={name}");
+    assert!(served.json(&run_times)["distribution"]["bins"].is_array());
+    let unknown = served.json("/api/distribution?function=unknown");
+    assert!(unknown["distribution"].is_null());
+    assert_eq!(served.get("/api/distribution").0, 400);
     let paths = [
         "/api/run",
         "/api/ranking",
@@ -449,6 +457,9 @@ fn a_run_that_is_over_is_shown_from_its_database() {
         "/api/records?order=severity",
         "/api/profile",
         "/api/slow",
+        "/api/causes",
+        "/api/changes",
+        &run_times,
         "/api/lost",
         "/api/stacked",
     ];
