@@ -155,7 +155,8 @@ impl Server {
                 Some(&delta.model),
                 (&delta.functions, &delta.losses),
                 (&delta.steps, &delta.times),
-                (&[(delta.client, delta.modes.clone())], &of_client(delta)),
+                &[(delta.client, delta.modes.clone())],
+                &of_client(delta),
             )?;
             self.count(1);
         }
@@ -235,7 +236,8 @@ impl Server {
         model: Option<&Model>,
         (functions, losses): (&Functions<FunctionStats>, &FunctionSteps),
         (steps, times): (&[StepStats], &StepTimes),
-        (modes, changes): (&[(u64, ModeTimes)], &[(u64, Change)]),
+        modes: &[(u64, ModeTimes)],
+        changes: &[(u64, Change)],
     ) -> Result<()> {
         let limit = self.params.names;
         let new: Vec<Option<FunctionId>> = names

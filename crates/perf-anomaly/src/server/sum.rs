@@ -408,7 +408,8 @@ impl Server {
             sum.model.as_ref(),
             (&sum.functions, &sum.losses),
             (&sum.steps, &sum.times),
-            (&sum.modes, &sum.changes),
+            &sum.modes,
+            &sum.changes,
         )?;
         for (client, sequence) in &sum.clients {
             self.hear(*client, *sequence, false);

@@ -211,9 +211,10 @@ impl State {
 
     pub(super) fn decode(from: &mut Reader<'_>, has_ranks: bool) -> Result<Self> {
         let before = Sketch::decode(from)?;
-        let ranks = match has_ranks {
-            true => Ranks::decode(from)?,
-            false => Ranks::default(),
+        let ranks = if has_ranks {
+            Ranks::decode(from)?
+        } else {
+            Ranks::default()
         };
         let mut windows = [(); 3].map(|()| Window::default());
         for window in &mut windows {
