@@ -501,8 +501,8 @@ impl Peers {
         self.functions.contains_key(&function)
     }
 
-    /// Returns `true` if two ranks of a program are compared with each other, because no other rank of it has functions
-    /// that are compared.
+    /// Returns `true` if two ranks of a program are compared with each other: both call a function, and no other rank of
+    /// the program has functions that are compared.
     ///
     /// ```
     /// use perf_anomaly::lost_time::Peers;
@@ -515,7 +515,9 @@ impl Peers {
     /// assert!(peers.has_two_ranks());
     /// ```
     pub fn has_two_ranks(&self) -> bool {
-        !programs_of_two(&self.functions).is_empty()
+        let pairs = programs_of_two(&self.functions);
+        let mut functions = self.functions.values().filter(|one| one.ranks.len() == 2);
+        functions.any(|one| one.ranks.iter().all(|rank| pairs.contains(&rank.0)))
     }
 
     /// Returns the number of calls that arrived after their block was closed, and were not compared.

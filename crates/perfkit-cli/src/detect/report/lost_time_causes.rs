@@ -64,7 +64,7 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
         )
     });
     let pair = report.lasting.peers().has_two_ranks().then(|| {
-        "two ranks are compared with each other: one is named that takes 20 % longer in at least three steps, where it \
+        "two ranks of a program are compared with each other: one is named that takes 20 % longer in at least three steps, where it \
          may have more work, or that becomes 10 % slower"
             .to_string()
     });

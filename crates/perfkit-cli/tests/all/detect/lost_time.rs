@@ -33,7 +33,7 @@ fn two_ranks_are_compared_with_each_other() {
     let printed = run(&[text(&file)]).expect("it ends");
     let slow = "1. rank 1 is 30 % slower than rank 0 since step 0, nearly all of it in solve: ";
     assert!(printed.contains(slow), "{printed}");
-    assert!(printed.contains("  two ranks are compared with each other: "));
+    assert!(printed.contains("  two ranks of a program are compared with each other: "));
     let found = &json(&[text(&file)])["slow_ranks"]["rows"];
     assert_eq!(
         (&found[0]["rank"], &found[0]["peer"]),
