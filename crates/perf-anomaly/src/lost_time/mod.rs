@@ -22,6 +22,8 @@ mod modes;
 mod new_mode;
 mod own_speed;
 mod peers;
+mod rank_speed;
+mod run_times;
 mod slowness;
 mod step_sums;
 mod step_times;

@@ -2,75 +2,26 @@
 //! step.
 
 use super::mode_times::{ModeStep, ModeTimes};
-use super::new_mode::{Accepted, Event, NewMode, RankLoss, SlowCall, bin, edge, loss_of};
+use super::new_mode::{Accepted, Event, NewMode, edge};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
+use super::run_times::{Times, relative_bin};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest slow calls of a mode.
-const CALLS: u64 = 8;
-/// Ratio of the calls of a mode to those in as many bins directly below or above it.
-const DEPTH: u64 = 3;
-/// Number of bins of a new mode, in the order in which they are tried: widths of 30, 14 and 54 %. Run times with a
-/// deviation of 10 % need the last one.
-const WIDTHS: [usize; 3] = [6, 3, 10];
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
 const ALL: f64 = 0.8;
 /// Fewest calls of a function on a rank in a step for that.
 const SEVERAL: u64 = 4;
-/// Ratio of the share of a mode in the calls that were not judged to its later share from which it was
-/// there since the start.
-const EARLY_SHARE: f64 = 0.5;
 /// Largest number of new modes that are kept.
 const MODES: usize = 1024;
-/// Largest number of calls of a bin that are taken back from the means of ranks and steps.
-const IN_MEANS: usize = 256;
-
-/// Slow calls in a bin.
-#[derive(Clone, Debug, Default)]
-struct Slow {
-    calls: u64,
-    time: i64,
-    lost: i64,
-    alarms: u64,
-    alarmed: i64,
-    steps: Option<(u64, u64)>,
-    /// Number of calls of the function before the first of them.
-    before: u64,
-    /// Time lost on each rank.
-    ranks: BTreeMap<(u32, u32), RankLoss>,
-    /// Last calls that are no alarms, so that they are part of the means of ranks and steps.
-    in_means: VecDeque<InMeans>,
-}
-
-/// Run times of a function.
-#[derive(Clone, Debug, Default)]
-struct Times {
-    /// Number of all calls by bin, from the bin `start` on.
-    bins: Vec<u64>,
-    /// Numbers of calls that were not judged, by bin: the first ones, of which no usual run time is known.
-    early: BTreeMap<usize, u64>,
-    /// Step of the first call.
-    first: u64,
-    /// First bin.
-    start: usize,
-    /// Number of all calls.
-    calls: u64,
-    /// Slow calls outside of known modes, by bin.
-    slow: BTreeMap<usize, Slow>,
-    /// Indices of its modes.
-    modes: Vec<usize>,
-    /// Last normal calls that may be in a mode of which too few are slow to the detector: bins, calls and
-    /// usual run times.
-    doubtful: VecDeque<(usize, InMeans, i64)>,
-    /// Number of the last batch with its calls.
-    batch: u64,
-    /// Calls of that batch, and those of them that are slow or in a mode.
-    batch_calls: (u64, u64),
-}
+/// Number of first batches of a rank that show its usual run times, and of batches between later ones.
+const FIRST: u64 = 4;
+const BETWEEN: u64 = 7;
+/// Largest number of ranks whose batches are counted.
+const RANKS: usize = 1 << 16;
 
 /// Detection of new modes: slow run times that repeat.
 ///
@@ -126,92 +77,14 @@ pub struct NewModes {
     dropped: u64,
     /// Number of batches so far.
     batch: u64,
+    /// Number of batches of each rank.
+    ranks: BTreeMap<(u32, u32), u64>,
     /// Functions without modes.
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
     changes: Option<ModeTimes>,
     /// Calls of earlier batches that turned out to be in new modes in the last batch.
     withdrawn: Vec<Withdrawn>,
-}
-
-impl Times {
-    #[inline]
-    fn count(&mut self, bin: usize) {
-        self.calls += 1;
-        let at = bin.wrapping_sub(self.start);
-        match self.bins.get_mut(at) {
-            Some(count) => *count += 1,
-            None => self.extend(bin),
-        }
-    }
-
-    #[cold]
-    fn extend(&mut self, bin: usize) {
-        if self.bins.is_empty() {
-            self.start = bin;
-        }
-        let more = self.start.saturating_sub(bin);
-        self.bins.splice(0..0, std::iter::repeat_n(0, more));
-        self.start -= more;
-        let at = bin - self.start;
-        if self.bins.len() <= at {
-            self.bins.resize(at + 1, 0);
-        }
-        self.bins[at] += 1;
-    }
-
-    /// Returns `true` if calls in a range of bins had a similar share in the first calls, which were not
-    /// judged, as `calls` have in the later ones.
-    fn is_early(&self, (from, until): (usize, usize), calls: u64) -> bool {
-        let early: u64 = self.early.values().sum();
-        let own: u64 = self.early.range(from..until).map(|(_, count)| count).sum();
-        let later = self.calls.saturating_sub(early).max(1);
-        own > 0 && own as f64 / early as f64 >= EARLY_SHARE * calls as f64 / later as f64
-    }
-
-    /// Returns the index of the mode with a bin.
-    fn known(&self, bin: usize, events: &[Event]) -> Option<usize> {
-        let mut modes = self.modes.iter().copied();
-        modes.find(|mode| (events[*mode].bins.0..events[*mode].bins.1).contains(&bin))
-    }
-
-    /// Returns the index of the mode of a call relative to the usual run time of its rank.
-    fn relative(&self, sample: &Sample, usual: Option<i64>, events: &[Event]) -> Option<usize> {
-        let usual = usual?;
-        let mut modes = self.modes.iter().copied();
-        modes.find(|mode| events[*mode].is_relative(sample.runtime.0, usual))
-    }
-
-    /// Returns the number of calls in a range of bins.
-    fn between(&self, from: usize, until: usize) -> u64 {
-        let range = from.saturating_sub(self.start)..until.saturating_sub(self.start);
-        let end = range.end.min(self.bins.len());
-        let bins = self.bins.get(range.start.min(end)..end);
-        bins.unwrap_or_default().iter().sum()
-    }
-
-    /// Returns the bins of a new mode that includes a bin: the first width of which a range stands out, and the
-    /// one with the most slow calls among ranges of equal width.
-    fn mode(&self, bin: usize) -> Option<(usize, usize)> {
-        WIDTHS.into_iter().find_map(|width| {
-            let slow = |from: usize| -> u64 {
-                let slow = self.slow.range(from..from + width);
-                slow.map(|(_, slow)| slow.calls).sum()
-            };
-            let starts = (bin + 1).saturating_sub(width)..=bin;
-            let (calls_slow, from) = starts.map(|from| (slow(from), from)).max()?;
-            let until = from + width;
-            let calls = self.between(from, until);
-            // Below, half of the width: calls of a slow rank may be there.
-            let beside = self
-                .between(from.saturating_sub(width / 2), from)
-                .max(self.between(until, until + width));
-            // Most of them are slow calls, and not the tail of normal ones.
-            let is_mode =
-                calls_slow >= CALLS && 2 * calls_slow >= calls && calls >= CALLS + DEPTH * beside;
-            is_mode.then_some((from, until))
-        })
-    }
 }
 
 impl NewModes {
@@ -225,9 +98,10 @@ impl NewModes {
         judgements: &[Judgement],
     ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
-        let mut doubtful = Vec::new();
+        let (mut doubtful, mut grown) = (Vec::new(), BTreeSet::new());
         self.batch += 1;
         self.withdrawn.clear();
+        self.compare(rank, samples, judgements);
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
@@ -236,57 +110,56 @@ impl NewModes {
                 continue;
             }
             let times = self.functions.entry(sample.function, Times::default);
-            let bin = bin(sample.runtime.0);
             if times.calls == 0 {
                 times.first = step;
             }
+            if times.batch != self.batch {
+                times.begin(self.batch, rank);
+            }
+            let bin = relative_bin(sample, times.scale);
             times.count(bin);
             if judgement.expected.is_none() {
-                *times.early.entry(bin).or_default() += 1;
-            }
-            if times.batch != self.batch {
-                (times.batch, times.batch_calls) = (self.batch, (0, 0));
+                times.count_early(bin);
             }
             times.batch_calls.0 += 1;
             let mut modes = times.modes.iter().copied();
-            let between = |from, until| times.between(from, until);
-            let mode = modes.find(|mode| self.events[*mode].includes(bin, between));
-            if mode.is_some() || is_slow(sample, judgement) {
+            let mode = modes.find(|mode| {
+                let bins = self.events[*mode].bins;
+                let includes =
+                    self.events[*mode].includes(bin, |from, until| times.between(from, until));
+                if bins != self.events[*mode].bins {
+                    grown.insert(*mode);
+                }
+                includes
+            });
+            let is_slow = mode.is_some()
+                || is_slow(sample, judgement)
+                || times.is_slow_on_its_rank(bin, sample, judgement);
+            if is_slow {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
-            } else if is_doubtful(sample, judgement)
+            } else if is_doubtful(sample, judgement, times.own())
                 || times
                     .modes
                     .iter()
-                    .any(|mode| sample.runtime > self.events[*mode].mode.from)
+                    .any(|mode| self.events[*mode].is_longer(bin))
             {
-                doubtful.push((at, bin, None));
+                doubtful.push((at, bin));
             }
         }
-        let both = candidates.iter().chain(&doubtful);
-        let mut slow: Vec<usize> = both.map(|one| one.0).collect();
+        let both = candidates.iter().map(|one| one.0);
+        let mut slow: Vec<usize> = both.chain(doubtful.iter().map(|one| one.0)).collect();
         slow.sort_unstable();
         let usual = Usual::of(samples, judgements, slow.iter().copied());
-        for (at, bin, mode) in doubtful {
+        for (at, bin) in doubtful {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let of_rank = usual.below(sample.function, sample.runtime.0);
+            let expected = judgement.expected.map_or(0, |time| time.0);
             let times = self.functions.entry(sample.function, Times::default);
-            let mode = mode.or_else(|| times.relative(sample, of_rank, &self.events));
-            if mode.is_some() {
-                times.batch_calls.1 += 1;
-                candidates.push((at, bin, mode));
-            } else if is_doubtful(sample, judgement) {
-                if times.doubtful.len() >= IN_MEANS {
-                    times.doubtful.pop_front();
-                }
-                let call = InMeans::new((rank, step), sample, (self.batch, at));
-                let usual = of_rank.or(judgement.expected.map(|time| time.0));
-                times
-                    .doubtful
-                    .push_back((bin, call, usual.unwrap_or_default()));
-            }
+            let usual = times.usual(sample.runtime.0, of_rank, expected);
+            let call = InMeans::new((rank, step), sample, (self.batch, at));
+            times.add_doubtful(bin, call, usual);
         }
-        candidates.sort_unstable_by_key(|one| one.0);
         let at_own_speed = at_own_speed(samples, judgements);
         for (at, bin, mode) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
@@ -299,10 +172,10 @@ impl NewModes {
             let usual = usual.below(sample.function, sample.runtime.0);
             // The mode may have been found by a call before it in the same step.
             let mode = mode.or_else(|| times.known(bin, &self.events));
-            let mode = mode.or_else(|| times.relative(sample, usual, &self.events));
             let all = times.calls;
             match mode {
                 Some(mode) => {
+                    let usual = (times.scale, usual.filter(|_| times.scale == 1.0));
                     let changes = self.changes.as_mut();
                     let call = (sample, judgement, usual);
                     if self.events[mode].add((rank, step), all, call, changes) {
@@ -310,14 +183,55 @@ impl NewModes {
                     }
                 }
                 None => {
-                    let found = self.add_slow((rank, step), (at, bin), (sample, judgement), usual);
-                    counted.extend(found);
+                    let expected = judgement.expected.map_or(0, |time| time.0);
+                    let is_usual = judgement.label != Label::Normal;
+                    let usual = usual.filter(|time| !is_usual || differ(*time, expected));
+                    let usual = times.usual(sample.runtime.0, usual, expected);
+                    let call = InMeans::new((rank, step), sample, (self.batch, at));
+                    times.add_slow(bin, call, (sample, judgement), usual);
+                    if let Some(bins) = times.mode(bin) {
+                        counted.extend(self.found_mode(sample.function, bins));
+                    }
                 }
             }
+        }
+        for mode in grown {
+            counted.extend(self.take_beside(mode));
         }
         counted.sort_unstable();
         counted.dedup();
         counted
+    }
+
+    /// Determines the usual run times of a rank from the first calls of some batches. One rank alone is
+    /// compared with no other.
+    fn compare(&mut self, rank: (u32, u32), samples: &[Sample], judgements: &[Judgement]) {
+        if self.ranks.len() >= RANKS && !self.ranks.contains_key(&rank) {
+            return;
+        }
+        let batches = self.ranks.entry(rank).or_default();
+        *batches += 1;
+        let is_due = *batches <= FIRST || *batches % BETWEEN == 0;
+        if self.ranks.len() < 2 || !is_due {
+            return;
+        }
+        let mut functions = Vec::new();
+        for (sample, judgement) in samples.iter().zip(judgements) {
+            if sample.first || judgement.label == Label::Ignored {
+                continue;
+            }
+            let times = self.functions.entry(sample.function, Times::default);
+            let (batch, calls) = &mut times.sampled;
+            if *batch != self.batch {
+                *batch = self.batch;
+                calls.clear();
+                functions.push(sample.function);
+            }
+            calls.push(sample.runtime.0);
+        }
+        for function in functions {
+            self.functions.entry(function, Times::default).sample(rank);
+        }
     }
 
     /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
@@ -326,114 +240,33 @@ impl NewModes {
         &self.withdrawn
     }
 
-    /// Adds a slow call outside of known modes. Returns the indices of the calls of this batch that are in
-    /// a new mode.
-    fn add_slow(
-        &mut self,
-        (rank, step): ((u32, u32), u64),
-        (at, bin): (usize, usize),
-        (sample, judgement): (&Sample, &Judgement),
-        usual: Option<i64>,
-    ) -> Vec<usize> {
-        let times = self.functions.entry(sample.function, Times::default);
-        let slow = times.slow.entry(bin).or_default();
-        let expected = judgement.expected.map_or(0, |time| time.0);
-        let usual = usual.filter(|time| differ(*time, expected));
-        let usual = usual.unwrap_or(expected);
-        let lost = sample.runtime.0.saturating_sub(usual).max(0);
-        if slow.calls == 0 {
-            slow.before = times.calls.saturating_sub(1);
-        }
-        slow.calls += 1;
-        slow.time = slow.time.saturating_add(sample.runtime.0);
-        slow.lost = slow.lost.saturating_add(lost);
-        slow.alarms += u64::from(judgement.label.is_slow());
-        let alarmed = judgement.severity(sample).0;
-        slow.alarmed = slow.alarmed.saturating_add(alarmed);
-        if !judgement.label.is_anomaly() {
-            if slow.in_means.len() >= IN_MEANS {
-                slow.in_means.pop_front();
-            }
-            let call = InMeans::new((rank, step), sample, (self.batch, at));
-            slow.in_means.push_back(call);
-        }
-        let (first, last) = slow.steps.unwrap_or((step, step));
-        slow.steps = Some((first.min(step), last.max(step)));
-        if let Some(own) = loss_of(&mut slow.ranks, rank) {
-            own.add(&SlowCall {
-                step,
-                time: sample.runtime.0,
-                lost,
-                alarmed: judgement.label.is_slow().then_some(alarmed),
-            });
-        }
-        let Some((from, until)) = times.mode(bin) else {
-            return Vec::new();
-        };
-        let bins: Vec<usize> = times.slow.range(from..until).map(|one| *one.0).collect();
-        let mut all = Slow {
-            before: u64::MAX,
-            ..Slow::default()
-        };
-        for slow in bins.iter().filter_map(|bin| times.slow.remove(bin)) {
-            all.calls += slow.calls;
-            all.time = all.time.saturating_add(slow.time);
-            all.lost = all.lost.saturating_add(slow.lost);
-            all.alarms += slow.alarms;
-            all.alarmed = all.alarmed.saturating_add(slow.alarmed);
-            all.in_means.extend(slow.in_means);
-            all.before = all.before.min(slow.before);
-            let (first, last) = slow.steps.unwrap_or((step, step));
-            let (known, until) = all.steps.unwrap_or((first, last));
-            all.steps = Some((known.min(first), until.max(last)));
-            for (rank, loss) in slow.ranks {
-                if let Some(own) = loss_of(&mut all.ranks, rank) {
-                    own.merge(&loss);
-                }
-            }
-        }
-        let (first, _) = all.steps.unwrap_or((step, step));
-        for (bin, one, usual) in std::mem::take(&mut times.doubtful) {
-            let call = one.call;
-            if (from..until).contains(&bin) && call.step >= first {
-                let lost = call.time.0.saturating_sub(usual).max(0);
-                all.calls += 1;
-                all.time = all.time.saturating_add(call.time.0);
-                all.lost = all.lost.saturating_add(lost);
-                if let Some(own) = loss_of(&mut all.ranks, call.rank) {
-                    own.add(&SlowCall {
-                        step: call.step,
-                        time: call.time.0,
-                        lost,
-                        alarmed: None,
-                    });
-                }
-                all.in_means.push_back(one);
-            }
-        }
-        if self.events.len() >= MODES {
+    /// Adds a mode that was found. Returns the indices of its calls in this batch.
+    fn found_mode(&mut self, function: FunctionId, bins: (usize, usize)) -> Vec<usize> {
+        let times = self.functions.entry(function, Times::default);
+        let bins = times.grown(bins);
+        let mut all = times.take(bins, None);
+        let Some((mut first, last)) = all.steps.filter(|_| self.events.len() < MODES) else {
             self.dropped += 1;
             return Vec::new();
-        }
-        let (now, before): (Vec<InMeans>, Vec<InMeans>) = all
-            .in_means
-            .iter()
-            .partition(|one| one.batch.0 == self.batch);
-        self.withdrawn.extend(before.iter().map(|one| one.call));
+        };
         times.modes.push(self.events.len());
-        let (mut first, last) = all.steps.unwrap_or((step, step));
-        if first == times.first || times.is_early((from, until), all.calls) {
-            (first, all.before) = (times.first, 0);
+        let is_early = first == times.first || times.is_early(bins, all.calls);
+        if is_early {
+            first = times.first;
         }
+        let calls = all.calls.max(1) as i64;
+        let before = all.before.filter(|_| !is_early).unwrap_or(0);
+        let in_means = std::mem::take(&mut all.in_means);
+        let most = times.speeds.most();
         let event = Event {
             mode: NewMode {
-                function: sample.function,
-                from: Nanos(edge(from)),
-                to: Nanos(edge(until)),
-                usual: Nanos(all.time.saturating_sub(all.lost) / all.calls.max(1) as i64),
+                function,
+                from: Nanos(edge(bins.0)),
+                to: Nanos(edge(bins.1)),
+                usual: Nanos(all.time.saturating_sub(all.lost) / calls),
                 first,
                 last,
-                before: all.before,
+                before,
                 of: times.calls,
                 calls: all.calls,
                 time: Nanos(all.time),
@@ -443,15 +276,40 @@ impl NewModes {
                 ranks: all.ranks.len(),
                 accepted: None,
             },
-            bins: (from, until),
-            id: from as u32,
-            usual: all.time.saturating_sub(all.lost) / all.calls.max(1) as i64,
+            bins,
+            id: 0,
+            usual: all.usual / calls,
+            most,
             ranks: all.ranks,
         };
+        let event = event.named();
         if let Some(changes) = &mut self.changes {
             event.add_to(changes, |_| true);
         }
         self.events.push(event);
+        self.in_this_batch(in_means.iter())
+    }
+
+    /// Adds the earlier calls beside a mode that extends to them. Returns the indices of those of this batch.
+    fn take_beside(&mut self, mode: usize) -> Vec<usize> {
+        let event = &mut self.events[mode];
+        let times = self.functions.entry(event.mode.function, Times::default);
+        let all = times.take(event.bins, Some(event.mode.first));
+        if let Some(changes) = &mut self.changes {
+            event.take_back(changes);
+        }
+        let in_means = event.extend(all);
+        if let Some(changes) = &mut self.changes {
+            event.add_to(changes, |_| true);
+        }
+        self.in_this_batch(in_means.iter())
+    }
+
+    /// Withdraws calls of earlier batches that are in a mode. Returns the indices of those of this batch.
+    fn in_this_batch<'a>(&mut self, calls: impl Iterator<Item = &'a InMeans>) -> Vec<usize> {
+        let (now, before): (Vec<&InMeans>, Vec<&InMeans>) =
+            calls.partition(|one| one.batch.0 == self.batch);
+        self.withdrawn.extend(before.iter().map(|one| one.call));
         now.iter().map(|one| one.batch.1).collect()
     }
 

@@ -3,18 +3,21 @@
 
 use super::mode_calls::ModeCalls;
 use super::mode_times::ModeTimes;
-use super::own_speed::differ;
+use super::own_speed::{InMeans, differ};
+use super::run_times::Slow;
 use super::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Number of calls that a mode would have had before its first one, at its later share of all calls, up
 /// to which it may have been there since the start, and from which it was not.
 const MISSING: (f64, f64) = (1.0, 3.0);
 
-/// Largest number of bins of a mode: a factor of 2.
-const MOST_BINS: usize = 16;
+/// Largest number of bins of a mode: a factor of 8.
+const MOST_BINS: usize = 48;
+/// Factor between a run time and the usual one from which it may be one of a mode.
+const LONGER: f64 = 1.25;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
 /// Largest number of ranks that are counted for a mode.
@@ -107,12 +110,14 @@ impl NewMode {
 #[derive(Clone, Debug)]
 pub(super) struct Event {
     pub(super) mode: NewMode,
-    /// Bins of its run times.
+    /// Bins of its run times relative to the usual ones of each rank.
     pub(super) bins: (usize, usize),
     /// First of them when the mode was found, which identifies it among those of the function.
     pub(super) id: u32,
-    /// Usual run time when the mode was first noticed, in nanoseconds.
+    /// Usual run time when the mode was first noticed, relative to the ranks that do not differ, in nanoseconds.
     pub(super) usual: i64,
+    /// Usual run time of most ranks relative to that of the first ones, to which the bins are relative.
+    pub(super) most: f64,
     /// Time lost on each rank, by program and number.
     pub(super) ranks: BTreeMap<(u32, u32), RankLoss>,
 }
@@ -192,43 +197,106 @@ impl RankLoss {
 }
 
 impl Event {
-    /// Returns `true` for a run time of the mode. The mode extends to the next bin while the number of
-    /// calls falls.
+    /// Returns `true` for a bin of the mode, which [extends](Self::extended) to it if it is beside it. `between`
+    /// returns the number of calls in a range of bins.
     #[inline]
     pub(super) fn includes(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
-        let (from, until) = &mut self.bins;
-        if (*from..*until).contains(&bin) {
+        let (from, until) = self.bins;
+        if (from..until).contains(&bin) {
             return true;
         }
-        let is_below = bin + 1 == *from;
-        if !(is_below || bin == *until) || *until - *from >= MOST_BINS {
+        let reach = (until - from) / 2;
+        if bin + reach < from || bin >= until + reach || self.is_usual() {
             return false;
         }
-        let last = if is_below { *from } else { *until - 1 };
-        if between(bin, bin + 1) > between(last, last + 1) {
+        let Some(bins) = Self::extended(self.bins, bin, between) else {
             return false;
-        }
-        *from = (*from).min(bin);
-        *until = (*until).max(bin + 1);
-        (self.mode.from, self.mode.to) = (Nanos(edge(*from)), Nanos(edge(*until)));
+        };
+        self.bins = bins;
+        (self.mode.from, self.mode.to) = self.times();
         true
     }
 
-    /// Returns `true` for a run time that is in the mode relative to the usual one of its rank, which is
-    /// another than that of the mode.
-    pub(super) fn is_relative(&self, time: i64, usual: i64) -> bool {
-        let scaled = time as f64 * self.usual as f64 / usual.max(1) as f64;
-        let (from, until) = self.bins;
-        differ(usual, self.usual) && (from..until).contains(&bin(scaled as i64))
+    /// Returns the bins of a mode with one beside it, if the number of calls falls from the outer half of the mode to
+    /// those between; `None` in the valley between the mode and other calls, and beyond.
+    pub(super) fn extended(
+        (from, until): (usize, usize),
+        bin: usize,
+        between: impl Fn(usize, usize) -> u64,
+    ) -> Option<(usize, usize)> {
+        let half = (until - from) / 2;
+        let (own, beside, bins) = if bin < from {
+            ((from, from + half), (bin, from), (bin, until))
+        } else {
+            ((until - half, until), (until, bin + 1), (from, bin + 1))
+        };
+        let reach = beside.1 - beside.0;
+        if reach > half || bins.1 - bins.0 > MOST_BINS {
+            return None;
+        }
+        let (own, beside) = (between(own.0, own.1), between(beside.0, beside.1));
+        (beside * half as u64 <= own * reach as u64).then_some(bins)
     }
 
-    /// Adds a call with the usual run time of its rank, if known. Returns `false` if most calls of the
-    /// function are in the mode since the start.
+    /// Returns `true` for a bin of times longer than the usual one, which may be in the mode.
+    pub(super) fn is_longer(&self, bin: usize) -> bool {
+        edge(bin) as f64 > LONGER * self.usual as f64
+    }
+
+    fn is_usual(&self) -> bool {
+        matches!(self.mode.accepted, Some(Accepted::UsualSince(_)))
+    }
+
+    /// Returns the shortest and the longest run time on most ranks.
+    fn times(&self) -> (Nanos, Nanos) {
+        let time = |bin| Nanos((edge(bin) as f64 * self.most) as i64);
+        (time(self.bins.0), time(self.bins.1))
+    }
+
+    /// Returns the end of the bins of the mode on most ranks.
+    fn until(&self) -> usize {
+        bin(self.mode.to.0)
+    }
+
+    /// Returns the mode with its run times and its number.
+    pub(super) fn named(mut self) -> Self {
+        (self.mode.from, self.mode.to) = self.times();
+        self.id = bin(self.mode.from.0) as u32;
+        self
+    }
+
+    /// Adds earlier calls. Returns those that are part of means.
+    pub(super) fn extend(&mut self, all: Slow) -> VecDeque<InMeans> {
+        let mode = &mut self.mode;
+        mode.calls += all.calls;
+        mode.time.0 = mode.time.0.saturating_add(all.time);
+        mode.alarms += all.alarms;
+        mode.alarmed.0 = mode.alarmed.0.saturating_add(all.alarmed);
+        if let Some((first, last)) = all.steps {
+            (mode.first, mode.last) = (mode.first.min(first), mode.last.max(last));
+        }
+        if mode.accepted.is_none() {
+            mode.lost.0 = mode.lost.0.saturating_add(all.lost);
+            let usual = mode.time.0.saturating_sub(mode.lost.0);
+            mode.usual.0 = usual / mode.calls.max(1) as i64;
+        }
+        for (rank, loss) in all.ranks {
+            if let Some(own) = loss_of(&mut self.ranks, rank) {
+                own.merge(&loss);
+            }
+        }
+        self.mode.ranks = self.ranks.len();
+        all.in_means
+    }
+
+    /// Adds a call, with the usual run time of the ranks that do not differ relative to that of its rank, and that of
+    /// its rank in nanoseconds, if known. Returns `false` if most calls of the function are in the mode since the
+    /// start.
     pub(super) fn add(
         &mut self,
         (rank, step): ((u32, u32), u64),
         calls: u64,
-        (sample, judgement, usual): (&Sample, &Judgement, Option<i64>),
+        (sample, judgement, (scale, usual)): (&Sample, &Judgement, (f64, Option<i64>)),
         mut changes: Option<&mut ModeTimes>,
     ) -> bool {
         let mode = &mut self.mode;
@@ -244,7 +312,8 @@ impl Event {
         }
         if mode.accepted.is_none() {
             let is_of_rank = |time: &i64| *time < sample.runtime.0 && differ(*time, self.usual);
-            let usual = usual.filter(is_of_rank).unwrap_or(self.usual);
+            let relative = (self.usual as f64 / scale) as i64;
+            let usual = usual.filter(is_of_rank).unwrap_or(relative);
             let lost = sample.runtime.0.saturating_sub(usual).max(0);
             mode.lost.0 = mode.lost.0.saturating_add(lost);
             let usual = mode.time.0.saturating_sub(mode.lost.0);
@@ -259,7 +328,7 @@ impl Event {
                 own.add(&call);
                 if let Some(changes) = &mut changes {
                     changes.add(rank, mode.function, step, call.rest());
-                    let calls = own.calls.of_mode(mode, self.bins.1);
+                    let calls = own.calls.of_mode(mode, bin(mode.to.0));
                     changes.set_calls(rank, (mode.function, self.id), calls);
                 }
             }
@@ -281,8 +350,7 @@ impl Event {
             }
         }
         self.mode.ranks = self.ranks.len();
-        let is_usual = matches!(self.mode.accepted, Some(Accepted::UsualSince(_)));
-        !is_usual || self.mode.before > 0
+        !self.is_usual() || self.mode.before > 0
     }
 
     /// Adds the time lost by rank and step of some ranks to changes. Of a mode that a rule accepts, alarms lost no time
@@ -306,7 +374,7 @@ impl Event {
                 changes.add(*rank, mode.function, step, lost);
             }
             let calls = if is_found {
-                loss.calls.of_mode(mode, self.bins.1)
+                loss.calls.of_mode(mode, self.until())
             } else {
                 loss.calls.accepted()
             };

@@ -23,9 +23,9 @@ const USUAL_CALLS: u64 = 2;
 /// Smallest share of the normal calls of a function on a rank in a step that a mode has.
 const USUAL_SHARE: f64 = 0.05;
 /// Largest factor between expected run times of one mode.
-const SAME_MODE: f64 = 1.05;
+pub(super) const SAME_MODE: f64 = 1.05;
 /// Smallest factor between a slow call and the usual run time.
-const LONGER: f64 = 1.1;
+pub(super) const LONGER: f64 = 1.1;
 /// Largest number of normal modes of a function.
 const MODES: usize = 16;
 
@@ -40,10 +40,13 @@ pub(super) fn is_slow(sample: &Sample, judgement: &Judgement) -> bool {
     }
 }
 
-/// Returns `true` for a normal call that takes much longer than expected, as in the tail of a mode.
+/// Returns `true` for a normal call that takes much longer than expected, as in the tail of a mode, and than the
+/// usual run time of its rank, if it differs from the others.
 #[inline]
-pub(super) fn is_doubtful(sample: &Sample, judgement: &Judgement) -> bool {
-    let is_longer = |time: Nanos| sample.runtime.0 as f64 > DOUBTFUL * time.0 as f64;
+pub(super) fn is_doubtful(sample: &Sample, judgement: &Judgement, own: Option<f64>) -> bool {
+    let is_longer = |time: Nanos| {
+        sample.runtime.0 as f64 > DOUBTFUL * own.map_or(time.0 as f64, |own| own.max(time.0 as f64))
+    };
     judgement.label == Label::Normal && judgement.expected.is_some_and(is_longer)
 }
 

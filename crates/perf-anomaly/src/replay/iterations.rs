@@ -20,7 +20,9 @@ const EVENTS: usize = 8;
 /// Iterations in a thousand that have as many events as the median one.
 const EQUAL: usize = 800;
 /// Relative difference of equal numbers of events.
-const WITHIN: f64 = 0.02;
+const WITHIN: f64 = 0.005;
+/// Largest ratio of the time of nine of ten iterations to that of one of ten.
+const SPREAD: u64 = 10;
 /// Share of the run from the first to the last iteration.
 const COVERED: f64 = 0.6;
 /// Pattern of the names of training steps that PyTorch records.
@@ -283,8 +285,13 @@ fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usiz
         return None;
     }
     (1..=CALLS.min(places.len() / LEAST)).find_map(|every| {
-        let begins: Vec<usize> = places.iter().step_by(every).map(|one| one.0).collect();
-        let mut events: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let begins: Vec<(usize, Ticks)> = places.iter().copied().step_by(every).collect();
+        let pairs = || begins.windows(2).map(|pair| (pair[0], pair[1]));
+        let mut events: Vec<usize> = pairs().map(|(one, next)| next.0 - one.0).collect();
+        let mut times: Vec<u64> = pairs().map(|(one, next)| next.1.0 - one.1.0).collect();
+        times.sort_unstable();
+        let tenth = times.len() / 10;
+        let (short, long) = (times[tenth], times[times.len() - 1 - tenth]);
         let middle = events.len() / 2;
         let (_, usual, _) = events.select_nth_unstable(middle);
         let usual = *usual;
@@ -295,6 +302,7 @@ fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usiz
         let equal = 1000 * equal.count() / events.len().max(1);
         // A call has two events; iterations do more than to call one function several times.
         let least = EVENTS.max(4 * every + 4);
-        (equal >= EQUAL && usual >= least).then_some((every, usual, equal))
+        let is_regular = equal >= EQUAL && long <= SPREAD.saturating_mul(short);
+        (is_regular && usual >= least).then_some((every, usual, equal))
     })
 }

@@ -239,6 +239,78 @@ fn a_new_mode_beside_a_slow_rank_has_its_factor_and_time() {
     }
 }
 
+/// Run times count relative to the usual speed of their rank: those of a slow rank are no part of the tail of the others,
+/// whether or not it comes first.
+#[test]
+fn a_slow_rank_hides_no_mode() {
+    for (slow, speed, factor) in [(5, 1.3, 1.5), (5, 1.1, 1.3), (5, 2.0, 2.0), (0, 1.3, 1.5)] {
+        for (share, ranks) in [(0.05, 4), (0.05, 8), (0.01, 8)] {
+            let (mut sums, mut found) = ([0.0; 2], 0);
+            for seed in 0..SEEDS {
+                let size = Size {
+                    steps: 30,
+                    calls: 50,
+                    noise: 0.03,
+                    ..USUAL
+                };
+                let (report, planted) = run(seed, size, Monitor::default(), |call| {
+                    let is_long = call.function == "norm" && call.step >= 10 && call.rank < ranks;
+                    let of_rank = if call.rank == slow { speed } else { 1.0 };
+                    let is_long = is_long && call.chance < share;
+                    (of_rank, if is_long { factor } else { 1.0 })
+                });
+                for mode in report.lasting.modes().found() {
+                    assert_eq!(report.calls.function_name(mode.function), "norm");
+                    assert!((mode.factor() / factor - 1.0).abs() < 0.06, "{mode:?}");
+                    let typical = 2e6 * factor;
+                    let (from, to) = (mode.from.0 as f64, mode.to.0 as f64);
+                    assert!(from < typical && typical < to, "{mode:?}");
+                    sums[0] += mode.lost.0 as f64;
+                    found += 1;
+                }
+                sums[1] += planted[1];
+            }
+            println!("{slow} {speed} {factor} {share} {ranks}: {found} {sums:?}");
+            assert_eq!(found, SEEDS, "{slow} {speed} {factor} {share} {ranks}");
+            assert!((sums[0] / sums[1] - 1.0).abs() < 0.06, "{sums:?}");
+        }
+    }
+}
+
+/// Of a wide mode, only the middle is known when it is found. It extends to all of its calls, and not to the tail of
+/// the others.
+#[test]
+fn a_wide_mode_has_all_of_its_calls() {
+    for deviation in [0.03, 0.1, 0.2] {
+        let mut sums = [0.0; 2];
+        for seed in 0..SEEDS {
+            let size = Size {
+                calls: 100,
+                ..USUAL
+            };
+            let (report, planted) = run(seed, size, Monitor::default(), |call| {
+                let chance = call.chance / 0.02;
+                if call.function != "pack" || chance >= 1.0 {
+                    return (1.0, 1.0);
+                }
+                // Logistic distribution, with longer tails than a normal one.
+                let logit = (chance.max(1e-9) / (1.0 - chance)).ln();
+                (1.0, 30.0 * (deviation * 0.55 * logit).exp())
+            });
+            let modes: Vec<&NewMode> = report.lasting.modes().found().collect();
+            assert_eq!(modes.len(), 1, "{deviation} {seed}: {modes:?}");
+            assert_eq!(report.calls.function_name(modes[0].function), "pack");
+            sums[0] += modes[0].lost.0 as f64;
+            sums[1] += planted[1];
+        }
+        println!("{deviation}: {sums:?}");
+        assert!(
+            (sums[0] / sums[1] - 1.0).abs() < 0.04,
+            "{deviation}: {sums:?}"
+        );
+    }
+}
+
 /// The calls that make a mode known are part of the mode, and not of the means of their steps.
 #[test]
 fn a_new_mode_of_few_ranks_is_no_slow_phase() {

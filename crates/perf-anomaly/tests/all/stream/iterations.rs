@@ -113,7 +113,7 @@ fn healthy_iterations_have_no_slow_phases() {
 #[test]
 fn iterations_may_have_several_calls_of_the_only_function_that_recurs() {
     let names = ["MPI_Send", "assemble", "solve", "MPI_Allreduce"];
-    let other = |iteration: u64| if iteration % 3 == 0 { 2 } else { 1 };
+    let other = |iteration: u64| if iteration.is_multiple_of(3) { 2 } else { 1 };
     let trace = trace(names, 0, |rank, iteration| {
         // All other functions are called less often on some ranks.
         let more = u64::from(rank != 0);
