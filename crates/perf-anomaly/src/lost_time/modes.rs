@@ -122,23 +122,18 @@ impl NewModes {
                 times.count_early(bin);
             }
             times.batch_calls.0 += 1;
-            let mut modes = times.modes.iter().copied();
-            let mode = modes.find(|mode| {
-                let bins = self.events[*mode].bins;
-                let includes =
-                    self.events[*mode].includes(bin, |from, until| times.between(from, until));
-                if bins != self.events[*mode].bins {
-                    grown.insert(*mode);
-                }
-                includes
-            });
+            let mode = if times.modes.is_empty() {
+                None
+            } else {
+                times.including(bin, &mut self.events, &mut grown)
+            };
             let is_slow = mode.is_some()
                 || is_slow(sample, judgement)
-                || times.is_slow_on_its_rank(bin, sample, judgement);
+                || times.has_other && times.is_slow_on_its_rank(bin, sample, judgement);
             if is_slow {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
-            } else if is_doubtful(sample, judgement, times.own())
+            } else if is_doubtful(sample, judgement, times.slow_speed)
                 || times
                     .modes
                     .iter()
