@@ -206,7 +206,7 @@ impl NewModes {
         }
         let batches = self.ranks.entry(rank).or_default();
         *batches += 1;
-        let is_due = *batches <= FIRST || *batches % BETWEEN == 0;
+        let is_due = *batches <= FIRST || batches.is_multiple_of(BETWEEN);
         if self.ranks.len() < 2 || !is_due {
             return;
         }
