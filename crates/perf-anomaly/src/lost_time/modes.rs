@@ -29,6 +29,7 @@ const RANKS: usize = 1 << 16;
 /// This type keeps count of them. A mode is new if at least eight slow calls have about the same run
 /// time, and beyond eight they are three times as many as the calls to either side. All later calls of
 /// this run time count, alarms or not, with the time that they lose against the expected time before.
+/// Run times count relative to the usual speed of their rank, so that a slow rank hides no mode.
 ///
 /// A mode becomes normal by a [rule](Self::accept), or once it has half of all calls of its function.
 /// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
