@@ -29,6 +29,7 @@ const RANKS: usize = 1 << 16;
 /// This type keeps count of them. A mode is new if at least eight slow calls have about the same run
 /// time, and beyond eight they are three times as many as the calls to either side. All later calls of
 /// this run time count, alarms or not, with the time that they lose against the expected time before.
+/// Run times count relative to the usual speed of their rank, so that a slow rank hides no mode.
 ///
 /// A mode becomes normal by a [rule](Self::accept), or once it has half of all calls of its function.
 /// A rank on which 80 % of the calls of a function in a step are slow is a slow rank, and no mode.
@@ -122,23 +123,18 @@ impl NewModes {
                 times.count_early(bin);
             }
             times.batch_calls.0 += 1;
-            let mut modes = times.modes.iter().copied();
-            let mode = modes.find(|mode| {
-                let bins = self.events[*mode].bins;
-                let includes =
-                    self.events[*mode].includes(bin, |from, until| times.between(from, until));
-                if bins != self.events[*mode].bins {
-                    grown.insert(*mode);
-                }
-                includes
-            });
+            let mode = if times.modes.is_empty() {
+                None
+            } else {
+                times.including(bin, &mut self.events, &mut grown)
+            };
             let is_slow = mode.is_some()
                 || is_slow(sample, judgement)
-                || times.is_slow_on_its_rank(bin, sample, judgement);
+                || times.has_other && times.is_slow_on_its_rank(bin, sample, judgement);
             if is_slow {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
-            } else if is_doubtful(sample, judgement, times.own())
+            } else if is_doubtful(sample, judgement, times.slow_speed)
                 || times
                     .modes
                     .iter()
@@ -211,7 +207,7 @@ impl NewModes {
         }
         let batches = self.ranks.entry(rank).or_default();
         *batches += 1;
-        let is_due = *batches <= FIRST || *batches % BETWEEN == 0;
+        let is_due = *batches <= FIRST || batches.is_multiple_of(BETWEEN);
         if self.ranks.len() < 2 || !is_due {
             return;
         }

