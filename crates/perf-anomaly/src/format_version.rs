@@ -16,12 +16,15 @@ pub(crate) struct Format {
     /// `true` if series of run times contain the function that lost the most time, which earlier
     /// versions lack.
     pub(crate) has_worst_functions: bool,
+    /// `true` if that function has its expected time, which earlier versions lack.
+    pub(crate) has_worst_times: bool,
     /// `true` if messages contain the time lost in new modes and that of functions by step, and run times the
     /// number of steps that are compared as one, which earlier versions lack.
     pub(crate) has_modes: bool,
     /// `true` if messages contain the calls of new modes, which earlier versions lack.
     pub(crate) has_mode_calls: bool,
-    /// `true` if messages contain changes of functions, which earlier versions lack.
+    /// `true` if losses contain the time of waiting, which earlier versions count as time lost, and messages contain
+    /// changes of functions.
     pub(crate) has_changes: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
@@ -33,6 +36,7 @@ impl Default for Format {
             has_beyond_experience: true,
             has_times: true,
             has_worst_functions: true,
+            has_worst_times: true,
             has_modes: true,
             has_mode_calls: true,
             has_changes: true,

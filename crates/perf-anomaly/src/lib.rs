@@ -129,7 +129,7 @@ pub use detect::{
 pub use error::{Error, Result};
 pub use moments::Moments;
 pub use monitor::Monitor;
-pub use replay::Replay;
+pub use replay::{Iterations, Replay};
 pub use report::{Report, Unfinished};
 pub use sample::{FunctionId, Judgement, Label, Sample};
 pub use table::facts_table;

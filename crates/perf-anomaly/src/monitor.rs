@@ -437,7 +437,8 @@ impl Monitor {
                 // An external detector may return fewer judgements than calls.
                 let judgements = self.judgements.get(rows).unwrap_or_default();
                 let paths = calls.iter().map(|call| call.path);
-                self.losses.add(place, samples, judgements, paths);
+                let waits = |function| self.calls.waits(function);
+                self.losses.add(place, samples, judgements, paths, waits);
             }
             // An external detector may return fewer judgements than calls.
             let judgements = self.judgements.get(rows.clone()).unwrap_or_default();

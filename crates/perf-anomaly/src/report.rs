@@ -83,7 +83,7 @@ impl From<Unfinished> for Error {
 impl Report {
     /// Returns the time lost by single calls, new modes, slow ranks and slow phases.
     pub fn lost_time(&self) -> LostTime {
-        self.lasting.lost_time(&self.losses)
+        self.lasting.lost_time(&self.losses, &self.calls)
     }
 
     /// [Judges again](crate::provenance::prune) the recorded calls with the final model, and
@@ -108,6 +108,7 @@ impl Report {
                 first: record.first,
             };
             let change = Relabelled {
+                waits: self.calls.waits(function),
                 was: (record.label, record.severity),
                 is: (judgement.label, judgement.severity(&sample)),
             };

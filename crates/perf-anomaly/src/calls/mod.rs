@@ -24,7 +24,7 @@ pub use call::{Batch, Call, CallFlags, CallKey};
 pub use context::Context;
 pub use gpu::{GpuLink, Launch};
 pub use health::StreamHealth;
-pub(crate) use nature::{Nature, is_running, within};
+pub(crate) use nature::{is_running, within};
 pub use node::NodeState;
 pub(crate) use params::CORRELATION;
 pub use params::{CallsParams, CheckedCallsParams, ModelBy, Repair, Runtime};

@@ -1,6 +1,9 @@
 //! [`Nature`]: kind of a function for comparisons between ranks and steps, from the programming model
-//! and role that a recording states, otherwise from the name.
+//! and role that a recording states, otherwise from the name; [`Communication`]: share of its calls that
+//! communicate.
 
+use super::Batch;
+use crate::FunctionId;
 use perf_core::{Paradigm, Region, RegionRole};
 
 /// Kind of a function for comparisons between ranks and steps.
@@ -51,6 +54,31 @@ impl Nature {
         } else {
             Nature::Computes
         }
+    }
+}
+
+/// Number of calls of each function, and of those that send or receive messages themselves.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Communication(Vec<(u64, u64)>);
+
+impl Communication {
+    /// Adds the calls of a batch.
+    pub(super) fn add(&mut self, batch: &Batch) {
+        for (sample, call) in batch.samples().iter().zip(batch.calls()) {
+            let at = sample.function.0 as usize;
+            if self.0.len() <= at {
+                self.0.resize(at + 1, (0, 0));
+            }
+            self.0[at].0 += 1;
+            self.0[at].1 += u64::from(call.messages > 0);
+        }
+    }
+
+    /// Returns `true` if at least half of the calls of a function send or receive messages.
+    pub(super) fn is_most_of(&self, function: FunctionId) -> bool {
+        let known = self.0.get(function.0 as usize).copied();
+        let (calls, communicating) = known.unwrap_or_default();
+        2 * communicating >= calls.max(1)
     }
 }
 

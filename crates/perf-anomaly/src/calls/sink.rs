@@ -3,7 +3,7 @@
 
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};
-use super::nature::Nature;
+use super::nature::{Communication, Nature};
 use super::params::{CallsParams, CheckedCallsParams, ModelBy};
 use super::stream::paths::Paths;
 use super::stream::{Shared, Stream};
@@ -60,6 +60,8 @@ pub struct Calls {
     rank_ids: HashMap<(u32, u32), usize>,
     /// Calls of the last step.
     batch: Batch,
+    /// Calls that communicate, by function.
+    communication: Communication,
     /// Defects that belong to no stream.
     lost: StreamHealth,
     /// Current step.
@@ -112,6 +114,7 @@ impl Calls {
             ranks: Vec::new(),
             rank_ids: HashMap::new(),
             batch: Batch::default(),
+            communication: Communication::default(),
             lost: StreamHealth::default(),
             step: 0,
             ended: None,
@@ -186,6 +189,7 @@ impl Calls {
                 self.batch.streams.push((*id, own));
             }
         }
+        self.communication.add(&self.batch);
         for rank in &mut self.ranks {
             rank.gpu.forget(self.params.pending, &mut self.lost);
         }
@@ -352,6 +356,32 @@ impl Calls {
     /// such model.
     pub(crate) fn nature(&self, function: FunctionId) -> Option<Nature> {
         self.names.nature(self.function_region(function)?)
+    }
+
+    /// Returns `true` for a model of calls that wait for other ranks, threads or devices, according to the role,
+    /// programming model or name of the function. A function that sends or receives messages itself in at least half
+    /// of its calls so far waits too, whatever its name is.
+    ///
+    /// ```
+    /// use perf_anomaly::{FunctionId, Monitor, Watch};
+    /// use perf_core::Nanos;
+    /// let mut watch = Watch::new(Monitor::default(), 0, 0);
+    /// for (at, name) in [(0, "solve"), (1, "MPI_Allreduce")] {
+    ///     let region = watch.region(name);
+    ///     watch.enter(0, region, Nanos(10 * at));
+    ///     watch.exit(0, region, Nanos(10 * at + 5));
+    /// }
+    /// watch.end_step();
+    /// let calls = watch.sink().calls();
+    /// assert_eq!([0, 1].map(|at| calls.waits(FunctionId(at))), [false, true]);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn waits(&self, function: FunctionId) -> bool {
+        match self.nature(function).unwrap_or_default() {
+            Nature::Computes => self.communication.is_most_of(function),
+            Nature::Waits => true,
+            Nature::UnknownFunctions => false,
+        }
     }
 
     /// Returns `true` for a model of time in unknown functions.

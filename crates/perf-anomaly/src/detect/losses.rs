@@ -29,24 +29,47 @@ pub struct Loss {
     pub too_fast: u64,
     /// Number of calls without enough data.
     pub not_enough_data: u64,
-    /// Time lost: run time minus expected run time, summed over the calls that were too slow.
+    /// Time lost: run time minus expected run time, summed over the calls that were too slow, without those that
+    /// wait for others.
     pub time: Nanos,
+    /// The same sum over the calls that [wait](crate::calls::Calls::waits) for others. Their cause is elsewhere.
+    pub waiting: Nanos,
 }
 
 impl Loss {
-    /// Adds one call.
-    pub fn add(&mut self, sample: &Sample, judgement: &Judgement) {
+    /// Adds one call. `waits` returns `true` for functions that wait for others.
+    pub fn add(
+        &mut self,
+        sample: &Sample,
+        judgement: &Judgement,
+        waits: impl Fn(FunctionId) -> bool,
+    ) {
         self.calls += 1;
         match judgement.label {
             Label::TooSlow | Label::BeyondExperience => {
                 self.too_slow += 1;
                 self.beyond_experience += u64::from(judgement.label == Label::BeyondExperience);
                 let lost = judgement.severity(sample).0;
-                self.time.0 = self.time.0.saturating_add(lost);
+                let sum = self.sum(waits(sample.function));
+                sum.0 = sum.0.saturating_add(lost);
             }
             Label::TooFast => self.too_fast += 1,
             Label::NotEnoughData => self.not_enough_data += 1,
             Label::Normal | Label::Ignored => {}
+        }
+    }
+
+    /// Returns the run time above the expected one, summed over all calls that were too slow.
+    pub fn in_slow_calls(&self) -> Nanos {
+        Nanos(self.time.0.saturating_add(self.waiting.0))
+    }
+
+    /// Returns the time lost in calls that wait for others, or in other calls, for modification.
+    fn sum(&mut self, waits: bool) -> &mut Nanos {
+        if waits {
+            &mut self.waiting
+        } else {
+            &mut self.time
         }
     }
 
@@ -61,6 +84,7 @@ impl Loss {
         }
         to.signed(self.time.0);
         to.varint(self.beyond_experience);
+        to.signed(self.waiting.0);
     }
 
     /// Smallest encoded size in bytes, in any version.
@@ -80,13 +104,21 @@ impl Loss {
             } else {
                 0
             },
+            waiting: if from.context.has_changes {
+                Nanos(from.signed("the time of waiting")?)
+            } else {
+                Nanos(0)
+            },
         };
         let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];
         let named = named
             .iter()
             .try_fold(0_u64, |sum, count| sum.checked_add(*count));
         let is_part = loss.beyond_experience <= loss.too_slow;
-        if named.is_some_and(|named| named <= calls) && is_part && loss.time.0 >= 0 {
+        if named.is_some_and(|named| named <= calls)
+            && is_part
+            && loss.time.0.min(loss.waiting.0) >= 0
+        {
             Ok(loss)
         } else {
             Err(from
@@ -107,6 +139,8 @@ impl Loss {
 /// Call that was judged again: the old and the new label, each with the time lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relabelled {
+    /// `true` if the call waits for others.
+    pub(crate) waits: bool,
     /// Old label and time lost.
     pub(crate) was: (Label, Nanos),
     /// New label and time lost.
@@ -141,12 +175,13 @@ impl Relabelled {
             };
             change(count);
             if label.is_slow() {
-                let sum = if is_new {
-                    loss.time.0.saturating_add(time.0)
+                let sum = loss.sum(self.waits);
+                let changed = if is_new {
+                    sum.0.saturating_add(time.0)
                 } else {
-                    loss.time.0.saturating_sub(time.0)
+                    sum.0.saturating_sub(time.0)
                 };
-                loss.time.0 = sum.max(0);
+                sum.0 = changed.max(0);
             }
         }
     }
@@ -161,6 +196,7 @@ impl Merge for Loss {
         self.too_fast = self.too_fast.saturating_add(other.too_fast);
         self.not_enough_data = self.not_enough_data.saturating_add(other.not_enough_data);
         self.time.0 = self.time.0.saturating_add(other.time.0);
+        self.waiting.0 = self.waiting.0.saturating_add(other.waiting.0);
     }
 }
 
@@ -187,7 +223,7 @@ pub struct Place {
 /// let sample = Sample { function: FunctionId(2), runtime: Nanos(900), first: false };
 /// let judgement = Judgement { label: Label::TooSlow, score: 7.0, expected: Some(Nanos(100)) };
 /// let mut losses = Losses::default();
-/// losses.add(Place { rank: 5, ..Place::default() }, &[sample], &[judgement], []);
+/// losses.add(Place { rank: 5, ..Place::default() }, &[sample], &[judgement], [], |_| false);
 /// let (function, loss) = losses.worst_functions()[0];
 /// assert_eq!((function, loss.time, loss.too_slow), (FunctionId(2), Nanos(800), 1));
 /// assert_eq!(losses.worst_ranks()[0].0, (0, 5));
@@ -213,23 +249,24 @@ const STEPS: usize = 1024;
 
 impl Losses {
     /// Adds the calls of a batch with their judgements. `paths` holds the call paths of the
-    /// samples, or is empty.
+    /// samples, or is empty; `waits` returns `true` for functions that wait for others.
     pub fn add(
         &mut self,
         place: Place,
         samples: &[Sample],
         judgements: &[Judgement],
         paths: impl IntoIterator<Item = CallPathId>,
+        waits: impl Fn(FunctionId) -> bool,
     ) {
         let mut batch = Loss::default();
         let mut paths = paths.into_iter();
         for (sample, judgement) in samples.iter().zip(judgements) {
-            batch.add(sample, judgement);
+            batch.add(sample, judgement, &waits);
             let function = self.functions.entry(sample.function, Loss::default);
-            function.add(sample, judgement);
+            function.add(sample, judgement, &waits);
             if let Some(path) = paths.next() {
                 let path = self.paths.entry(FunctionId(path.0), Loss::default);
-                path.add(sample, judgement);
+                path.add(sample, judgement, &waits);
             }
         }
         let rank = (place.program, place.rank);
@@ -303,11 +340,11 @@ impl Losses {
     }
 }
 
-/// Sorts by descending time lost, then descending number of anomalies, then ascending key.
+/// Sorts by descending time lost, time of waiting and number of anomalies, then ascending key.
 fn worst<K: Ord + Copy>(all: impl Iterator<Item = (K, Loss)>) -> Vec<(K, Loss)> {
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(key, loss)| {
-        let reversed = (loss.time, loss.anomalies());
+        let reversed = (loss.time, loss.waiting, loss.anomalies());
         (std::cmp::Reverse(reversed), *key)
     });
     all
@@ -351,7 +388,7 @@ mod tests {
             step,
             ..Place::default()
         };
-        losses.add(place, &[sample], &[judgement], [CallPathId(0)]);
+        losses.add(place, &[sample], &[judgement], [CallPathId(0)], |_| false);
         losses
     }
 
@@ -377,40 +414,78 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_an_earlier_version_have_no_count_of_calls_beyond_experience() {
+    fn losses_of_earlier_versions_lack_counts() {
         let loss = Loss {
             calls: 900,
             too_slow: 3,
             beyond_experience: 2,
             time: Nanos(70),
+            waiting: Nanos(6),
             ..Loss::default()
         };
         let mut to = Writer::default();
         loss.encode(&mut to);
-        let read = |bytes: &[u8], is_latest| {
+        let read = |bytes: &[u8], has_beyond_experience, has_changes| {
             let mut from = Reader::new(bytes);
-            from.context.has_beyond_experience = is_latest;
+            from.context.has_beyond_experience = has_beyond_experience;
+            from.context.has_changes = has_changes;
             let loss = Loss::decode(&mut from)?;
             from.end()?;
             Ok::<_, crate::Error>(loss)
         };
-        assert_eq!(read(&to.0, true).ok(), Some(loss));
+        assert_eq!(read(&to.0, true, true).ok(), Some(loss));
         to.0.pop();
-        let earlier = Loss {
+        let waiting = Nanos(0);
+        let earlier = Loss { waiting, ..loss };
+        assert_eq!(read(&to.0, true, false).ok(), Some(earlier));
+        assert!(read(&to.0, true, true).is_err());
+        to.0.pop();
+        let earliest = Loss {
             beyond_experience: 0,
-            ..loss
+            ..earlier
         };
-        assert_eq!(read(&to.0, false).ok(), Some(earlier));
-        assert!(read(&to.0, true).is_err());
+        assert_eq!(read(&to.0, false, false).ok(), Some(earliest));
+        assert!(read(&to.0, true, false).is_err());
         // More calls beyond experience than too slow is an invalid encoding.
         to.0.push(4);
-        assert!(read(&to.0, true).is_err());
+        assert!(read(&to.0, true, false).is_err());
+    }
+
+    /// The time of a call that waits is not time lost.
+    #[test]
+    fn waiting_is_a_sum_of_its_own() {
+        let sample = Sample {
+            runtime: Nanos(900),
+            ..Sample::default()
+        };
+        let judgement = Judgement {
+            label: Label::TooSlow,
+            score: 7.0,
+            expected: Some(Nanos(100)),
+        };
+        let mut losses = Losses::default();
+        let place = Place::default();
+        losses.add(place, &[sample], &[judgement], [CallPathId(0)], |_| true);
+        let loss = losses.total();
+        assert_eq!(
+            (loss.time, loss.waiting, loss.too_slow),
+            (Nanos(0), Nanos(800), 1)
+        );
+        let change = Relabelled {
+            waits: true,
+            was: (Label::TooSlow, Nanos(800)),
+            is: (Label::TooSlow, Nanos(300)),
+        };
+        losses.relabel(place, (FunctionId(0), Some(CallPathId(0))), &change);
+        assert_eq!(losses.total().waiting, Nanos(300));
+        assert_eq!(losses.worst_ranks()[0].1.waiting, Nanos(300));
     }
 
     #[test]
     fn a_call_that_is_normal_after_all_leaves_nothing() {
         let mut losses = one(3);
         let change = Relabelled {
+            waits: false,
             was: (Label::TooSlow, Nanos(800)),
             is: (Label::Normal, Nanos(0)),
         };

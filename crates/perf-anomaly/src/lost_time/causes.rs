@@ -12,6 +12,10 @@ use std::ops::RangeInclusive;
 const NAME: usize = 60;
 /// Factor from which on a mode is described by its mean time.
 const FAR: f64 = 100.0;
+/// Share of the time lost from which on it is nearly all of it.
+const NEARLY_ALL: f64 = 0.9;
+/// Largest difference of two factors that are about the same, relative to the excess.
+const ABOUT: f64 = 0.1;
 
 /// Cause of lost time.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,8 +24,10 @@ const FAR: f64 = 100.0;
 pub struct Cause {
     /// `slow rank`, `slow phase`, `new mode` or `single calls`.
     pub kind: &'static str,
-    /// Time lost.
+    /// Time lost, or the time of waiting.
     pub lost: Nanos,
+    /// `true` for calls that wait for others, whose time is not part of the sum of the time lost.
+    pub waits: bool,
     /// Time by which causes are ordered. That of a slow rank includes its own slow calls. That of calls that wait for
     /// others is the time that one rank would have to lose so that half of the waiting follows.
     pub order: Nanos,
@@ -84,6 +90,15 @@ impl std::fmt::Debug for Found<'_> {
     }
 }
 
+/// Returns what the time of a cause is.
+fn lost(waits: bool) -> &'static str {
+    if waits {
+        "of waiting for others"
+    } else {
+        "lost"
+    }
+}
+
 /// Returns a factor as the excess in per cent, or from 2 on as the factor, and the word that compares it.
 fn slower(factor: f64) -> (String, &'static str) {
     if factor < 1.995 {
@@ -118,6 +133,7 @@ impl Found<'_> {
             Cause {
                 kind: "slow rank",
                 lost: slow.lost,
+                waits: false,
                 order: Nanos(slow.lost.0.saturating_add(own.0)),
                 rank: Some((slow.program, slow.rank)),
                 function: slow.function,
@@ -129,6 +145,7 @@ impl Found<'_> {
         let phases = self.slowness.phases.iter().map(|slow| Cause {
             kind: "slow phase",
             lost: slow.lost,
+            waits: false,
             order: slow.lost,
             rank: None,
             function: slow.function,
@@ -137,15 +154,19 @@ impl Found<'_> {
             sentence: self.slow_phase(slow),
         });
         let modes = self.modes.iter().filter(|mode| mode.accepted.is_none());
-        let modes = modes.map(|mode| Cause {
-            kind: "new mode",
-            lost: mode.lost,
-            order: self.order(mode.function, mode.lost),
-            rank: None,
-            function: mode.function,
-            from: mode.from,
-            steps: Some((mode.first, mode.last)),
-            sentence: mode.sentence(&(self.name)(mode.function)) + self.waiting(mode.function),
+        let modes = modes.map(|mode| {
+            let waits = (self.waits)(mode.function);
+            Cause {
+                kind: "new mode",
+                lost: mode.lost,
+                waits,
+                order: self.order(waits, mode.lost),
+                rank: None,
+                function: mode.function,
+                from: mode.from,
+                steps: Some((mode.first, mode.last)),
+                sentence: mode.text(&(self.name)(mode.function), lost(waits)),
+            }
         });
         ranks.chain(phases).chain(modes).collect()
     }
@@ -172,7 +193,8 @@ impl Found<'_> {
         for (function, loss) in losses {
             // A function without other causes has no loss in them.
             let (of_others, alarms) = in_others.get(function).copied().unwrap_or_default();
-            let time = Nanos(loss.time.0.saturating_sub(of_others).max(0));
+            let waits = loss.waiting > loss.time;
+            let time = Nanos(loss.in_slow_calls().0.saturating_sub(of_others).max(0));
             if time.0 == 0 {
                 continue;
             }
@@ -183,16 +205,17 @@ impl Found<'_> {
             let of = grouped(loss.calls);
             let name = self.short_name(*function);
             let calls = counted(count as usize, "slow call");
-            let waiting = self.waiting(*function);
+            let lost = lost(waits);
             all.push(Cause {
                 kind: "single calls",
                 lost: time,
-                order: self.order(*function, time),
+                waits,
+                order: self.order(waits, time),
                 rank: None,
                 function: *function,
                 from: Nanos(0),
                 steps: None,
-                sentence: format!("{calls} of {of} of {name}{at}: {time} lost{waiting}"),
+                sentence: format!("{calls} of {of} of {name}{at}: {time} {lost}"),
             });
         }
         all.sort_by_key(|cause| std::cmp::Reverse(cause.order));
@@ -213,20 +236,12 @@ impl Found<'_> {
         format!("{which} on rank {rank}{program} in step {step}")
     }
 
-    fn order(&self, function: FunctionId, lost: Nanos) -> Nanos {
+    fn order(&self, waits: bool, lost: Nanos) -> Nanos {
         let others = i64::try_from(self.ranks).unwrap_or(i64::MAX) - 1;
-        if others > 0 && (self.waits)(function) {
+        if others > 0 && waits {
             Nanos(lost.0 / others.saturating_mul(2))
         } else {
             lost
-        }
-    }
-
-    fn waiting(&self, function: FunctionId) -> &'static str {
-        if (self.waits)(function) {
-            ", waiting for others"
-        } else {
-            ""
         }
     }
 
@@ -244,22 +259,39 @@ impl Found<'_> {
         };
         let own = (self.in_steps)((slow.program, slow.rank), slow.first..=slow.last);
         let time = Nanos(own.time.0.saturating_sub(slow.alarmed.0).max(0));
-        let own = match own.too_slow.saturating_sub(slow.alarms) {
-            0 => String::new(),
-            count => format!(
-                ", and {time} in its {}, which count as single calls",
-                counted(count as usize, "slow call")
-            ),
+        let own = match time {
+            Nanos(0) => String::new(),
+            time => format!(", and {time} in its slow calls, which count as single calls"),
         };
         let (slower, than) = slower(slow.factor);
+        let peers = match slow.peer {
+            Some(peer) => format!("rank {peer}"),
+            None => "its peers".into(),
+        };
         let sentence = format!(
-            "rank {}{program} is {slower} {than} its peers {}, most of it in {}: {} lost{own}",
+            "rank {}{program} is {slower} {than} {peers} {}, {}: {} lost{own}",
             slow.rank,
             steps(slow.first, slow.last, slow.lasts),
-            self.short_name(slow.function),
+            self.worst_function(slow),
             slow.lost
         );
         (sentence, time)
+    }
+
+    /// Describes the function in which a slow rank lost the most time, with its factor unless the rank has about the same.
+    fn worst_function(&self, slow: &SlowRank) -> String {
+        let part = match slow.function_lost.0 as f64 / slow.lost.0.max(1) as f64 {
+            share if share >= NEARLY_ALL => "nearly all",
+            share if share >= 0.5 => "most",
+            _ => "the largest part",
+        };
+        let difference = (slow.function_factor - slow.factor).abs();
+        let factor = if difference > ABOUT * (slow.factor - 1.0) {
+            format!(" ({})", slower(slow.function_factor).0)
+        } else {
+            String::new()
+        };
+        format!("{part} of it in {}{factor}", self.short_name(slow.function))
     }
 
     fn slow_phase(&self, slow: &SlowPhase) -> String {
@@ -285,6 +317,11 @@ impl NewMode {
     /// Returns a sentence about the mode of a function with a name, such as `a mode at 2.0x of solve appeared in step 3:
     /// 16 calls on 8 ranks, 320.00 ms lost so far`.
     pub fn sentence(&self, name: &str) -> String {
+        self.text(name, lost(false))
+    }
+
+    /// Returns a sentence that calls the time `what`.
+    fn text(&self, name: &str, what: &str) -> String {
         let beginning = match self.beginning() {
             Beginning::Start => "since the start".into(),
             Beginning::Appeared => format!("appeared in step {}", self.first),
@@ -299,7 +336,7 @@ impl NewMode {
             }
         };
         format!(
-            "a mode at {at} of {} {beginning}: {} on {}, {} lost so far",
+            "a mode at {at} of {} {beginning}: {} on {}, {} {what} so far",
             shortened(name, NAME),
             counted(self.calls as usize, "call"),
             counted(self.ranks, "rank"),
@@ -309,8 +346,8 @@ impl NewMode {
 }
 
 impl LostTime {
-    /// Returns a sentence with the sum of the lost time, its share and its causes. `all` counts the calls that
-    /// were not judged, so that a result without lost time is not taken for a healthy program.
+    /// Returns a sentence with the sum of the lost time, its share and its causes, and with the time of waiting. `all`
+    /// counts the calls that were not judged, so that a result without lost time is not taken for a healthy program.
     ///
     /// ```
     /// use perf_anomaly::Loss;
@@ -327,16 +364,27 @@ impl LostTime {
                 grouped(all.calls)
             ),
         };
-        match self.share() {
-            Some(share) if self.total().0 > 0 => format!(
-                "{} lost, {} of {} in the calls of all ranks: {}{unjudged}",
-                self.total(),
-                match 100.0 * share {
-                    share if share < 0.05 => "less than 0.1 %".into(),
-                    share => format!("{share:.1} %"),
-                },
-                self.of,
-                self.parts()
+        let share = |time| {
+            let share = match self.share_of(time).map(|share| 100.0 * share) {
+                Some(share) if share >= 0.05 => format!("{share:.1} %"),
+                _ => "less than 0.1 %".into(),
+            };
+            format!("{share} of {} in the calls of all ranks", self.of)
+        };
+        match self.total() {
+            lost if lost.0 > 0 => format!(
+                "{lost} lost, {}: {}{unjudged}{}",
+                share(lost),
+                self.parts(),
+                match self.waiting {
+                    Nanos(0) => String::new(),
+                    waiting => format!("; waiting for others took {waiting} longer than usual"),
+                }
+            ),
+            _ if self.waiting.0 > 0 => format!(
+                "calls that wait for others took {} longer than usual, {}; no time lost in other calls{unjudged}",
+                self.waiting,
+                share(self.waiting)
             ),
             _ if all.calls == 0 => {
                 "nothing is known about lost time: there are no complete calls".into()

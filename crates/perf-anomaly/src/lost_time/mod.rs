@@ -36,12 +36,11 @@ pub use new_mode::{Accepted, Beginning, NewMode};
 pub use peers::Peers;
 pub use slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 pub use step_sums::FunctionSteps;
-pub(crate) use step_times::Compared;
 pub use step_times::StepTimes;
 
 use crate::calls::Calls;
 use crate::server::RankSummary;
-use crate::{FunctionId, Judgement, Losses};
+use crate::{FunctionId, Judgement, Loss, Losses};
 use perf_core::{Nanos, fits};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -53,8 +52,8 @@ use std::ops::Range;
 pub struct LostTime {
     /// Exclusive time of all calls.
     pub of: Nanos,
-    /// Time lost by single abnormal calls, without those in new modes, and those that take as long as the
-    /// other calls of a slow rank or phase.
+    /// Time lost by single abnormal calls, without those that wait for others, those in new modes, and those that take
+    /// as long as the other calls of a slow rank or phase.
     pub calls: Nanos,
     /// Time lost by new modes.
     pub modes: Nanos,
@@ -62,40 +61,48 @@ pub struct LostTime {
     pub ranks: Nanos,
     /// Time lost by slow phases.
     pub phases: Nanos,
+    /// Time by which abnormal calls and new modes of functions that wait for others take longer. It is no time
+    /// lost, because its cause is: one rank that loses a second makes all others wait for a second.
+    pub waiting: Nanos,
 }
 
 impl LostTime {
-    /// Returns the time lost by cause. `of` is the exclusive time of all calls, `losses` the time lost in their
-    /// abnormal ones.
+    /// Returns the time lost by cause. `of` is the exclusive time of all calls, `losses` the sum of their losses;
+    /// `waits` returns `true` for functions that wait for others.
     pub fn new<'a>(
-        (of, losses): (Nanos, Nanos),
+        (of, losses): (Nanos, &Loss),
         slowness: &Slowness,
         modes: impl IntoIterator<Item = &'a NewMode>,
+        waits: impl Fn(FunctionId) -> bool,
     ) -> Self {
         let sum = |times: &mut dyn Iterator<Item = Nanos>| {
             Nanos(times.fold(0, |sum, time| sum.saturating_add(time.0)))
         };
-        let (mut in_modes, mut alarmed) =
-            (0_i64, sum(&mut slowness.alarms.iter().map(|one| one.lost)));
+        let in_slow = sum(&mut slowness.alarms.iter().map(|one| one.lost));
+        // Time in modes and in their alarms: of functions that do work, and of those that wait.
+        let (mut in_modes, mut alarmed) = ([0_i64; 2], [in_slow.0, 0]);
         for mode in modes {
+            let of = usize::from(waits(mode.function));
             if mode.accepted.is_none() {
-                in_modes = in_modes.saturating_add(mode.lost.0);
+                in_modes[of] = in_modes[of].saturating_add(mode.lost.0);
             }
             // Alarms of modes that the user accepts are no loss either.
             if !matches!(mode.accepted, Some(Accepted::UsualSince(_))) {
-                alarmed.0 = alarmed.0.saturating_add(mode.alarmed.0);
+                alarmed[of] = alarmed[of].saturating_add(mode.alarmed.0);
             }
         }
+        let single = |time: Nanos, alarmed: i64| time.0.saturating_sub(alarmed).max(0);
         LostTime {
             of,
-            calls: Nanos(losses.0.saturating_sub(alarmed.0).max(0)),
-            modes: Nanos(in_modes),
+            calls: Nanos(single(losses.time, alarmed[0])),
+            modes: Nanos(in_modes[0]),
+            waiting: Nanos(single(losses.waiting, alarmed[1]).saturating_add(in_modes[1])),
             ranks: sum(&mut slowness.ranks.iter().map(|slow| slow.lost)),
             phases: sum(&mut slowness.phases.iter().map(|slow| slow.lost)),
         }
     }
 
-    /// Returns the sum of all causes.
+    /// Returns the sum of all causes, without waiting.
     pub fn total(&self) -> Nanos {
         let all = [self.calls, self.modes, self.ranks, self.phases];
         Nanos(all.iter().fold(0, |sum, one| sum.saturating_add(one.0)))
@@ -103,7 +110,11 @@ impl LostTime {
 
     /// Returns the share of all time that was lost; `None` without calls.
     pub fn share(&self) -> Option<f64> {
-        (self.of.0 > 0).then(|| self.total().0 as f64 / self.of.0 as f64)
+        self.share_of(self.total())
+    }
+
+    fn share_of(&self, time: Nanos) -> Option<f64> {
+        (self.of.0 > 0).then(|| time.0 as f64 / self.of.0 as f64)
     }
 }
 
@@ -118,8 +129,8 @@ pub struct Lasting {
     time: i64,
     /// Part of it in unknown functions, in nanoseconds.
     unknown: i64,
-    /// Functions that are compared.
-    compared: Compared,
+    /// Number of functions so far.
+    functions: usize,
     /// Patterns of functions whose new modes are normal, with reasons.
     rules: Vec<(String, String)>,
     /// Number of modes to which the rules were applied.
@@ -150,29 +161,33 @@ impl Lasting {
         Nanos(self.unknown)
     }
 
-    /// Returns the time lost by cause; `losses` are those of the same calls.
-    pub fn lost_time(&self, losses: &Losses) -> LostTime {
-        let lost = losses.total().time;
+    /// Returns the time lost by cause; `losses` and `calls` are those of the same monitor.
+    pub fn lost_time(&self, losses: &Losses, calls: &Calls) -> LostTime {
         LostTime::new(
-            (Nanos(self.time), lost),
+            (Nanos(self.time), &losses.total()),
             &self.peers.slowness(),
             self.modes.all(),
+            |function| calls.waits(function),
         )
     }
 
     /// Returns the time that each rank lost by all causes, given the losses of the ranks in single calls. Slow
-    /// phases lost an equal part on each rank, and none if there are several programs.
-    pub fn lost_by_rank(&self, ranks: &[RankSummary]) -> Vec<Nanos> {
-        self.peers
-            .slowness()
-            .lost_by_rank(self.modes.steps(), ranks)
+    /// phases lost an equal part on each rank, and none if there are several programs. Waiting for others is no time
+    /// lost.
+    pub fn lost_by_rank(&self, ranks: &[RankSummary], calls: &Calls) -> Vec<Nanos> {
+        let modes = self.modes.steps();
+        let modes = modes.filter(|one| !calls.waits(one.function));
+        self.peers.slowness().lost_by_rank(modes, ranks)
     }
 
-    /// Returns the time that functions lost in new modes and slow phases, in calls that are no alarms.
-    pub fn lost_by_function(&self) -> BTreeMap<FunctionId, Nanos> {
+    /// Returns the time that functions lost in new modes and slow phases, in calls that are no alarms. Waiting for others
+    /// is no time lost.
+    pub fn lost_by_function(&self, calls: &Calls) -> BTreeMap<FunctionId, Nanos> {
         let phases = self.peers.slowness().phase_steps.into_iter();
         let phases = phases.map(|one| (one.function, one.lost));
-        let modes = self.modes.steps().map(|one| (one.function, one.lost));
+        let modes = self.modes.steps();
+        let modes = modes.filter(|one| !calls.waits(one.function));
+        let modes = modes.map(|one| (one.function, one.lost));
         let mut lost: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
         for (function, time) in phases.chain(modes) {
             let sum = lost.entry(function).or_default();
@@ -229,17 +244,19 @@ impl Lasting {
         let batch = calls.batch();
         let step = batch.step();
         let (samples, start) = (&batch.samples()[rows.clone()], rows.start);
-        for function in self.compared.update(calls, rows.clone()) {
+        for function in self.functions..calls.function_count() {
             let function = FunctionId(function as u32);
-            if self.compared.is_unknown(function) {
+            if calls.is_unknown(function) {
                 self.modes.ignore(function);
                 self.peers.ignore_phases(function);
             }
         }
+        self.functions = calls.function_count();
+        let has_unknown = calls.has_unknown_functions();
         for (sample, call) in samples.iter().zip(&batch.calls()[rows]) {
             let time = call.exclusive.0.max(0);
             self.time = self.time.saturating_add(time);
-            if self.compared.is_unknown(sample.function) {
+            if has_unknown && calls.is_unknown(sample.function) {
                 self.unknown = self.unknown.saturating_add(time);
             }
         }
@@ -249,8 +266,7 @@ impl Lasting {
         if !self.is_shared {
             self.peers.withdraw(self.modes.withdrawn());
         }
-        let compared = &self.compared;
-        let takes_part = |function| compared.contains(function);
+        let takes_part = |function| !calls.waits(function);
         self.peers
             .add(rank, step, (samples, judgements), &in_modes, takes_part);
     }

@@ -127,13 +127,15 @@ pub struct SlowRank {
     pub program: u32,
     /// Rank in the program.
     pub rank: u32,
+    /// Number of the other rank in a program of two, with which it is compared; otherwise `None`.
+    pub peer: Option<u32>,
     /// First slow step.
     pub first: u64,
     /// Last slow step.
     pub last: u64,
     /// `true` if the rank is still slow in its last step.
     pub lasts: bool,
-    /// Factor by which its calls take longer than those of the median rank.
+    /// Factor by which its calls take longer than those of the median rank, or of the fast ones of few.
     pub factor: f64,
     /// Time lost.
     pub lost: Nanos,
@@ -145,6 +147,11 @@ pub struct SlowRank {
     pub score: f64,
     /// Function with the most time lost on this rank in these steps.
     pub function: FunctionId,
+    /// Factor by which the calls of this function take longer. Of steps whose calls can arrive no more, only those
+    /// count in which it lost the most time.
+    pub function_factor: f64,
+    /// Time lost in this function, in the same steps. It may exceed that of all functions, if others are faster.
+    pub function_lost: Nanos,
 }
 
 /// Function that is slower on most ranks in consecutive steps.

@@ -1,15 +1,14 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
-//! compares and ranks send to a server; [`Compared`]: functions in which no rank waits.
+//! compares and ranks send to a server.
 
 use super::own_speed::at_own_speed;
-use crate::calls::{Calls, Nature};
+use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::Merge;
 use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Calls of a function on a rank in a step.
@@ -99,61 +98,6 @@ pub(super) fn cells(
         }
     }
     cells
-}
-
-/// Functions that are compared between ranks: those in which no rank waits for others.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Compared(Vec<Function>);
-
-/// Facts about a function that decide if it is compared.
-#[derive(Clone, Copy, Debug, Default)]
-struct Function {
-    /// Nature by its properties.
-    nature: Nature,
-    /// Number of calls.
-    calls: u64,
-    /// Number of calls that sent or received messages themselves.
-    communicating: u64,
-}
-
-impl Compared {
-    /// Adds rows of the last batch. Returns the functions that are new.
-    pub(crate) fn update(&mut self, calls: &Calls, rows: Range<usize>) -> Range<usize> {
-        let known = self.0.len();
-        for at in known..calls.function_count() {
-            let nature = calls.nature(FunctionId(at as u32)).unwrap_or_default();
-            self.0.push(Function {
-                nature,
-                ..Function::default()
-            });
-        }
-        let batch = calls.batch();
-        let samples = &batch.samples()[rows.clone()];
-        for (sample, call) in samples.iter().zip(&batch.calls()[rows]) {
-            if let Some(function) = self.0.get_mut(sample.function.0 as usize) {
-                function.calls += 1;
-                function.communicating += u64::from(call.messages > 0);
-            }
-        }
-        known..self.0.len()
-    }
-
-    /// Returns `true` if the function does work of its own. A function that communicates itself in half of
-    /// its calls waits for partners, whatever its name is.
-    pub(crate) fn contains(&self, function: FunctionId) -> bool {
-        let known = self.0.get(function.0 as usize);
-        known.is_some_and(|function| match function.nature {
-            Nature::Computes => 2 * function.communicating < function.calls.max(1),
-            Nature::Waits => false,
-            Nature::UnknownFunctions => true,
-        })
-    }
-
-    /// Returns `true` for time in unknown functions, which cannot be compared with other steps.
-    pub(crate) fn is_unknown(&self, function: FunctionId) -> bool {
-        let known = self.0.get(function.0 as usize);
-        known.is_some_and(|function| function.nature == Nature::UnknownFunctions)
-    }
 }
 
 /// Sums of the run times of normal calls by step, function and rank. Sums of several ranks are merged
@@ -269,14 +213,14 @@ impl StepTimes {
         step: u64,
         judged: (&[Sample], &[Judgement]),
         skipped: &[usize],
-        compared: &Compared,
+        calls: &Calls,
     ) {
         let step = step / self.group();
         for (function, cell) in cells(judged, skipped).unordered() {
-            if compared.contains(function) {
+            if !calls.waits(function) {
                 let open = self.step(step);
                 open.entry((function, rank)).or_default().merge(cell);
-                if compared.is_unknown(function) {
+                if calls.is_unknown(function) {
                     self.without_phases.insert(function);
                 }
             }

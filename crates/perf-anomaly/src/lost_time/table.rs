@@ -5,20 +5,23 @@ use crate::calls::Calls;
 use perf_core::Table;
 
 impl SlowRank {
-    /// Returns slow ranks as a table with the columns `program`, `rank`, `function`, `first step`, `last
-    /// step`, `factor`, `score` and `time lost`. `calls` provides the names.
+    /// Returns slow ranks as a table with the columns `program`, `rank`, `peer` (the other rank of two), `function`, `first step`, `last
+    /// step`, `factor`, `function factor`, `score`, `time lost` and `lost in function`. `calls` provides the names.
     pub fn table(slow: &[SlowRank], calls: &Calls) -> Table {
         let all = || slow.iter();
         let name = |it: &SlowRank| calls.function_name(it.function);
-        Table::new("slow ranks", "Ranks that are slower than the median rank.")
+        Table::new("slow ranks", "Ranks that are slower than their peers.")
             .unsigned("program", "", all().map(|it| it.program))
             .unsigned("rank", "", all().map(|it| it.rank))
+            .unsigned("peer", "", all().map(|it| it.peer))
             .text("function", all().map(name))
             .unsigned("first step", "", all().map(|it| it.first))
             .unsigned("last step", "", all().map(|it| it.last))
             .floats("factor", "", all().map(|it| it.factor))
+            .floats("function factor", "", all().map(|it| it.function_factor))
             .floats("score", "", all().map(|it| it.score))
             .times("time lost", all().map(|it| it.lost))
+            .times("lost in function", all().map(|it| it.function_lost))
     }
 }
 

@@ -8,7 +8,7 @@ use super::statistics::{FunctionStats, StepStats};
 use super::{Delta, Exchange, Position, Schedule, View};
 use crate::calls::Calls;
 use crate::detect::Functions;
-use crate::lost_time::{Compared, FunctionSteps, Lasting, ModeTimes, StepTimes};
+use crate::lost_time::{FunctionSteps, Lasting, ModeTimes, StepTimes};
 use crate::{Change, Detector, Error, FunctionId, Judgement, Model, Result};
 use perf_core::Merge;
 use std::collections::VecDeque;
@@ -87,8 +87,6 @@ pub struct Client<E> {
     losses: FunctionSteps,
     /// Changes of functions that were not sent yet, with the function numbers of the detector.
     changes: Vec<Change>,
-    /// Functions that are compared between ranks.
-    compared: Compared,
     /// Deltas in flight with the function numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
     /// State after a restart.
@@ -146,7 +144,6 @@ impl<E: Exchange> Client<E> {
             modes: ModeTimes::default(),
             losses: FunctionSteps::default(),
             changes: Vec::new(),
-            compared: Compared::default(),
             flying: VecDeque::new(),
             resumed: Resumed::default(),
         }
@@ -560,7 +557,6 @@ impl<E: Exchange> Client<E> {
         let old = self.steps.len().saturating_sub(STEPS);
         self.steps.drain(..old);
         let batch = calls.batch();
-        self.compared.update(calls, 0..batch.len());
         for (stream, rows) in batch.streams() {
             let key = calls.stream_key(*stream).unwrap_or_default();
             let rank = (key.program, key.rank);
@@ -570,9 +566,7 @@ impl<E: Exchange> Client<E> {
                 let judged = (&batch.samples()[rows.clone()], judgements);
                 let skipped = in_modes.iter().filter(|row| rows.contains(row));
                 let skipped: Vec<usize> = skipped.map(|row| row - rows.start).collect();
-                let compared = &self.compared;
-                self.times
-                    .add(rank, batch.step(), judged, &skipped, compared);
+                self.times.add(rank, batch.step(), judged, &skipped, calls);
             }
         }
         self.times.limit(TIMES);
@@ -586,9 +580,10 @@ impl<E: Exchange> Client<E> {
             let function = self
                 .functions
                 .entry(sample.function, FunctionStats::default);
-            function.add(call, sample, judgement, batch.step());
+            let waits = |function| calls.waits(function);
+            function.add((call, sample), judgement, batch.step(), waits);
             let lost = judgement.severity(sample).0;
-            if lost != 0 {
+            if lost != 0 && !waits(sample.function) {
                 self.losses.add(sample.function, batch.step(), lost);
             }
         }

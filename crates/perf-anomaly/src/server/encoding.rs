@@ -12,7 +12,7 @@ use crate::{Model, Result};
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 10;
-/// Earlier version without changes of functions.
+/// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 9;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 8;
@@ -75,6 +75,7 @@ impl Server {
             has_beyond_experience: version >= WITHOUT_TIMES,
             has_times: version >= WITHOUT_WORST,
             has_worst_functions: version >= WITHOUT_MODES,
+            has_worst_times: version > WITHOUT_CHANGES,
             has_modes: version >= WITH_REPORTS,
             has_mode_calls: version > WITHOUT_MODE_CALLS,
             has_changes: version > WITHOUT_CHANGES,

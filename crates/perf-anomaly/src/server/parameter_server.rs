@@ -427,7 +427,10 @@ impl Server {
         let mut all: Vec<_> = all.map(|(id, stats)| (id, *stats)).collect();
         all.sort_by_key(|(id, stats)| {
             let loss = stats.loss;
-            (std::cmp::Reverse((loss.time, loss.anomalies())), *id)
+            (
+                std::cmp::Reverse((loss.time, loss.waiting, loss.anomalies())),
+                *id,
+            )
         });
         all
     }

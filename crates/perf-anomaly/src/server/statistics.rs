@@ -4,7 +4,7 @@
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;
 use crate::format_version::{Reader, Writer};
-use crate::{Judgement, Moments, Result, Sample};
+use crate::{FunctionId, Judgement, Moments, Result, Sample};
 use perf_core::{Merge, Nanos};
 
 /// Calls, anomalies and time lost of a rank in a step.
@@ -54,14 +54,15 @@ impl StepStats {
             let Some(step) = all.last_mut() else {
                 continue;
             };
-            let calls = &batch.calls()[rows.clone()];
+            let of_stream = &batch.calls()[rows.clone()];
             let samples = &batch.samples()[rows.clone()];
             // An external detector may return fewer judgements than calls.
             let judgements = judgements.get(rows.clone()).unwrap_or_default();
-            for ((call, sample), judgement) in calls.iter().zip(samples).zip(judgements) {
+            for ((call, sample), judgement) in of_stream.iter().zip(samples).zip(judgements) {
                 step.start = step.start.min(call.entry);
                 step.end = step.end.max(call.exit);
-                step.loss.add(sample, judgement);
+                step.loss
+                    .add(sample, judgement, |function| calls.waits(function));
                 if judgement.label.is_anomaly() {
                     step.scores.push(judgement.score);
                 }
@@ -134,9 +135,15 @@ impl FunctionStats {
     /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = Loss::LEAST + 1 + 1;
 
-    /// Counts a call.
-    pub(super) fn add(&mut self, call: &Call, sample: &Sample, judgement: &Judgement, step: u64) {
-        self.loss.add(sample, judgement);
+    /// Counts a call; `waits` returns `true` for functions that wait for others.
+    pub(super) fn add(
+        &mut self,
+        (call, sample): (&Call, &Sample),
+        judgement: &Judgement,
+        step: u64,
+        waits: impl Fn(FunctionId) -> bool,
+    ) {
+        self.loss.add(sample, judgement, waits);
         self.exclusive.push(call.exclusive.0 as f64);
         self.inclusive.push(call.inclusive().0 as f64);
         if judgement.label.is_anomaly() {

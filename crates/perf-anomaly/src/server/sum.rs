@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
 const VERSION: u16 = 6;
-/// Earlier version without changes of functions.
+/// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 5;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 4;

@@ -14,6 +14,8 @@ mod naive;
 mod provenance;
 mod server;
 mod several_causes;
+mod slow_ranks;
 mod spans;
 mod stream;
 mod tables;
+mod waiting;

@@ -8,7 +8,7 @@ use perf_anomaly::lost_time::{NewMode, SlowRank};
 use perf_anomaly::{Monitor, Report};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
-const SEEDS: u64 = 20;
+pub(crate) const SEEDS: u64 = 20;
 const HEALTHY_SEEDS: u64 = 50;
 /// Functions with their median run times in nanoseconds.
 const FUNCTIONS: [(&str, f64); 4] = [
@@ -20,15 +20,15 @@ const FUNCTIONS: [(&str, f64); 4] = [
 
 /// Size of a run.
 #[derive(Clone, Copy)]
-struct Size {
-    ranks: u32,
-    steps: u64,
-    calls: u64,
+pub(crate) struct Size {
+    pub(crate) ranks: u32,
+    pub(crate) steps: u64,
+    pub(crate) calls: u64,
     /// Standard deviation of log times.
-    noise: f64,
+    pub(crate) noise: f64,
 }
 
-const USUAL: Size = Size {
+pub(crate) const USUAL: Size = Size {
     ranks: 8,
     steps: 20,
     calls: 20,
@@ -37,17 +37,17 @@ const USUAL: Size = Size {
 
 /// Call whose run time is planted.
 #[derive(Clone, Copy)]
-struct Call {
-    rank: u32,
-    step: u64,
-    function: &'static str,
+pub(crate) struct Call {
+    pub(crate) rank: u32,
+    pub(crate) step: u64,
+    pub(crate) function: &'static str,
     /// Uniform random number.
-    chance: f64,
+    pub(crate) chance: f64,
 }
 
 /// Runs a monitor over lognormal calls. `factors` returns the factors of a run time by a slow rank and by
 /// other causes. Returns the report and the time that both cost.
-fn run(
+pub(crate) fn run(
     seed: u64,
     size: Size,
     monitor: Monitor,
@@ -92,7 +92,7 @@ fn run(
     (monitor.finish().expect("no store"), planted)
 }
 
-fn close(lost: Nanos, planted: f64, within: f64) -> bool {
+pub(crate) fn close(lost: Nanos, planted: f64, within: f64) -> bool {
     (lost.0 as f64 / planted - 1.0).abs() < within
 }
 

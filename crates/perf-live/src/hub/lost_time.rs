@@ -28,8 +28,9 @@ pub(crate) struct LostTime {
     cells: BTreeMap<(u32, u32, u64), LostCell>,
     /// Time lost in abnormal calls of all ranks and steps, in nanoseconds.
     total: i64,
-    /// Time lost in abnormal calls by function and step, or group of steps, in nanoseconds.
-    functions: Vec<(FunctionName, u64, i64)>,
+    /// Time lost in abnormal calls by function and step, or group of steps, in nanoseconds; `None` if a database has
+    /// recorded calls only.
+    functions: Option<Vec<(FunctionName, u64, i64)>>,
 }
 
 /// Time that the ranks of a row lost in the steps of a column.
@@ -221,16 +222,16 @@ impl LostTime {
         })
     }
 
-    /// Adds time that a function lost in abnormal calls of a step, or of a group of steps from it on.
-    pub(super) fn add_function(&mut self, name: FunctionName, step: u64, lost: i64) {
-        self.functions.push((name, step, lost));
+    /// Sets the time that functions lost in abnormal calls of steps, or of groups of steps, each with its first step.
+    pub(super) fn set_functions(&mut self, lost: Vec<(FunctionName, u64, i64)>) {
+        self.functions = Some(lost);
     }
 
     /// Returns the time lost in abnormal calls by function and groups of `group` steps, which are named by
-    /// their first step, in descending order of time lost. Empty if a database has recorded calls only.
-    pub(crate) fn functions(&self, group: u64) -> Vec<(&FunctionName, u64, i64)> {
+    /// their first step, in descending order of time lost. `None` if a database has recorded calls only.
+    pub(crate) fn functions(&self, group: u64) -> Option<Vec<(&FunctionName, u64, i64)>> {
         let mut sums: BTreeMap<(&FunctionName, u64), i64> = BTreeMap::new();
-        for (name, step, lost) in &self.functions {
+        for (name, step, lost) in self.functions.as_ref()? {
             let sum = sums.entry((name, step - step % group)).or_default();
             *sum = sum.saturating_add(*lost);
         }
@@ -239,7 +240,7 @@ impl LostTime {
             .map(|((name, step), lost)| (name, step, lost))
             .collect();
         all.sort_by_key(|(_, step, lost)| (std::cmp::Reverse(*lost), *step));
-        all
+        Some(all)
     }
 
     /// Adds the time that a rank lost in abnormal calls of all steps, in nanoseconds, which cells

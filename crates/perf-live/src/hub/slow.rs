@@ -56,7 +56,7 @@ impl Slow {
         for (function, stats) in functions {
             all.merge(&stats.loss);
             of += stats.exclusive.sum();
-            if stats.loss.time.0 > 0 {
+            if stats.loss.in_slow_calls().0 > 0 {
                 losses.push((*function, stats.loss));
             }
         }
@@ -75,7 +75,10 @@ impl Slow {
         };
         // The conversion saturates.
         let of = Nanos(of as i64);
-        let lost = LostTime::new((of, all.time), &found.slowness, &found.modes);
+        let waits = |function| !compares(function);
+        let lost = LostTime::new((of, &all), &found.slowness, &found.modes, waits);
+        let mode_steps = mode_steps.into_iter();
+        let mode_steps = mode_steps.filter(|one| compares(one.function));
         let by_rank = found.slowness.lost_by_rank(mode_steps, ranks);
         let numbers = ranks.iter().map(|one| (one.program, one.rank));
         let longest = |function| stored?.longest(&name(function)?).ok().flatten();

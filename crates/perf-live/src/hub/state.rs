@@ -70,12 +70,15 @@ impl Snapshot {
             lost.add_slow(slow);
         }
         let mode_steps = self.comparison.mode_steps();
-        mode_steps.iter().for_each(|step| lost.add_modes(step));
-        for (function, first, _, time) in self.comparison.function_steps().iter() {
-            if let Some(name) = self.names.get(function.0 as usize) {
-                lost.add_function(name.clone(), first, time.0);
-            }
-        }
+        let work = mode_steps.iter();
+        let work = work.filter(|step| self.comparison.compares(step.function));
+        work.for_each(|step| lost.add_modes(step));
+        let functions = self.comparison.function_steps().iter();
+        let functions = functions.filter_map(|(function, first, _, time)| {
+            let name = self.names.get(function.0 as usize)?;
+            Some((name.clone(), first, time.0))
+        });
+        lost.set_functions(functions.collect());
         let modes = (self.comparison.modes(), mode_steps);
         let functions = (&*self.names, &*self.functions);
         let compares = |function| self.comparison.compares(function);

@@ -197,7 +197,7 @@ const COLUMNS = [
   ["Calls", (one) => one.loss.calls, count],
   moments("Total", "sum"), moments("Mean", "mean"), moments("Deviation", "deviation"), moments("Least", "minimum"), moments("Most", "maximum"),
   ["Abnormal", (one) => one.loss.slow + one.loss.fast, count],
-  ["In slow calls", (one) => one.loss.time, time],
+  ["In slow calls", (one) => one.loss.time + one.loss.waiting, time], ["Waiting", (one) => one.loss.waiting, time],
 ];
 let profile = [];
 

@@ -108,7 +108,7 @@ const perfkitAnomaly = (() => {
     const labels = [], every = Math.max(1, Math.ceil(ranks / Math.max(1, Math.floor(inside[3] / 16))));
     for (let at = 0; at < ranks; at += every) labels.push([1 - (row(at) + 0.5) / rows, String(data.ranks[at].rank)]);
     const without = (data.phases || []).length && !phaseParts(data) ? ", without slow phases of all ranks" : "";
-    const words = `Time lost by rank and step${without}: ` + (cells.length ? `at most ${time(most)}, logarithmic` : "none");
+    const words = `${what(data)} by rank and step${without}: ` + (cells.length ? `at most ${time(most)}, logarithmic` : "none");
     chart(context, inside, { x: whole(x), y: labels, xName: "step", yName: "rank", title: words });
     context.fillStyle = perfkit.variable("alarm");
     for (const one of shown.values()) {
@@ -131,10 +131,15 @@ const perfkitAnomaly = (() => {
     };
   };
 
+  // Calls that wait for others count only if no time was lost.
+  const counts = (data, call) => call.is !== "normal" && call.lost > 0 && Boolean(call.waits) === Boolean(data.waiting);
+  // What the pictures of lost time show.
+  const what = (data) => (data.waiting ? "Waiting for others" : "Time lost");
+
   // What lost time: functions in abnormal calls, those with the most first, at most ten of them, then other causes.
   const losers = (data, cells) => {
     const lost = new Map();
-    for (const call of data.calls) if (call.is !== "normal" && call.lost > 0) lost.set(call.model, (lost.get(call.model) || 0) + call.lost);
+    for (const call of data.calls) if (counts(data, call)) lost.set(call.model, (lost.get(call.model) || 0) + call.lost);
     const order = [...lost].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
     const all = order.slice(0, 10).map(([name, sum]) => ({ name: data.names[name], sum, colour: data.name_colours[name], model: name }));
     const rest = order.slice(10), sum = (list) => list.reduce((to, one) => to + one[1], 0);
@@ -157,7 +162,7 @@ const perfkitAnomaly = (() => {
     const sums = Array.from({ length: columns }, () => all.map(() => 0)), is = (rank) => chosen === null || rank === chosen;
     const ranks = new Map(data.ranks.map((rank, at) => [rank.program + " " + rank.rank, at]));
     for (const call of data.calls) {
-      if (call.is === "normal" || !(call.lost > 0) || !is(ranks.get(call.program + " " + call.rank))) continue;
+      if (!counts(data, call) || !is(ranks.get(call.program + " " + call.rank))) continue;
       const at = of(call), into = sums[column(call.step)];
       if (at >= 0 && into) into[at] += call.lost;
     }
@@ -172,8 +177,8 @@ const perfkitAnomaly = (() => {
     }
     const totals = sums.map((list) => list.reduce((to, one) => to + one, 0)), most = Math.max(1, ...totals);
     const x = scale(first, last + 1, "", Math.max(3, Math.round(inside[2] / 90))), y = scale(0, 1.05 * most, "ns", 4);
-    const words = `Time lost by function and step${chosen === null ? "" : " on " + data.ranks[chosen].name}`;
-    chart(context, inside, { x: whole(x), y: y.ticks, xName: "step", yName: "time lost", title: words });
+    const words = `${what(data)} by function and step${chosen === null ? "" : " on " + data.ranks[chosen].name}`;
+    chart(context, inside, { x: whole(x), y: y.ticks, xName: "step", yName: data.waiting ? "time" : "time lost", title: words });
     const bottom = inside[1] + inside[3], places = [];
     sums.forEach((list, at) => {
       let above = bottom;

@@ -6,8 +6,8 @@ perfkit.view("anomaly", (section, data) => {
   const callsBox = find(".calls tbody"), stackBox = find(".stack"), caption = find(".call figcaption"), path = find(".path"), about = find(".about");
   const asked = perfkit.linked(section.id), whole = (name) => (/^\d+$/.test(asked.get(name) || "") ? Number(asked.get(name)) : null);
   const within = (value, list) => (value !== null && value < list.length ? value : null);
-  // Ranks are in order of time lost at first.
-  const USUAL = data.statistics.findIndex(([, unit]) => unit === "ns");
+  // Ranks are in order of time lost at first, and of anomalies if no time was lost.
+  const USUAL = data.waiting ? 0 : data.statistics.findIndex(([, unit]) => unit === "ns"), word = data.waiting ? "of waiting" : "lost";
   const state = {
     by: within(whole("by"), data.statistics) ?? USUAL, rank: within(whole("rank"), data.ranks), step: whole("step"),
     function: within(whole("function"), data.functions), call: within(whole("call"), data.calls), x: 0, y: 1, focus: null,
@@ -87,7 +87,7 @@ perfkit.view("anomaly", (section, data) => {
     const drawn = parts.stack(stackBox, column(".pair"), data, found);
     stackPlaces = drawn.places;
     const expected = found.expected === null ? "" : `, expected ${time(found.expected)}`;
-    caption.textContent = `${perfkit.shortened(nameOf(found), 120)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} lost`;
+    caption.textContent = `${perfkit.shortened(nameOf(found), 120)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} ${found.waits ? "of waiting" : "lost"}`;
     const line = (one, abnormal) => element("li", abnormal ? { class: "abnormal" } : {}, data.names[one[0]] + (abnormal ? " (abnormal)" : ""));
     path.replaceChildren(...found.stack.map((one) => line(one, one[3])), line(found.call, found.is !== "normal"));
     const around = (name, list) => (list.length ? `${name}: ${list.map((one) => perfkit.shortened(data.names[one[0]], 60)).join(", ")}. ` : "");
@@ -105,7 +105,7 @@ perfkit.view("anomaly", (section, data) => {
     if (state.function !== null) where.push(data.functions[state.function].name);
     const found = data.calls.filter((one) => one.is !== "normal" && here(one) && model(one));
     const lost = found.reduce((sum, one) => sum + one.lost, 0);
-    status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal ${found.length === 1 ? "call" : "calls"} recorded, ${time(lost)} lost in ${found.length === 1 ? "it" : "them"}.`;
+    status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal ${found.length === 1 ? "call" : "calls"} recorded, ${time(lost)} longer than expected.`;
   };
   let pending = 0;
   const share = () => {
@@ -149,10 +149,10 @@ perfkit.view("anomaly", (section, data) => {
     }
     return best;
   };
-  const sayStep = (one) => { status.textContent = `${data.ranks[one.rank].name}, step ${one.step}: ${count(one.found)} abnormal calls, ${time(one.lost)} lost.`; };
+  const sayStep = (one) => { status.textContent = `${data.ranks[one.rank].name}, step ${one.step}: ${count(one.found)} abnormal calls, ${time(one.lost)} ${word}.`; };
   const sayCall = (one) => { status.textContent = `${nameOf(one)} on rank ${one.rank}, step ${one.step}: ${one.is}, ${time(one.time)}${one.expected === null ? "" : ", expected " + time(one.expected)}, score ${one.score.toFixed(1)}.`; };
   parts.pointed(heatBox, (x, y) => cellAt(x, y), sayStep, (one) => go({ rank: one.rank, step: one.step }), tell);
-  parts.pointed(stackedBox, (x, y) => partAt(x, y), (one) => { status.textContent = `Step ${one.step}: ${time(one.lost)} lost in ${lost[one.which].name}.`; }, (one) => {
+  parts.pointed(stackedBox, (x, y) => partAt(x, y), (one) => { status.textContent = `Step ${one.step}: ${time(one.lost)} ${word} in ${lost[one.which].name}.`; }, (one) => {
     const at = numberOf(lost[one.which].name);
     go(at < 0 ? { step: one.step } : { step: one.step, function: at });
   }, tell);
@@ -194,7 +194,7 @@ perfkit.view("anomaly", (section, data) => {
     if (one) status.textContent = `${one.name}: ${one.one[2] === null ? "still open" : time(one.one[2] - one.one[1])}${one.abnormal ? ", abnormal" : ""}.`;
   });
   const ordered = () => points.filter((one) => state.rank === null || one.rank === state.rank).sort((a, b) => a.step - b.step || a.rank - b.rank);
-  parts.keys(stackedBox, () => lost, (one) => { status.textContent = `${one.name}: ${time(one.sum)} lost.`; }, (one) => chooseFunction(one.name));
+  parts.keys(stackedBox, () => lost, (one) => { status.textContent = `${one.name}: ${time(one.sum)} ${word}.`; }, (one) => chooseFunction(one.name));
   parts.keys(heatBox, () => cells, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   parts.keys(stepsBox, ordered, sayStep, (one) => go({ rank: one.rank, step: one.step }));
   parts.keys(executionsBox, () => [...marks].sort((a, b) => a.x - b.x || a.y - b.y), (one) => sayCall(one.call), (one) => go({ call: data.calls.indexOf(one.call) }));

@@ -10,6 +10,7 @@ use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 use perf_core::Nanos;
+use std::collections::BTreeSet;
 
 /// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
 /// anomalies.
@@ -57,6 +58,10 @@ pub struct Anomalies {
     pub(super) modes: Vec<(usize, u64, u64, i64)>,
     /// Time that slow phases lost on all ranks: first and last step, and nanoseconds.
     pub(super) phases: Vec<(u64, u64, i64)>,
+    /// Functions with anomalies that wait for others.
+    pub(super) waiting: BTreeSet<String>,
+    /// `true` if no time was lost, so that pictures show the time of waiting.
+    pub(super) waits: bool,
     /// Sentences about lost time: the sum, and then the most important cause first.
     pub(super) causes: Vec<String>,
     /// Sentences about functions that became slower or faster.
@@ -104,7 +109,7 @@ impl Anomalies {
             .with_ranks(&report.ranks)
             .with_functions(&report.calls, &report.losses, &*report.detector)
             .with_unjudged(&report.calls, &report.unjudged)
-            .with_lasting(&report.lasting)
+            .with_lasting(&report.lasting, &report.calls)
             .with_records(records))
     }
 
@@ -127,15 +132,20 @@ impl Anomalies {
         detector: &dyn Detector,
     ) -> Self {
         let model = detector.snapshot();
-        let abnormal = losses.worst_functions().into_iter();
-        let abnormal = abnormal.filter(|(_, loss)| loss.anomalies() > 0);
-        let functions = abnormal.enumerate().map(|(at, (id, loss))| Function {
-            name: calls.function_name(id),
-            loss,
-            distribution: (at < DISTRIBUTIONS)
-                .then(|| Distribution::of(&model, detector, id))
-                .flatten(),
-        });
+        let mut abnormal = losses.worst_functions();
+        abnormal.retain(|(_, loss)| loss.anomalies() > 0);
+        let waiting = abnormal.iter().filter(|(id, _)| calls.waits(*id));
+        self.waiting = waiting.map(|(id, _)| calls.function_name(*id)).collect();
+        let functions = abnormal
+            .into_iter()
+            .enumerate()
+            .map(|(at, (id, loss))| Function {
+                name: calls.function_name(id),
+                loss,
+                distribution: (at < DISTRIBUTIONS)
+                    .then(|| Distribution::of(&model, detector, id))
+                    .flatten(),
+            });
         self.functions = functions.collect();
         self
     }
@@ -148,13 +158,15 @@ impl Anomalies {
         self
     }
 
-    /// Sets the time that slow ranks, new modes and slow phases lost by step. Ranks must have been set.
-    pub fn with_lasting(mut self, lasting: &Lasting) -> Self {
+    /// Sets the time that slow ranks, new modes and slow phases lost by step; `calls` are those of the same monitor.
+    /// Ranks must have been set. If no time was lost, the time of modes is that of calls that wait for others.
+    pub fn with_lasting(mut self, lasting: &Lasting, calls: &Calls) -> Self {
         let at = |rank: (u32, u32)| {
             let key = |one: &RankSummary| (one.program, one.rank);
             self.ranks.binary_search_by_key(&rank, key).ok()
         };
-        self.lost = lasting.lost_by_rank(&self.ranks);
+        self.lost = lasting.lost_by_rank(&self.ranks, calls);
+        self.waits = self.lost.iter().all(|lost| lost.0 == 0);
         let slowness = lasting.peers().slowness();
         let found = slowness.rank_steps.iter();
         let found = found.filter_map(|step| {
@@ -163,7 +175,9 @@ impl Anomalies {
         });
         let slow = found.collect();
         // Alarms have a place of their own among the abnormal calls.
-        let modes = lasting.modes().steps().filter_map(|step| {
+        let modes = lasting.modes().steps();
+        let modes = modes.filter(|step| calls.waits(step.function) == self.waits);
+        let modes = modes.filter_map(|step| {
             let at = at((step.program, step.rank))?;
             Some((at, step.first, step.last, step.lost.0))
         });
@@ -173,6 +187,7 @@ impl Anomalies {
         self.phases = phases
             .map(|one| (one.first, one.last, one.lost.0))
             .collect();
+        self.waits &= self.phases.is_empty();
         self
     }
 

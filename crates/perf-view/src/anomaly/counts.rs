@@ -14,6 +14,8 @@ pub(super) struct Count {
     pub(super) anomalies: u64,
     /// Time lost in nanoseconds.
     pub(super) lost: i64,
+    /// Time of abnormal calls that wait for others, in nanoseconds.
+    pub(super) waiting: i64,
 }
 
 /// Statistics of one step over the ranks that are not shown individually.
@@ -78,6 +80,7 @@ impl Counts {
                     step: one.step,
                     anomalies: one.loss.anomalies(),
                     lost: one.loss.time.0,
+                    waiting: one.loss.waiting.0,
                 });
                 counts.ranks.push((at, steps.collect()));
                 continue;

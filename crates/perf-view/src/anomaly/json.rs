@@ -1,6 +1,7 @@
 //! Conversion of [`Anomalies`] to JSON, which is the input of the drawing scripts.
 
 use super::anomalies::{Anomalies, Function, RANKINGS, rank_name};
+use super::counts::Count;
 use super::distribution::Distribution;
 use super::label_name;
 use crate::{Result, section};
@@ -27,6 +28,7 @@ impl Anomalies {
     /// | `name_colours` | colour of each name |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
     /// | `unrecorded` | number of anomalies without a recorded call |
+    /// | `waiting` | `true` if no time was lost, so that `steps` and `modes` have the time of calls that wait for others |
     /// | `origin` | origin of the times of calls in nanoseconds, as text |
     ///
     /// Times are in nanoseconds.
@@ -52,14 +54,22 @@ impl Anomalies {
         let mut names = Names::default();
         let calls = records
             .iter()
-            .map(|one| recorded(one, origin, &mut names))
+            .map(|one| {
+                recorded(
+                    one,
+                    self.waiting.contains(&one.function),
+                    origin,
+                    &mut names,
+                )
+            })
             .collect();
         let palette = self.palette();
         let colour = |name: &String| palette.of(name).to_string();
         let unit = |name: &str| if name == "time lost" { "ns" } else { "" };
         let steps = self.counts.ranks.iter().map(|(at, steps)| {
             let steps = steps.iter();
-            let steps = steps.map(|one| (one.step, one.anomalies, one.lost));
+            let shown = |one: &Count| if self.waits { one.waiting } else { one.lost };
+            let steps = steps.map(|one| (one.step, one.anomalies, shown(one)));
             (*at, steps.collect())
         });
         let rest = self.counts.rest.iter().map(|one| {
@@ -78,6 +88,7 @@ impl Anomalies {
             modes: &self.modes,
             phases: &self.phases,
             rest: rest.collect(),
+            waiting: self.waits,
             origin: origin.to_string(),
             calls,
             name_colours: names.all.iter().map(colour).collect(),
@@ -105,6 +116,7 @@ pub(super) struct Data<'a> {
     modes: &'a [(usize, u64, u64, i64)],
     phases: &'a [(u64, u64, i64)],
     rest: Vec<Rest>,
+    waiting: bool,
     origin: String,
     calls: Vec<RecordData<'a>>,
     name_colours: Vec<String>,
@@ -186,7 +198,7 @@ impl<'a> FunctionData<'a> {
             beyond: loss.beyond_experience,
             fast: loss.too_fast,
             unknown: loss.not_enough_data,
-            lost: loss.time,
+            lost: loss.in_slow_calls(),
             quantiles: function.distribution.as_ref().and_then(|of| of.quantiles),
             distribution: function.distribution.as_ref().map(DistributionData::of),
         }
@@ -240,6 +252,9 @@ struct RecordData<'a> {
     exclusive: Nanos,
     expected: Option<Nanos>,
     lost: Nanos,
+    /// `true` if the function waits for others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    waits: bool,
     score: f64,
     /// Messages: time, `true` if sent, other rank, tag and bytes.
     messages: Vec<(i64, bool, u32, u32, u64)>,
@@ -251,7 +266,7 @@ struct RecordData<'a> {
     cut: [u64; 2],
 }
 
-fn recorded<'a>(record: &'a Record, origin: i64, names: &mut Names) -> RecordData<'a> {
+fn recorded<'a>(record: &'a Record, waits: bool, origin: i64, names: &mut Names) -> RecordData<'a> {
     let since = |time: Nanos| time.0.saturating_sub(origin);
     let mut short = |call: &CallRecord| {
         let exit = call.exit.map(since);
@@ -294,6 +309,7 @@ fn recorded<'a>(record: &'a Record, origin: i64, names: &mut Names) -> RecordDat
         exclusive: record.exclusive,
         expected: record.expected,
         lost: record.severity,
+        waits,
         score: rounded(record.score),
         messages: messages.collect(),
         counters: counters.collect(),

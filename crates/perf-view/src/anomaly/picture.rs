@@ -161,13 +161,14 @@ impl<'a> Picture<'a> {
             .map(|rank| rank.loss.anomalies())
             .sum();
         let calls: u64 = self.found.ranks.iter().map(|rank| rank.loss.calls).sum();
-        let lost: i64 = self.found.ranks.iter().map(|rank| rank.loss.time.0).sum();
+        let slow = self.found.ranks.iter();
+        let slow: i64 = slow.map(|rank| rank.loss.in_slow_calls().0).sum();
         let title = match self.title.as_str() {
             "" => String::new(),
             title => format!("{title}: "),
         };
         format!(
-            "{title}{} abnormal {} of {} on {} {}, {} lost in them",
+            "{title}{} abnormal {} of {} on {} {}, together {} longer than expected",
             number::count(anomalies),
             match anomalies {
                 1 => "call",
@@ -179,7 +180,7 @@ impl<'a> Picture<'a> {
                 1 => "rank",
                 _ => "ranks",
             },
-            number::time(lost as f64)
+            number::time(slow as f64)
         )
     }
 

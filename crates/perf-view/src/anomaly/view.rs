@@ -165,10 +165,10 @@ impl<'a> View<'a> {
                 canvas.distribution role="img" aria-label="Run times of the function" {}
             }
             div.pair hidden[!has_calls] {
-            div { h3 { "Abnormal calls, by time lost" } div.scroll { table.calls {
+            div { h3 { "Abnormal calls, by time above the expected one" } div.scroll { table.calls {
                 thead { tr {
                     th scope="col" { "Call" } th scope="col" { "Where" } th.n scope="col" { "Step" }
-                    th.n scope="col" { "Took" } th.n scope="col" { "Expected" } th.n scope="col" { "Lost" }
+                    th.n scope="col" { "Took" } th.n scope="col" { "Expected" } th.n scope="col" { "Longer by" }
                     th.n scope="col" { "Score" }
                 } }
                 tbody {}
@@ -282,7 +282,7 @@ impl<'a> View<'a> {
                             td.n { (number::count(function.loss.too_slow)) }
                             td.n { (number::count(function.loss.too_fast)) }
                             td.n { (number::count(function.loss.not_enough_data)) }
-                            td.n { (number::time(function.loss.time.0 as f64)) }
+                            td.n { (number::time(function.loss.in_slow_calls().0 as f64)) }
                             @let quantiles = function.distribution.as_ref().and_then(|of| of.quantiles);
                             @for at in 0..3 {
                                 td.n { @if let Some(all) = quantiles { (number::time(all[at])) } }

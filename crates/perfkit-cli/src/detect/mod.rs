@@ -2,6 +2,7 @@
 //! recording, also with default options for other commands.
 
 mod options;
+mod replayed;
 mod report;
 mod run_time;
 mod server;
@@ -30,9 +31,9 @@ use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
 use perfkit::view::Section;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
+use replayed::Replayed;
 pub(crate) use report::Detected;
 use report::{Printed, Shown, changed};
-use run_time::Replayed;
 use server::Server;
 use source::Source;
 use std::ffi::OsString;
@@ -93,25 +94,29 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     let other = options.compare.as_ref().map(open).transpose();
     let mut other = other.map_err(input)?;
     let monitor = monitor(&options)?;
-    let mut recording = None;
-    let (monitor, diagnostics) = match kind {
-        Source::Text => watch_text(&options, monitor, out)?,
-        Source::Adios => watch_adios(&options, monitor, out)?,
-        Source::Trace => {
-            let opened = open_trace(&options)?;
+    let recording = match kind {
+        Source::Trace => Some(open_trace(&options)?),
+        _ => None,
+    };
+    let replayed = recording.as_ref();
+    let replayed = replayed.map(|it| Replayed::new(&it.trace, &options));
+    let replayed = replayed.transpose()?;
+    let (monitor, diagnostics) = match (&recording, &replayed) {
+        (Some(opened), Some(replayed)) => {
             let regions = opened.trace.definitions().regions.iter();
             let names: Vec<&str> = regions.map(|region| region.name.as_str()).collect();
             if let Some(message) = unmatched(&options, &names) {
                 return Err(Failure::Usage(message));
             }
-            let monitor = replay(&options, &opened, monitor, out)?;
+            let monitor = replay(&options, (opened, replayed), monitor, out)?;
             let mut diagnostics = opened.diagnostics.clone();
             if let (Clocks::Keep, Some(file)) = (options.clocks.clocks, options.files.first()) {
                 clocks::note_kept(&opened.trace, file, &mut diagnostics);
             }
-            recording = Some(opened);
             (monitor, diagnostics)
         }
+        _ if kind == Source::Adios => watch_adios(&options, monitor, out)?,
+        _ => watch_text(&options, monitor, out)?,
     };
     if kind != Source::Trace {
         let calls = monitor.calls();
@@ -133,8 +138,6 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     if let (0, Some(lost)) = (monitor.calls().health().events(), lost) {
         return Err(Failure::Input(format!("no event could be read: {lost}")));
     }
-    let replayed = recording.as_ref();
-    let replayed = replayed.map(|it| Replayed::new(&it.trace, options.period));
     let mut found = Detected::new(shown(&options, draws), monitor, diagnostics, replayed)?;
     if let (Some(path), Some(other)) = (&options.compare, &mut other) {
         found.compare(path, &mut **other)?;
@@ -197,9 +200,10 @@ pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected
     let words = files.iter().map(|file| file.clone().into_os_string());
     let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);
     let options = failure::options(listed.into_iter().chain(words))?;
+    let replayed = Replayed::new(&recording.trace, &options)?;
     let monitor = replay(
         &options,
-        recording,
+        (recording, &replayed),
         monitor(&options)?,
         &mut std::io::sink(),
     )?;
@@ -207,7 +211,7 @@ pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected
         shown(&options, true),
         monitor,
         recording.diagnostics.clone(),
-        Some(Replayed::new(&recording.trace, options.period)),
+        Some(replayed),
     )
 }
 
@@ -369,15 +373,14 @@ fn open_trace(options: &Options) -> Result<Recording, Failure> {
 /// Replays a recording.
 fn replay(
     options: &Options,
-    recording: &Recording,
+    (recording, replayed): (&Recording, &Replayed<'_>),
     monitor: Monitor,
     out: &mut dyn Write,
 ) -> Result<Monitor, Failure> {
-    let replayed = Replayed::new(&recording.trace, options.period);
     let (mut replay, mut monitor) = replayed.source(monitor);
     if replay.steps() > MOST_STEPS {
         return Err(Failure::Usage(format!(
-            "--period makes {} steps of the recording, but at most {} are possible: choose a longer one",
+            "{} steps of the recording, but at most {} are possible: choose a longer --period, or another function for --step-at",
             grouped(replay.steps()),
             grouped(MOST_STEPS)
         )));

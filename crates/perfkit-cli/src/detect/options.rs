@@ -55,7 +55,11 @@ pub struct Options {
     /// Accept new modes of functions whose names match as normal, for a reason; repeatable
     #[arg(long, value_name = "GLOB=REASON", value_parser = reason)]
     pub(crate) accept: Vec<(String, String)>,
-    /// Length of a step, above 0 [default: 1s for streams without steps, a hundredth of a recording]
+    /// Begin a step at each call of the functions of a recording whose names match, on one thread of each rank [default:
+    /// the iterations of the program, if they are found]
+    #[arg(long, value_name = "GLOB", conflicts_with = "period")]
+    pub(crate) step_at: Option<String>,
+    /// Length of a step, above 0 [default: 1s for streams without steps, a hundredth of a recording without iterations]
     #[arg(long, value_name = "T", value_parser = positive_time, allow_negative_numbers = true)]
     pub(crate) period: Option<Nanos>,
     /// Begin of step 0 of streams without steps, the same for all ranks of a run that are read apart [default: the
@@ -182,6 +186,9 @@ pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
         Source::Text | Source::Adios if options.window.is_given() => {
             wrong("--from and --to are for recordings; streams are judged from their first event")
         }
+        Source::Text | Source::Adios if options.step_at.is_some() => {
+            wrong("--step-at is for recordings")
+        }
         Source::Trace if options.origin.is_some() => wrong("--origin is for streams"),
         Source::Adios if options.period.is_some() || options.origin.is_some() => {
             wrong("--period and --origin are of no use: .bp files say their steps")
@@ -232,7 +239,13 @@ pub(crate) fn facts(options: &Options, repair: Repair) -> Vec<(&'static str, Str
     let period = options.period.map(|period| period.to_string());
     let origin = options.origin.map(|origin| origin.to_string());
     let pace = options.pace.map(|pace| pace.to_string());
-    for (name, value) in [("period", period), ("origin", origin), ("pace", pace)] {
+    let step_at = options.step_at.clone();
+    for (name, value) in [
+        ("period", period),
+        ("step at", step_at),
+        ("origin", origin),
+        ("pace", pace),
+    ] {
         facts.extend(value.map(|value| (name, value)));
     }
     for (name, is_so) in [

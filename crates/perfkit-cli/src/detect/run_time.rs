@@ -1,28 +1,20 @@
-//! [`Replayed`]: a recording as source of events of `detect`; [`RunTime`]: run time that a replay
-//! of it without the lost time would save.
+//! [`RunTime`]: run time that a replay of a recording without the lost time would save.
 //!
 //! Lost time is a sum over ranks. It delays the run only where other ranks wait for it.
 
-use super::{COMPARED_STEPS, RECORDED_STEPS};
+use super::replayed::Replayed;
 use crate::clocks;
 use crate::failure::Failure;
 use crate::progress::Bar;
 use perfkit::anomaly::lost_time::LostTime;
 use perfkit::anomaly::provenance::{Entry, Kind, Store};
-use perfkit::anomaly::{Monitor, Replay, Report};
+use perfkit::anomaly::{Replay, Report};
 use perfkit::core::{LocationId, Nanos, StreamKey, Ticks, Trace};
 use perfkit::wait::activity::{Activities, CallKind};
 use perfkit::wait::training::TrainingJob;
 use perfkit::wait::whatif::{Dependency, Excess, WhatIf, WithoutExcess};
 use serde::Serialize;
-use std::collections::BTreeMap;
-
-/// Replayed recording, with the length of its steps.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Replayed<'a> {
-    trace: &'a Trace,
-    period: Option<Nanos>,
-}
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Run times of replays with and without the time that a run lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -108,38 +100,7 @@ impl Waits {
 /// Lost time of each cause, in the order of the fields of [`LostTime`].
 type Causes = [Vec<Excess>; 4];
 
-impl<'a> Replayed<'a> {
-    pub(crate) fn new(trace: &'a Trace, period: Option<Nanos>) -> Self {
-        Replayed { trace, period }
-    }
-
-    /// Returns the source of events for the detection. The monitor compares ranks in steps.
-    pub(crate) fn source(&self, monitor: Monitor) -> (Replay<'a>, Monitor) {
-        match self.period {
-            Some(_) => (self.replay(), monitor),
-            None => (self.replay(), monitor.compare_steps(COMPARED_STEPS)),
-        }
-    }
-
-    /// Returns the length of a step.
-    pub(crate) fn step_length(&self) -> Option<Nanos> {
-        let view = self.trace.view();
-        let ticks = view.range()?.len().div_ceil(RECORDED_STEPS);
-        self.period.or(view.definitions().clock.duration(ticks))
-    }
-
-    /// Returns the number of pipeline stages of a process, each of which is a rank.
-    pub(crate) fn stages(&self) -> Option<u32> {
-        self.replay().stages()
-    }
-
-    fn replay(&self) -> Replay<'a> {
-        match self.period {
-            Some(period) => Replay::new(self.trace.view(), period),
-            None => Replay::in_steps(self.trace.view(), RECORDED_STEPS),
-        }
-    }
-
+impl Replayed<'_> {
     /// Replays the run without the time that it lost. `None` if no time was lost.
     ///
     /// # Errors
@@ -244,10 +205,10 @@ impl<'a> Replayed<'a> {
     ) -> Result<Causes, String> {
         let replay = self.replay();
         let streams: BTreeMap<StreamKey, LocationId> = replay.streams().collect();
-        let mut ranks: BTreeMap<(u32, u32), Vec<LocationId>> = BTreeMap::new();
+        let mut ranks: BTreeMap<(u32, u32), Vec<Located>> = BTreeMap::new();
         for (key, location) in &streams {
-            let own = ranks.entry((key.program, key.rank)).or_default();
-            own.push(*location);
+            let rank = (key.program, key.rank);
+            ranks.entry(rank).or_default().push((rank, *location));
         }
         let [mut calls, mut modes, mut slow, mut phases] = Causes::default();
         let found: Vec<_> = report.lasting.modes().found().collect();
@@ -255,6 +216,10 @@ impl<'a> Replayed<'a> {
             .iter()
             .map(|mode| report.calls.function_name(mode.function));
         let names: Vec<String> = names.collect();
+        let losses = report.losses.worst_functions().into_iter();
+        let waiting = losses.filter(|(function, _)| report.calls.waits(*function));
+        let waiting = waiting.map(|(function, _)| report.calls.function_name(function));
+        let waiting: BTreeSet<String> = waiting.collect();
         let kept = store.each(&mut |entry| {
             let Entry::Call(record) = entry else {
                 return Ok(());
@@ -270,6 +235,8 @@ impl<'a> Replayed<'a> {
                 thread: record.thread,
             };
             let is_slow = record.kind == Kind::Anomaly && record.severity.0 > 0;
+            // Waiting for others is no time lost.
+            let is_slow = is_slow && !waiting.contains(&record.function);
             if let (true, false, Some(location)) = (is_slow, is_of_mode, streams.get(&key)) {
                 let (from, runtime) = (record.call.entry, record.runtime);
                 let end = Nanos(from.0.saturating_add(runtime.0));
@@ -283,7 +250,9 @@ impl<'a> Replayed<'a> {
             Ok(())
         });
         kept.map_err(|error| error.to_string())?;
-        for (mode, rank, lost) in report.lasting.modes().found_by_rank() {
+        let modes_of_ranks = report.lasting.modes().found_by_rank();
+        let modes_of_ranks = modes_of_ranks.filter(|(mode, ..)| !report.calls.waits(mode.function));
+        for (mode, rank, lost) in modes_of_ranks {
             let own = ranks.get(&rank).map_or(&[][..], Vec::as_slice);
             spread(
                 (&replay, training),
@@ -308,7 +277,7 @@ impl<'a> Replayed<'a> {
         for step in slowness.phase_steps {
             let program = report.calls.function_program(step.function);
             let all = ranks.iter().filter(|(rank, _)| Some(rank.0) == program);
-            let all: Vec<LocationId> = all.flat_map(|(_, own)| own).copied().collect();
+            let all: Vec<Located> = all.flat_map(|(_, own)| own).copied().collect();
             let steps = (step.first, step.last);
             spread((&replay, training), steps, &all, step.lost, &mut phases);
         }
@@ -331,31 +300,35 @@ fn replays(
     Ok((without(all)?, alone))
 }
 
+/// Program, number of the rank, and location.
+type Located = ((u32, u32), LocationId);
+
 /// Adds time that locations lost in consecutive steps: in equal parts, or as the operations of a training job exceed
 /// their ideal durations.
 fn spread(
     (replay, training): (&Replay<'_>, Option<&TrainingJob>),
     (first, last): (u64, u64),
-    locations: &[LocationId],
+    locations: &[Located],
     lost: Nanos,
     to: &mut Vec<Excess>,
 ) {
-    let Some((from, end)) = replay.times(first, last) else {
-        return;
+    let window = |(rank, location): &Located| {
+        let (from, end) = replay.times(*rank, first, last)?;
+        let excess = training.map_or(0, |it| it.excess(*location, from, end).0);
+        Some((*location, (from, end), excess))
     };
-    let excess = |location: &LocationId| training.map_or(0, |it| it.excess(*location, from, end).0);
-    let mut weights: Vec<i64> = locations.iter().map(excess).collect();
-    if weights.iter().all(|weight| *weight == 0) {
-        weights.fill(1);
+    let mut windows: Vec<_> = locations.iter().filter_map(window).collect();
+    if windows.iter().all(|(.., weight)| *weight == 0) {
+        windows.iter_mut().for_each(|(.., weight)| *weight = 1);
     }
-    let all: i128 = weights.iter().map(|weight| i128::from(*weight)).sum();
+    let all: i128 = windows.iter().map(|(.., weight)| i128::from(*weight)).sum();
     let (mut before, mut given) = (0, 0);
-    for (location, weight) in locations.iter().zip(weights) {
+    for (location, (from, end), weight) in windows {
         before += i128::from(weight);
         // The parts add up to the whole.
         let until = (i128::from(lost.0) * before / all) as i64;
         to.push(Excess {
-            location: *location,
+            location,
             from,
             to: end,
             time: Nanos(until - given),

@@ -215,7 +215,7 @@ fn tables_are_complete() {
         head.contains(",function,call path,label,entry [ns],run time [ns],"),
         "{head}"
     );
-    assert_eq!(rows, 10);
+    assert_eq!(rows, 11);
 
     let (head, rows) = table("utilisation", &[&text(devices())]);
     assert!(head.starts_with("rank,device,streams,work,from [ns],span [ns],busy [ns]"));

@@ -2,12 +2,13 @@
 //! compared and have not changed since.
 
 use super::slow_ranks::FEW;
-use super::spells::{Entry, median};
+use super::spells::{Entry, OfFunction, median};
 use super::{FunctionTimes, RANKS};
 use crate::FunctionId;
 use crate::lost_time::own_speed::AlarmSum;
 use crate::lost_time::step_times::{Cell, Step};
-use std::collections::BTreeMap;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Comparison of the ranks in some consecutive steps.
@@ -17,6 +18,8 @@ pub(super) struct Block {
     pub(super) ranks: Vec<((u32, u32), Entry)>,
     /// Median times by function. Times are per call until they are compared with other steps.
     pub(super) functions: Vec<(FunctionId, Entry)>,
+    /// Median times per call of the functions in which ranks are compared.
+    compared: Vec<(FunctionId, f64)>,
     /// Abnormal calls that are part of the means, by rank and function.
     pub(super) own_alarms: Vec<((u32, u32), FunctionId, AlarmSum)>,
 }
@@ -31,9 +34,10 @@ impl Block {
     ) -> Self {
         let mut block = Block::default();
         let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
+        let pairs = LazyCell::new(|| programs_of_two(functions));
         let cells: Vec<_> = cells.iter().collect();
         for own in cells.chunk_by(|one, other| one.0.0 == other.0.0) {
-            let Some(((function, _), _)) = own.first() else {
+            let Some(((function, (program, _)), _)) = own.first() else {
                 continue;
             };
             let alarmed = own.iter().filter(|(_, cell)| cell.alarms > 0);
@@ -57,13 +61,16 @@ impl Block {
                 worst: None,
             };
             block.functions.push((*function, entry));
-            if own.len() < RANKS {
+            let is_pair = own.len() == 2 && pairs.contains(program);
+            if own.len() < RANKS && !is_pair {
                 continue;
             }
             // If several of few ranks are slow, the median is slow too.
             let fastest = own.iter().map(|(_, cell)| cell.mean());
-            let fastest = fastest.fold(f64::INFINITY, f64::min);
-            let compared = if FEW.contains(&own.len()) {
+            let fastest = fastest.fold(f64::INFINITY, f64::min).max(1.0);
+            let typical = if is_pair { fastest } else { typical };
+            block.compared.push((*function, typical));
+            let reference = if FEW.contains(&own.len()) {
                 fastest
             } else {
                 typical
@@ -76,12 +83,63 @@ impl Block {
                 entry.expected += expected;
                 entry.lost += lost;
                 entry.variance += cell.variance();
-                let excess = cell.time as f64 - compared * cell.calls as f64;
-                entry.add_worst(*function, excess);
+                entry.add_worst(of_function_on(*function, cell, reference));
             }
         }
         block.ranks = ranks.into_iter().collect();
         block
+    }
+
+    /// Returns the times of the functions on a rank, given the sums of the block and the ranks with which it is
+    /// compared. Without any, it is compared with the median.
+    pub(super) fn of_rank<'a>(
+        &'a self,
+        cells: &'a Step,
+        rank: (u32, u32),
+        references: &'a [(u32, u32)],
+    ) -> impl Iterator<Item = OfFunction> + 'a {
+        let compared = self.compared.iter();
+        compared.filter_map(move |(function, typical)| {
+            let cell = cells.get(&(*function, rank))?;
+            let others = references
+                .iter()
+                .filter_map(|rank| cells.get(&(*function, *rank)));
+            let (sum, count) = others.fold((0.0, 0), |(sum, count), other| {
+                (sum + other.mean().max(1.0).ln(), count + 1)
+            });
+            let reference = match count {
+                0 => *typical,
+                count => (sum / f64::from(count)).exp(),
+            };
+            Some(of_function_on(*function, cell, reference))
+        })
+    }
+}
+
+/// Returns the programs of which two ranks have functions that are compared.
+pub(super) fn programs_of_two(
+    functions: &BTreeMap<FunctionId, Arc<FunctionTimes>>,
+) -> BTreeSet<u32> {
+    let mut programs: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for times in functions.values() {
+        for (program, rank) in times.ranks.iter().take(RANKS) {
+            let ranks = programs.entry(*program).or_default();
+            if ranks.len() < RANKS {
+                ranks.insert(*rank);
+            }
+        }
+    }
+    programs.retain(|_, ranks| ranks.len() == 2);
+    programs.into_keys().collect()
+}
+
+/// Returns the time of a function on a rank, whose calls take the time `reference` on other ranks.
+fn of_function_on(function: FunctionId, cell: &Cell, reference: f64) -> OfFunction {
+    let expected = reference * cell.calls as f64;
+    OfFunction {
+        function,
+        expected,
+        lost: cell.time as f64 - expected,
     }
 }
 

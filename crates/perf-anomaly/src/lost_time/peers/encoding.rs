@@ -1,7 +1,7 @@
 //! Byte encoding of [`Peers`], for a server that continues after a restart, and the memory in bytes
 //! that they take.
 
-use super::spells::{ENTRIES, Entry, Series};
+use super::spells::{ENTRIES, Entry, OfFunction, Series};
 use super::{FunctionTimes, Peers, add_rank};
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::own_speed::AlarmSum;
@@ -22,9 +22,14 @@ impl Series {
             for value in [entry.expected, entry.lost, entry.variance] {
                 to.f64(value);
             }
-            let (function, lost) = entry.worst.unwrap_or((NO_FUNCTION, 0.0));
-            to.varint(function.0.into());
-            to.f64(lost);
+            let worst = entry.worst.unwrap_or(OfFunction {
+                function: NO_FUNCTION,
+                expected: 0.0,
+                lost: 0.0,
+            });
+            to.varint(worst.function.0.into());
+            to.f64(worst.expected);
+            to.f64(worst.lost);
         }
     }
 
@@ -41,20 +46,30 @@ impl Series {
         for _ in 0..count {
             let (first, last) = (from.varint("a step")?, from.varint("a step")?);
             let [expected, lost, variance] = [0; 3].map(|_| from.f64("a sum of run times"));
-            let mut worst = None;
-            if from.context.has_worst_functions {
-                let function = FunctionId(from.varint32("a function")?);
-                let lost = from.f64("a time lost")?;
-                worst = (function != NO_FUNCTION).then_some((function, lost));
-            }
-            let entry = Entry {
+            let mut entry = Entry {
                 first,
                 last,
                 expected: expected?,
                 lost: lost?,
                 variance: variance?,
-                worst,
+                worst: None,
             };
+            if from.context.has_worst_functions {
+                let function = FunctionId(from.varint32("a function")?);
+                let expected = if from.context.has_worst_times {
+                    Some(from.f64("an expected time")?)
+                } else {
+                    None
+                };
+                let lost = from.f64("a time lost")?;
+                let worst = OfFunction {
+                    function,
+                    // The factor of the rank, in versions without that of the function.
+                    expected: expected.unwrap_or(entry.expected * lost / entry.lost),
+                    lost,
+                };
+                entry.worst = (function != NO_FUNCTION).then_some(worst);
+            }
             series.push(entry, ENTRIES);
         }
         Ok(series)

@@ -9,13 +9,14 @@ mod spells;
 
 use super::own_speed::{OwnAlarms, Withdrawn};
 use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
-use super::step_times::{StepTimes, cells};
+use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
-use blocks::{Block, Blocks};
+use blocks::{Block, Blocks, programs_of_two};
 use perf_core::{Merge, Nanos};
 use slow_phases::phases;
 use slow_ranks::FEW;
-use spells::{ENTRIES, Entry, Series};
+use slow_ranks::SlowEntries;
+use spells::{ENTRIES, Entry, OfFunction, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -29,8 +30,10 @@ const SUMS: usize = 1 << 19;
 const ENTRIES_OF_RANKS: usize = 1 << 19;
 /// Fewest entries of the closed blocks of a rank.
 const LEAST_ENTRIES: usize = 16;
-/// Fewest ranks of which one can be slow.
+/// Fewest ranks of which one can be slow, in a program of more than two.
 const RANKS: usize = 3;
+/// Fewest calls of the worst function on a slow rank of two.
+const CALLS_OF_PAIR: u64 = 16;
 /// Decomposition of the time of functions by rank and step.
 ///
 /// The mean run time of a function on a rank in a step is compared with its peers: the median of the
@@ -41,7 +44,7 @@ const RANKS: usize = 3;
 /// ```
 ///
 /// * A [slow rank](SlowRank) takes longer than the median rank, over all functions, in consecutive
-///   steps. Its calls are compared with at least two other ranks.
+///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
 ///   More than half of the ranks that call a function must do so in a step.
 /// * A [slow phase](SlowPhase) of a function is a range of consecutive steps in which its median
 ///   over ranks is above that of other steps.
@@ -52,7 +55,8 @@ const RANKS: usize = 3;
 ///
 /// The median of three or four ranks contains a slow one if two are slow. Then ranks are compared with the
 /// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
-/// three steps, one of three 20 %.
+/// three steps, one of three 20 %. Two ranks are compared with each other: one is slow from 20 % on, which
+/// may be more work, or from 10 % on if other steps are faster.
 ///
 /// Calls may arrive in any order, also all calls of a rank after those of the others, and the result does
 /// not depend on it. Memory is bounded: of more than 512 steps, neighbours are added up to blocks, and of
@@ -205,7 +209,8 @@ impl Peers {
             return;
         };
         self.blocks.forget(number);
-        let block = Block::new(self.steps_of(number), &cells, &self.functions);
+        let steps = self.steps_of(number);
+        let block = Block::new(steps, &cells, &self.functions);
         let ranks = self.ranks.len().max(block.ranks.len()).max(1);
         let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
         for (rank, entry) in block.ranks {
@@ -270,9 +275,7 @@ impl Peers {
             own_alarms: self.own_alarms.clone(),
         };
         for (number, cells) in &self.open.steps {
-            let steps = self.steps_of(*number);
-            let compare = || Block::new(steps, cells, &self.functions);
-            let block = self.blocks.get(*number, (cells, self.pairs), compare);
+            let block = self.block(*number, cells);
             for (rank, entry) in &block.ranks {
                 all.ranks.entry(*rank).or_default().push(*entry);
             }
@@ -280,10 +283,53 @@ impl Peers {
                 all.functions.entry(*function).or_default().push(*entry);
             }
             for (rank, function, alarms) in &block.own_alarms {
-                all.own_alarms.add(*rank, steps.0, *function, *alarms);
+                let (first, _) = self.steps_of(*number);
+                all.own_alarms.add(*rank, first, *function, *alarms);
             }
         }
         all
+    }
+
+    /// Returns the comparison of the ranks in an open block.
+    fn block(&self, number: u64, cells: &Arc<Step>) -> Arc<Block> {
+        let compare = || Block::new(self.steps_of(number), cells, &self.functions);
+        self.blocks.get(number, (cells, self.pairs), compare)
+    }
+
+    /// Returns the sums of the open blocks of a slow rank.
+    fn open_steps(&self, slow: &SlowRank) -> impl Iterator<Item = (&u64, &Arc<Step>)> {
+        // A message may contain steps in any order.
+        let last = slow.last.max(slow.first);
+        self.open
+            .steps
+            .range(slow.first / self.group()..=last / self.group())
+    }
+
+    /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
+    /// known.
+    fn worst_function(&self, found: &SlowEntries) -> Option<OfFunction> {
+        let slow = &found.slow;
+        let rank = (slow.program, slow.rank);
+        let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
+        let mut add = |one: OfFunction| {
+            let sum = sums.entry(one.function).or_insert(OfFunction {
+                expected: 0.0,
+                lost: 0.0,
+                ..one
+            });
+            sum.expected += one.expected;
+            sum.lost += one.lost;
+        };
+        let (open, _) = self.steps_of(self.closed);
+        let closed = found.entries.iter().filter(|entry| entry.first < open);
+        closed.filter_map(|entry| entry.worst).for_each(&mut add);
+        for (number, cells) in self.open_steps(slow) {
+            let block = self.block(*number, cells);
+            let functions = block.of_rank(cells, rank, &found.references);
+            functions.for_each(&mut add);
+        }
+        let worst = sums.into_values();
+        worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
     }
 
     /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
@@ -295,15 +341,24 @@ impl Peers {
             own_alarms,
         } = self.entries();
         let mut ranks = slow_ranks::with_entries(&ranks);
-        ranks.sort_by_key(|(slow, _)| std::cmp::Reverse(slow.lost));
-        for (slow, _) in &mut ranks {
+        ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
+        for found in &mut ranks {
+            let worst = self.worst_function(found);
+            let slow = &mut found.slow;
+            if let Some(worst) = worst {
+                slow.function = worst.function;
+                slow.function_factor = 1.0 + worst.lost / worst.expected.max(1.0);
+                slow.function_lost = Nanos(worst.lost as i64);
+            }
             let rank = (slow.program, slow.rank);
             let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
             (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
         }
+        ranks.retain(|found| !self.is_of_few_calls(&found.slow));
         let own_alarms = &own_alarms;
-        let rank_steps = ranks.iter().flat_map(|(slow, entries)| {
-            entries.iter().map(|one| {
+        let rank_steps = ranks.iter().flat_map(|found| {
+            let slow = &found.slow;
+            found.entries.iter().map(move |one| {
                 let rank = (slow.program, slow.rank);
                 let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
                 SlowStep {
@@ -316,7 +371,7 @@ impl Peers {
             })
         });
         let rank_steps = rank_steps.filter(|step| step.lost.0 > 0).collect();
-        let ranks: Vec<SlowRank> = ranks.into_iter().map(|(slow, _)| slow).collect();
+        let ranks: Vec<SlowRank> = ranks.into_iter().map(|found| found.slow).collect();
         let (mut phases, mut phase_steps) = self.phases_with_steps(&functions);
         let of_ranks = |function: FunctionId, first, last| {
             let begin = functions.get(&function).and_then(|all| all.first());
@@ -385,8 +440,19 @@ impl Peers {
         self.slowness().phases
     }
 
+    /// Returns `true` for a slow rank of two with too few calls of its worst function. Closed blocks have many.
+    fn is_of_few_calls(&self, slow: &SlowRank) -> bool {
+        let key = (slow.function, (slow.program, slow.rank));
+        let cells = self.open_steps(slow);
+        let cells = cells.filter_map(|(_, cells)| cells.get(&key));
+        let calls = cells.fold(0_u64, |sum, cell| sum.saturating_add(cell.calls));
+        let is_open = slow.first / self.group() >= self.closed;
+        slow.peer.is_some() && is_open && calls < CALLS_OF_PAIR
+    }
+
     /// Returns `true` for a phase of a function that ranks call since the step `begin`, if there are few ranks or half
-    /// of them are slow, and the phase begins when one of several slow ranks does. Their median rises with them.
+    /// of them are slow, and the phase begins or ends when one of several slow ranks does, or that of two. Their median
+    /// rises with them.
     fn is_phase_of_ranks(
         &self,
         (function, first, last): (FunctionId, u64, u64),
@@ -401,10 +467,12 @@ impl Peers {
             let overlaps = one.first <= last && first <= one.last;
             overlaps && times.ranks.contains(&(one.program, one.rank))
         });
-        let slow: Vec<u64> = slow.map(|one| one.first).collect();
-        let begins = |start: &u64| *start > begin && start.abs_diff(first) <= near;
+        let slow: Vec<&SlowRank> = slow.collect();
+        let begins = |one: &SlowRank| one.first > begin && one.first.abs_diff(first) <= near;
+        let ends = |one: &SlowRank| !one.lasts && one.last.abs_diff(last) <= near;
+        let has_pair = slow.iter().any(|one| one.peer.is_some());
         let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
-        is_median && slow.len() > 1 && slow.iter().any(begins)
+        is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.
@@ -431,6 +499,23 @@ impl Peers {
     /// Returns `true` for a function that was compared, which does not wait for others.
     pub fn compares(&self, function: FunctionId) -> bool {
         self.functions.contains_key(&function)
+    }
+
+    /// Returns `true` if two ranks of a program are compared with each other, because no other rank of it has functions
+    /// that are compared.
+    ///
+    /// ```
+    /// use perf_anomaly::lost_time::Peers;
+    /// use perf_anomaly::{Judgement, Sample};
+    /// let mut peers = Peers::default();
+    /// for rank in 0..2 {
+    ///     assert!(!peers.has_two_ranks());
+    ///     peers.add((0, rank), 0, (&[Sample::default()], &[Judgement::default()]), &[], |_| true);
+    /// }
+    /// assert!(peers.has_two_ranks());
+    /// ```
+    pub fn has_two_ranks(&self) -> bool {
+        !programs_of_two(&self.functions).is_empty()
     }
 
     /// Returns the number of calls that arrived after their block was closed, and were not compared.

@@ -8,10 +8,12 @@ use perf_core::Nanos;
 
 /// Fewest steps outside of a slow phase.
 const STEPS: usize = 3;
+/// Fewest calls of a function with slow phases, of which fewer are not judged either.
+const CALLS: f64 = 32.0;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
 /// Smallest distance of a slow phase from other steps, in standard errors.
-const PHASE_SCORE: f64 = 6.0;
+pub(super) const PHASE_SCORE: f64 = 6.0;
 /// Largest factor between the standard deviation of steps from the others and from their neighbours.
 const MOST_NOISE: f64 = 1.5;
 /// Smallest time lost in a slow phase, in standard errors of the time of its calls.
@@ -85,7 +87,7 @@ fn number_of_steps(entries: &[Entry]) -> u64 {
 }
 
 /// Returns the standard deviation of several groups of values around the mean of their group.
-fn within(groups: &[&[f64]]) -> f64 {
+pub(super) fn within(groups: &[&[f64]]) -> f64 {
     let squares = groups.iter().map(|group| {
         let mean = group.iter().sum::<f64>() / group.len().max(1) as f64;
         group.iter().map(|one| (one - mean).powi(2)).sum::<f64>()
@@ -103,7 +105,8 @@ pub(super) fn phases(
     entries: &[Entry],
     (found, found_steps): &mut (Vec<SlowPhase>, Vec<PhaseStep>),
 ) {
-    if entries.len() < STEPS + 1 {
+    let calls: f64 = entries.iter().map(|entry| entry.expected).sum();
+    if entries.len() < STEPS + 1 || calls < CALLS {
         return;
     }
     let mean = |entry: &Entry| entry.lost / entry.expected;

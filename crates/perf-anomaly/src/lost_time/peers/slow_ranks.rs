@@ -1,7 +1,8 @@
-//! Slow ranks: comparison with the median rank, and of three or four ranks, or of ranks of which half are slow, with
+//! Slow ranks: comparison with the median rank, and of two to four ranks, or of ranks of which half are slow, with
 //! the fast ones.
 
 use super::RANKS;
+use super::slow_phases::{PHASE_SCORE, within};
 use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::SlowRank;
@@ -12,14 +13,16 @@ use std::collections::BTreeMap;
 const SLOW_RANK: f64 = 0.03;
 /// Smallest distance of a slow rank from its peers, in standard errors.
 const RANK_SCORE: f64 = 5.0;
-/// Numbers of ranks of which two slow ones hide each other: they contain the median.
-pub(super) const FEW: std::ops::RangeInclusive<usize> = 3..=4;
+/// Numbers of ranks whose median contains a slow one.
+pub(super) const FEW: std::ops::RangeInclusive<usize> = 2..=4;
 /// Fewest steps of a slow rank.
 const STEPS: usize = 3;
 /// Smallest relative excess of a slow rank of four, which is compared with the two fastest.
 const SLOW_OF_FOUR: f64 = 0.1;
-/// Smallest relative excess of a slow rank of three, which is compared with the fastest.
+/// Smallest relative excess of a slow rank of two or three, which is compared with the fastest.
 const SLOW_OF_THREE: f64 = 0.2;
+/// Smallest relative excess of one of two ranks in some steps, and its smallest distance from its other steps.
+const SLOWER_THAN_BEFORE: f64 = 0.1;
 /// Standard deviation between ranks in log time that is assumed if one rank is compared with another.
 const SPREAD: f64 = 0.02;
 /// Smallest relative excess of the slow half of more ranks.
@@ -36,16 +39,18 @@ struct SlowOfFew {
     rank: usize,
     /// Entries, compared with the fastest ranks.
     entries: Vec<Entry>,
+    /// Indices of the fastest ranks.
+    references: Vec<usize>,
     /// Slow spells.
     spells: Vec<Spell>,
 }
 
-/// Returns the slow ranks of a program by their entries; empty unless it has three or four ranks, or one half of the
+/// Returns the slow ranks of a program by their entries; empty unless it has two to four ranks, or one half of the
 /// ranks is [apart](is_apart) from the other.
 ///
 /// The median of three or four ranks contains a slow one if two are slow, and their distance is taken for
 /// a usual spread between ranks. The faster half of the ranks is the reference instead: two of four, one
-/// of three. Slower ranks must be so consistently, because the fastest of several equal ranks is faster
+/// of two or three. Slower ranks must be so consistently, because the fastest of several equal ranks is faster
 /// than the others by chance in each step.
 fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
     if ranks.len() < *FEW.start() || ranks.iter().any(|one| one.len() < STEPS) {
@@ -57,6 +62,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
     order.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (fastest, others) = order.split_at(ranks.len() / 2);
     let (least, spread) = match fastest {
+        [_] if ranks.len() == 2 => (SLOWER_THAN_BEFORE, NOISE),
         [_] => (SLOW_OF_THREE, SPREAD),
         [one, other] => (SLOW_OF_FOUR, other.0 - one.0),
         _ => match is_apart(fastest, others) {
@@ -66,7 +72,8 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
     };
     let middle = fastest.len().saturating_sub(REFERENCES) / 2;
     let fastest = &fastest[middle..fastest.len().min(middle + REFERENCES)];
-    let references: Vec<&[Entry]> = fastest.iter().map(|(_, at)| ranks[*at]).collect();
+    let fastest: Vec<usize> = fastest.iter().map(|(_, at)| *at).collect();
+    let references: Vec<&[Entry]> = fastest.iter().map(|at| ranks[*at]).collect();
     let slow = others.iter().map(|(_, rank)| {
         let entries: Vec<Entry> = ranks[*rank]
             .iter()
@@ -81,14 +88,31 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
             spread,
         };
         let mut spells = spells(&entries, &bounds);
-        spells.retain(|spell| spell.until - spell.from >= STEPS);
+        spells.retain(|spell| {
+            let is_slow = ranks.len() > 2 || spell.sum.log() >= SLOW_OF_THREE.ln_1p();
+            spell.until - spell.from >= STEPS && (is_slow || changes(&entries, spell, &bounds))
+        });
         SlowOfFew {
             rank: *rank,
             entries,
+            references: fastest.clone(),
             spells,
         }
     });
     slow.filter(|slow| !slow.spells.is_empty()).collect()
+}
+
+/// Returns `true` if a rank is slower in a spell than in at least three other steps, so that it does not merely have more
+/// work than the other one.
+fn changes(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
+    let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
+    let inside = logs(&entries[spell.from..spell.until]);
+    let others = logs(&[&entries[..spell.from], &entries[spell.until..]].concat());
+    let noise = bounds.noise.max(within(&[&inside, &others]));
+    let mean = others.iter().sum::<f64>() / others.len().max(1) as f64;
+    let error = noise * (1.0 / inside.len() as f64 + 1.0 / others.len().max(1) as f64).sqrt();
+    let distance = spell.sum.log() - mean;
+    others.len() >= STEPS && distance >= bounds.least.max(PHASE_SCORE * error)
 }
 
 /// Returns the spread of the fast half of an even number of ranks, given by their mean log times in ascending order, if
@@ -132,46 +156,40 @@ fn compared(entry: &Entry, references: &[&[Entry]]) -> Entry {
     }
 }
 
-/// Returns the function with the most time lost in some steps of a rank. In each step only the worst
-/// function is known.
-fn worst_function(entries: &[Entry]) -> FunctionId {
-    let mut lost: BTreeMap<FunctionId, f64> = BTreeMap::new();
-    for (function, time) in entries.iter().filter_map(|entry| entry.worst) {
-        *lost.entry(function).or_default() += time;
-    }
-    let worst = lost.iter().max_by(|one, other| one.1.total_cmp(other.1));
-    worst.map_or(FunctionId(0), |(function, _)| *function)
-}
-
-/// Returns a slow rank with its slow entries.
-fn slow_rank(
-    (program, rank): (u32, u32),
-    spell: &Spell,
-    entries: &[Entry],
-) -> (SlowRank, Vec<Entry>) {
-    let own = &entries[spell.from..spell.until];
+/// Returns a slow rank without its function and its alarms.
+fn slow_rank((program, rank): (u32, u32), spell: &Spell) -> SlowRank {
     let (first, last) = (spell.sum.first, spell.sum.last);
-    let slow = SlowRank {
+    SlowRank {
         program,
         rank,
+        peer: None,
         first,
         last,
         lasts: spell.lasts,
         factor: spell.sum.log().exp(),
         lost: Nanos(spell.sum.lost as i64),
-        // Alarms are counted with those of the other ranks.
         alarms: 0,
         alarmed: Nanos(0),
         score: spell.score,
-        function: worst_function(own),
-    };
-    (slow, own.to_vec())
+        function: FunctionId(0),
+        function_factor: 1.0,
+        function_lost: Nanos(0),
+    }
+}
+
+/// Slow rank with its slow entries.
+#[derive(Clone, Debug)]
+pub(super) struct SlowEntries {
+    /// Rank, without its function and its alarms.
+    pub(super) slow: SlowRank,
+    /// Slow entries.
+    pub(super) entries: Vec<Entry>,
+    /// Ranks with which it is compared, by program and number; empty for the median.
+    pub(super) references: Vec<(u32, u32)>,
 }
 
 /// Returns the slow ranks with their slow entries, given the entries of each rank.
-pub(super) fn with_entries(
-    ranks: &BTreeMap<(u32, u32), Vec<Entry>>,
-) -> Vec<(SlowRank, Vec<Entry>)> {
+pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<SlowEntries> {
     let mut found = Vec::new();
     let ranks: Vec<(&(u32, u32), &[Entry])> = ranks
         .iter()
@@ -200,13 +218,26 @@ pub(super) fn with_entries(
         let is_masked = few.len() > 1;
         for (at, (key, entries)) in ranks.iter().enumerate() {
             let of_few = few.iter().find(|slow| slow.rank == at);
-            let mut slow = spells(entries, &bounds);
-            let mut entries = *entries;
+            // The median of two is between them.
+            let mut slow = match ranks.len() {
+                2 => Vec::new(),
+                _ => spells(entries, &bounds),
+            };
+            let (mut entries, mut references) = (*entries, Vec::new());
             if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
                 slow.clone_from(&few.spells);
                 entries = &few.entries;
+                references = few.references.iter().map(|at| *ranks[*at].0).collect();
             }
-            found.extend(slow.iter().map(|spell| slow_rank(**key, spell, entries)));
+            let peer = references.first().filter(|_| ranks.len() == 2);
+            found.extend(slow.iter().map(|spell| SlowEntries {
+                slow: SlowRank {
+                    peer: peer.map(|(_, rank)| *rank),
+                    ..slow_rank(**key, spell)
+                },
+                entries: entries[spell.from..spell.until].to_vec(),
+                references: references.clone(),
+            }));
         }
     }
     found

@@ -22,8 +22,19 @@ pub(super) struct Entry {
     pub(super) lost: f64,
     /// Variance of the time.
     pub(super) variance: f64,
-    /// Function that lost the most time, and that time; only of ranks.
-    pub(super) worst: Option<(FunctionId, f64)>,
+    /// Function that lost the most time; only of ranks.
+    pub(super) worst: Option<OfFunction>,
+}
+
+/// Time of a function on a rank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct OfFunction {
+    /// Function.
+    pub(super) function: FunctionId,
+    /// Expected time in nanoseconds.
+    pub(super) expected: f64,
+    /// Time minus the expected time, in nanoseconds; negative if it was shorter.
+    pub(super) lost: f64,
 }
 
 impl Entry {
@@ -46,17 +57,20 @@ impl Entry {
         self.expected += other.expected;
         self.lost += other.lost;
         self.variance += other.variance;
-        if let Some((function, lost)) = other.worst {
-            self.add_worst(function, lost);
+        if let Some(worst) = other.worst {
+            self.add_worst(worst);
         }
     }
 
-    /// Adds time that a function lost. Of different functions the one with the most time is kept.
-    pub(super) fn add_worst(&mut self, function: FunctionId, lost: f64) {
+    /// Adds the time of a function. Of different functions the one that lost the most time is kept.
+    pub(super) fn add_worst(&mut self, other: OfFunction) {
         match &mut self.worst {
-            Some((known, sum)) if *known == function => *sum += lost,
-            Some((_, sum)) if *sum >= lost => {}
-            worst => *worst = Some((function, lost)),
+            Some(known) if known.function == other.function => {
+                known.expected += other.expected;
+                known.lost += other.lost;
+            }
+            Some(known) if known.lost >= other.lost => {}
+            worst => *worst = Some(other),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{Change, Model, Result};
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
 const VERSION: u16 = 8;
-/// Earlier version without changes of functions.
+/// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 7;
 /// Earlier version without the calls of new modes.
 const WITHOUT_MODE_CALLS: u16 = 6;

@@ -168,7 +168,7 @@ fn such_calls_count_as_too_slow_and_by_themselves() {
         expected: Some(Nanos(500)),
     };
     let mut loss = Loss::default();
-    loss.add(&call(0, 2000.0), &judgement);
+    loss.add(&call(0, 2000.0), &judgement, |_| false);
     assert_eq!((loss.too_slow, loss.beyond_experience), (1, 1));
     assert_eq!((loss.anomalies(), loss.time), (1, Nanos(1500)));
 }

@@ -459,10 +459,16 @@ fn time_lost_is_summed_by_function_path_rank_and_step() {
         step,
     };
     let mut left = Losses::default();
-    left.add(place(0, 0), &samples, &judgements, paths);
+    left.add(place(0, 0), &samples, &judgements, paths, |_| false);
     let mut right = Losses::default();
-    right.add(place(1, 0), &samples[..1], &judgements[..1], [paths[0]]);
-    right.add(place(1, 1), &samples[1..], &judgements[1..], []);
+    right.add(
+        place(1, 0),
+        &samples[..1],
+        &judgements[..1],
+        [paths[0]],
+        |_| false,
+    );
+    right.add(place(1, 1), &samples[1..], &judgements[1..], [], |_| false);
     let mut both = left.clone();
     both.merge(&right);
     let mut other = right.clone();

@@ -182,8 +182,8 @@ fn servers_of_earlier_versions_are_read() {
     let params = || Server::params().check().expect("defaults");
     let mut bytes = Server::new(params()).encode();
     assert_eq!(&bytes[4..6], &[10, 0]);
-    // Version 9 had no changes of functions, version 8 no calls of modes, version 7 the reports of steps by program, version 6 no modes and no functions
-    // by step, version 5 other series of run times, version 4 no run times of steps, and version 3 no positions of
+    // Version 9 had no changes of functions and no times of waiting, version 8 no calls of modes, version 7 the reports
+    // of steps by program, version 6 no modes and no functions by step, version 5 other series of run times, version 4 no run times of steps, and version 3 no positions of
     // clients either. An empty server has a count of 4 bytes for each, and no series.
     for (version, missing) in [(9, 4), (8, 0), (7, 0), (6, 8), (5, 0), (4, 4), (3, 4)] {
         bytes[4] = version;

@@ -3,6 +3,7 @@
 mod calls;
 mod calls_laws;
 mod damage;
+mod iterations;
 mod replay;
 mod streams;
 mod times;

@@ -83,10 +83,9 @@ pub(crate) async fn stacked(State(app): State<Arc<App>>, RawQuery(query): RawQue
     };
     answer(app, query, ask, |app, (group, limit)| {
         let lost = app.source.lost_time();
-        let sums = lost.functions(group);
-        if sums.is_empty() {
+        let Some(sums) = lost.functions(group) else {
             return json(&app.read(|reader| reader.stacked(group, limit))?);
-        }
+        };
         let rows = sums.into_iter().take(limit);
         json(&Stacked {
             columns: STACKED,

@@ -99,7 +99,12 @@ impl Numbers {
             ),
             ("too_fast", "Calls that were too fast.", loss.too_fast),
         ]);
-        self.counters(&[("lost_seconds", "Time lost.", loss.time.0 as f64 / 1e9)]);
+        let seconds = |time: perf_core::Nanos| time.0 as f64 / 1e9;
+        let waiting = "Time by which abnormal calls that wait for others take longer.";
+        self.counters(&[
+            ("lost_seconds", "Time lost.", seconds(loss.time)),
+            ("waiting_seconds", waiting, seconds(loss.waiting)),
+        ]);
         let dropped = "Records dropped because of their number or age.";
         self.counters(&[("dropped", dropped, overview.dropped)]);
     }

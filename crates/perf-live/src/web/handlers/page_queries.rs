@@ -114,6 +114,8 @@ pub(super) struct LossData {
     not_enough_data: u64,
     /// Time lost.
     time: Nanos,
+    /// Time of calls that wait for others.
+    waiting: Nanos,
 }
 
 impl From<&Loss> for LossData {
@@ -125,6 +127,7 @@ impl From<&Loss> for LossData {
             beyond_experience: loss.beyond_experience,
             not_enough_data: loss.not_enough_data,
             time: loss.time,
+            waiting: loss.waiting,
         }
     }
 }

@@ -29,8 +29,14 @@ struct SlowRow<'a> {
     lasts: bool,
     /// Factor by which calls take longer than those of the median rank, or than in other steps for a phase.
     factor: f64,
+    /// Factor by which the calls of the function take longer; only of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_factor: Option<f64>,
     /// Time lost, on all ranks for a phase.
     lost: Nanos,
+    /// Time lost in the function; only of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_lost: Option<Nanos>,
     /// First step, last step and time lost of the steps of a phase.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     steps: Vec<(u64, u64, Nanos)>,
@@ -73,7 +79,9 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     last: slow.last,
                     lasts: slow.lasts,
                     factor: slow.factor,
+                    function_factor: Some(slow.function_factor),
                     lost: slow.lost,
+                    function_lost: Some(slow.function_lost),
                     steps: Vec::new(),
                 })
                 .collect(),
@@ -86,7 +94,9 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     last: slow.last,
                     lasts: slow.lasts,
                     factor: slow.factor,
+                    function_factor: None,
                     lost: slow.lost,
+                    function_lost: None,
                     steps: if at < PHASES_WITH_STEPS {
                         steps(slow)
                     } else {
@@ -107,8 +117,10 @@ struct CauseRow<'a> {
     kind: &'static str,
     /// Sentence about it.
     sentence: &'a str,
-    /// Time lost.
+    /// Time lost, or the time of waiting.
     lost: Nanos,
+    /// `true` for calls that wait for others, whose time is not part of the sums.
+    waits: bool,
     /// Program.
     program: u32,
     /// Slow rank; `None` for other causes.
@@ -133,6 +145,8 @@ struct CausesData<'a> {
     ranks: Nanos,
     /// Time lost in slow phases.
     phases: Nanos,
+    /// Time by which calls that wait for others take longer.
+    waiting: Nanos,
     /// Number of causes.
     count: usize,
     /// Causes.
@@ -152,6 +166,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
                 kind: cause.kind,
                 sentence: &cause.sentence,
                 lost: cause.lost,
+                waits: cause.waits,
                 program: name.program,
                 rank: cause.rank.map(|(_, rank)| rank),
                 function: &name.name,
@@ -164,6 +179,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             modes: slow.lost.modes,
             ranks: slow.lost.ranks,
             phases: slow.lost.phases,
+            waiting: slow.lost.waiting,
             count: slow.causes.len(),
             causes: rows.collect(),
         })

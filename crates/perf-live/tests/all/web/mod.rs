@@ -426,6 +426,10 @@ fn slow_ranks_are_named() {
     assert!((of_cells - of_rank).abs() <= 6, "{of_cells} {slow}");
     let factor = slow["ranks"][0]["factor"].as_f64().expect("a number");
     assert!((1.27..1.33).contains(&factor), "{slow}");
+    let factor = slow["ranks"][0]["function_factor"]
+        .as_f64()
+        .expect("a number");
+    assert!((1.25..1.35).contains(&factor), "{slow}");
     assert_eq!(served.get("/api/slow?limit=x").0, 400);
 }
 

@@ -28,8 +28,11 @@ struct Document<'a, C> {
     calls: u64,
     /// Number of steps.
     steps: u64,
-    /// Length of a step of a recording; `None` for streams.
+    /// Length of a step of a recording; `None` for streams and iterations.
     step_length_ns: Option<Nanos>,
+    /// Function at whose calls the steps of a recording begin, if steps are iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps_at: Option<String>,
     /// Number of pipeline stages of a process, if rank `r` is stage `r % stages` of process `r / stages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_stages: Option<u32>,
@@ -43,9 +46,10 @@ struct Document<'a, C> {
     too_fast: u64,
     /// Number of calls that were not judged because the model had not enough data.
     not_enough_data: u64,
-    /// Time lost by all causes.
+    /// Time lost by all causes, without waiting for others, which `lost_time` has.
     time_lost_ns: Nanos,
-    /// Time lost in slow calls, of which some belong to modes, slow ranks and slow phases.
+    /// Time above the expected one of all slow calls, of which some wait, and some belong to modes, slow ranks and slow
+    /// phases.
     in_slow_calls_ns: Nanos,
     /// Time lost by cause.
     lost_time: LostTime,
@@ -115,6 +119,7 @@ impl Detected {
             calls: total.calls,
             steps: self.report.steps,
             step_length_ns: self.step_length,
+            steps_at: self.iterations.as_ref().map(|it| it.name().to_string()),
             pipeline_stages: self.stages,
             anomalies: total.anomalies(),
             too_slow: total.too_slow,
@@ -122,7 +127,7 @@ impl Detected {
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
             time_lost_ns: self.report.lost_time().total(),
-            in_slow_calls_ns: total.time,
+            in_slow_calls_ns: total.in_slow_calls(),
             lost_time: self.report.lost_time(),
             causes: self.causes(),
             replay: self.run_time.clone().and_then(Result::ok),

@@ -32,7 +32,7 @@ fn with_found<T>(
             own.for_each(|one| sum.merge(&one.loss));
             sum
         },
-        waits: &|function| !lasting.peers().compares(function),
+        waits: &|function| calls.waits(function),
         ranks: ranks.count(),
         has_programs: many,
     })
@@ -54,13 +54,8 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     })
 }
 
-/// Describes the comparison with a replay, or why there is none, and without it the time lost in MPI; also the
-/// time in unknown functions.
-fn context(
-    report: &Report,
-    run_time: Option<&Result<RunTime, String>>,
-    causes: &[Cause],
-) -> Vec<String> {
+/// Describes the comparison with a replay, or why there is none; also the time in unknown functions.
+fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<String> {
     let unknown = report.lasting.in_unknown_functions();
     let unknown = (unknown.0 > 0).then(|| {
         format!(
@@ -68,35 +63,17 @@ fn context(
              compute, so that only calls beyond experience are reported and ranks are compared"
         )
     });
-    let pair = (report.ranks.count() == 2).then(|| {
-        "ranks are compared with their median, which needs three of them; this run has two"
+    let pair = report.lasting.peers().has_two_ranks().then(|| {
+        "two ranks are compared with each other: one is named that takes 20 % longer in at least three steps, where it \
+         may have more work, or that becomes 10 % slower"
             .to_string()
     });
     let unknown = unknown.into_iter().chain(pair);
-    let reason = match run_time {
-        Some(Ok(run_time)) => {
-            return std::iter::once(run_time.sentence())
-                .chain(unknown)
-                .collect();
-        }
-        Some(Err(reason)) => Some(format!("not compared with the run time: {reason}")),
-        None => None,
-    };
-    // Calls such as `MPI_Irecv` return at once.
-    let waits = |name: &str| {
-        let name = name.strip_prefix('P').unwrap_or(name);
-        name.starts_with("MPI_") && !name.starts_with("MPI_I")
-    };
-    let lost = causes.iter().filter(|cause| {
-        let name = report.calls.function_name(cause.function);
-        cause.rank.is_none() && name.rsplit(" / ").next().is_some_and(waits)
+    let replay = run_time.map(|run_time| match run_time {
+        Ok(run_time) => run_time.sentence(),
+        Err(reason) => format!("not compared with the run time: {reason}"),
     });
-    let lost: i64 = lost.map(|cause| cause.lost.0).sum();
-    let in_mpi = (lost > 0).then(|| {
-        let lost = Nanos(lost);
-        format!("{lost} of it in MPI calls, which mostly wait for partners: look for the cause on other ranks")
-    });
-    reason.into_iter().chain(in_mpi).chain(unknown).collect()
+    replay.into_iter().chain(unknown).collect()
 }
 
 /// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
@@ -109,7 +86,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let causes = all(report, many, records);
     let sum = report.lost_time().sentence(&report.losses.total());
-    let context = context(report, run_time, &causes);
+    let context = context(report, run_time);
     let sum = [vec![sum], context].concat().join("; ");
     let causes = causes.into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
@@ -121,8 +98,10 @@ pub(super) fn sentences(
 pub(super) struct StatedCause {
     /// `slow rank`, `slow phase`, `new mode` or `single calls`.
     kind: &'static str,
-    /// Time lost in nanoseconds.
+    /// Time lost, or the time of waiting, in nanoseconds.
     time_lost_ns: Nanos,
+    /// `true` for calls that wait for others, whose time is not part of the sum.
+    waits: bool,
     /// Sentence about it.
     sentence: String,
 }
@@ -134,6 +113,7 @@ impl Detected {
         let stated = all.map(|cause| StatedCause {
             kind: cause.kind,
             time_lost_ns: cause.lost,
+            waits: cause.waits,
             sentence: cause.sentence,
         });
         stated.collect()
@@ -152,7 +132,7 @@ impl Detected {
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
         }
-        for line in context(&self.report, self.run_time.as_ref(), &all) {
+        for line in context(&self.report, self.run_time.as_ref()) {
             writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {

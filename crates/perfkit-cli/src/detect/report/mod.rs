@@ -9,7 +9,8 @@ mod records;
 mod recurring_alarms;
 mod text;
 
-use super::run_time::{Replayed, RunTime};
+use super::replayed::Replayed;
+use super::run_time::RunTime;
 use crate::failure::{Failure, Outcome, input};
 use comparison::Compared;
 pub(crate) use lost_time_causes::Printed;
@@ -17,7 +18,9 @@ use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::lost_time::SlowRank;
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
-use perfkit::anomaly::{Change, Error, FunctionId, Loss, Monitor, Report, describe_changes};
+use perfkit::anomaly::{
+    Change, Error, FunctionId, Iterations, Loss, Monitor, Report, describe_changes,
+};
 use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
 use std::collections::BTreeMap;
@@ -78,8 +81,12 @@ pub(crate) struct Detected {
     /// Comparison of the lost time with a replay, or the reason why there is none; `None` for streams, and if no time
     /// was lost.
     run_time: Option<Result<RunTime, String>>,
-    /// Length of a step; `None` for streams.
+    /// Length of a step; `None` for streams and iterations.
     step_length: Option<Nanos>,
+    /// Iterations that are steps.
+    iterations: Option<Iterations>,
+    /// Begins of the steps of a recording on its first rank, and the end of the last one.
+    begins: Vec<Nanos>,
     /// Number of pipeline stages of a process, if each is a rank.
     stages: Option<u32>,
     /// Anomalies for drawing, if a picture or page is written.
@@ -140,6 +147,8 @@ impl Detected {
         };
         let kept = report.store.take();
         let step_length = replayed.as_ref().and_then(Replayed::step_length);
+        let iterations = replayed.as_ref().and_then(Replayed::iterations).cloned();
+        let begins = replayed.as_ref().map_or_else(Vec::new, Replayed::begins);
         let stages = replayed.as_ref().and_then(Replayed::stages);
         let (run_time, store) = match (replayed, kept) {
             (Some(replayed), Some((mut store, reduction))) => {
@@ -182,7 +191,7 @@ impl Detected {
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
         let functions = report.losses.worst_functions();
-        let lasting = report.lasting.lost_by_function();
+        let lasting = report.lasting.lost_by_function(&report.calls);
         let lost_by_function = functions.iter().map(|(id, loss)| {
             // Most functions have no modes and phases.
             let lasting = lasting.get(id).copied().unwrap_or_default();
@@ -195,10 +204,10 @@ impl Detected {
         };
         let functions: Vec<_> = functions.into_iter().map(row).collect();
         let mut ranks = report.ranks.ranked(shown.ranking);
-        let mut lost_by_rank = report.lasting.lost_by_rank(&ranks);
+        let mut lost_by_rank = report.lasting.lost_by_rank(&ranks, &report.calls);
         if shown.ranking == Ranking::TimeLost {
             let mut both: Vec<_> = ranks.into_iter().zip(lost_by_rank).collect();
-            both.sort_by_key(|(_, lost)| std::cmp::Reverse(*lost));
+            both.sort_by_key(|(rank, lost)| std::cmp::Reverse((*lost, rank.loss.waiting)));
             (ranks, lost_by_rank) = both.into_iter().unzip();
         }
         Ok(Detected {
@@ -216,6 +225,8 @@ impl Detected {
             failed,
             run_time,
             step_length,
+            iterations,
+            begins,
             stages,
             drawn,
             report,
@@ -228,9 +239,12 @@ impl Detected {
         self.drawn.as_ref()
     }
 
-    /// Returns the number of steps.
-    pub(crate) fn step_count(&self) -> u64 {
-        self.report.steps
+    /// Returns the begin of a step of a recording, and the share of the run before it, on the first rank.
+    pub(crate) fn step_begin(&self, step: u64) -> Option<(Nanos, f64)> {
+        let (first, last) = (self.begins.first()?, self.begins.last()?);
+        let begin = *self.begins.get(usize::try_from(step).ok()?)?;
+        let before = begin.0.saturating_sub(first.0) as f64;
+        Some((begin, before / last.0.saturating_sub(first.0).max(1) as f64))
     }
 
     /// Returns the worst calls, the worst first.
@@ -238,10 +252,11 @@ impl Detected {
         &self.worst
     }
 
-    /// Returns the functions with their losses, by falling time lost.
+    /// Returns the functions with their losses, by falling time lost, without those whose slow calls wait for others.
     pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
         let functions = self.functions.iter();
         functions
+            .filter(|(.., loss)| loss.waiting <= loss.time)
             .map(|(_, name, loss)| (name.as_str(), loss))
             .collect()
     }

@@ -5,8 +5,17 @@ use super::Detected;
 use crate::failure::Outcome;
 use crate::table::{self, counted, grouped};
 use perfkit::anomaly::Loss;
-use perfkit::core::{CallPathId, Column, Table};
+use perfkit::core::{CallPathId, Column, Nanos, Table};
 use std::io::Write;
+
+/// Adds a column with the time of calls that wait for others, if there are any.
+pub(super) fn with_waiting(table: Table, waiting: impl Iterator<Item = Nanos> + Clone) -> Table {
+    if waiting.clone().any(|time| time.0 > 0) {
+        table.times("waiting", waiting)
+    } else {
+        table
+    }
+}
 
 impl Detected {
     /// Returns the call paths with anomalies, by falling time lost.
@@ -33,8 +42,12 @@ impl Detected {
     fn steps(&self) -> Vec<(u64, Loss)> {
         let all = self.report.losses.steps();
         let mut abnormal: Vec<_> = all.filter(|(_, loss)| loss.anomalies() > 0).collect();
-        abnormal
-            .sort_by_key(|(step, loss)| (std::cmp::Reverse((loss.time, loss.anomalies())), *step));
+        abnormal.sort_by_key(|(step, loss)| {
+            (
+                std::cmp::Reverse((loss.time, loss.waiting, loss.anomalies())),
+                *step,
+            )
+        });
         abnormal
     }
 
@@ -63,7 +76,8 @@ impl Detected {
             .with(count("calls", |loss| loss.calls))
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
-            .times("in slow calls", top().map(|(_, loss)| loss.time));
+            .times("in slow calls", top().map(|(_, loss)| loss.in_slow_calls()));
+        let table = with_waiting(table, top().map(|(_, loss)| loss.waiting));
         table::print(out, &table, 60)?;
         match all.len().saturating_sub(self.shown.top) {
             0 => Ok(()),

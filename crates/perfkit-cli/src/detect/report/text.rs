@@ -1,5 +1,6 @@
 //! Output of `detect` as text: ranks, functions, changes and the worst calls.
 
+use super::places::with_waiting;
 use super::{Detected, changes, recurring_alarms};
 use crate::failure::Outcome;
 use crate::findings;
@@ -57,6 +58,17 @@ impl Detected {
                 "  steps are equal parts of the recording, not iterations: step N begins N x {length} after its begin"
             )?;
         }
+        if let Some(found) = &self.iterations {
+            let calls = match found.every() {
+                1 => "each call".into(),
+                more => format!("every {more} calls"),
+            };
+            writeln!(
+                out,
+                "  steps are iterations: one begins at {calls} of {} on a rank, and step 0 is the time before (--step-at, --period)",
+                shortened(found.name(), 60)
+            )?;
+        }
         if let Some(stages) = self.stages {
             writeln!(
                 out,
@@ -65,13 +77,13 @@ impl Detected {
         }
         writeln!(
             out,
-            "  {} too slow{}, {} lost in them; {} too fast; not enough data on {} calls{}",
+            "  {} too slow{}, by {} in all; {} too fast; not enough data on {} calls{}",
             grouped(total.too_slow),
             match total.beyond_experience {
                 0 => String::new(),
                 beyond => format!(" ({} of them beyond experience)", grouped(beyond)),
             },
-            total.time,
+            total.in_slow_calls(),
             grouped(total.too_fast),
             grouped(total.not_enough_data),
             match self.report.unjudged.time() {
@@ -119,11 +131,14 @@ impl Detected {
             .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
             .with(whole("least", |rank| rank.anomalies.min()))
             .with(whole("most", |rank| rank.anomalies.max()))
-            .times("in slow calls", ranks().map(|rank| rank.loss.time))
             .times(
-                "time lost",
-                self.lost_by_rank.iter().copied().take(self.shown.top),
+                "in slow calls",
+                ranks().map(|rank| rank.loss.in_slow_calls()),
             );
+        let table = with_waiting(table, ranks().map(|rank| rank.loss.waiting)).times(
+            "time lost",
+            self.lost_by_rank.iter().copied().take(self.shown.top),
+        );
         Ok(table::print(out, &table, 60)?)
     }
 
@@ -142,7 +157,7 @@ impl Detected {
         let mut rows: Vec<_> = all
             .filter(|((.., loss), lost)| loss.anomalies() > 0 || lost.0 > 0)
             .collect();
-        rows.sort_by_key(|(_, lost)| std::cmp::Reverse(**lost));
+        rows.sort_by_key(|((.., loss), lost)| std::cmp::Reverse((**lost, loss.waiting)));
         rows.truncate(self.shown.top);
         if rows.is_empty() {
             return Ok(());
@@ -157,7 +172,8 @@ impl Detected {
         let count = |name, of: fn(&Loss) -> u64| {
             Column::unsigned(name, "", rows.iter().map(|((.., loss), _)| of(loss)))
         };
-        let in_calls = rows.iter().map(|((.., loss), _)| loss.time);
+        let in_calls = rows.iter().map(|((.., loss), _)| loss.in_slow_calls());
+        let waiting = rows.iter().map(|((.., loss), _)| loss.waiting);
         let times = rows.iter().map(|(_, lost)| **lost);
         let table = Table::new("functions", "Anomalies of each function.")
             .text("function", names)
@@ -165,8 +181,8 @@ impl Detected {
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
             .with(count("not enough data", |loss| loss.not_enough_data))
-            .times("in slow calls", in_calls)
-            .times("time lost", times);
+            .times("in slow calls", in_calls);
+        let table = with_waiting(table, waiting).times("time lost", times);
         Ok(table::print(out, &table, 80)?)
     }
 

@@ -11,7 +11,7 @@ use crate::report::exclusive_times::{Class, RUNNING, Times};
 use crate::report::sources::Source;
 use crate::table::{grouped, shortened};
 use perfkit::anomaly::Loss;
-use perfkit::core::{Region, Ticks};
+use perfkit::core::Region;
 
 /// Smallest share of the time lost in abnormal calls that is a finding.
 const MIN_LOST_SHARE: f64 = 0.005;
@@ -46,7 +46,7 @@ pub(in crate::report) fn part(
     }
     let found = detect::judge(&source.paths, recording)?;
     abnormal(source, &found, times, &mut part);
-    slow_ranks(source, recording, (&found, times), &mut part);
+    slow_ranks(source, (&found, times), &mut part);
     slowdowns(source, recording, (&found, times), &mut part);
     if let Some(drawn) = found.drawn().filter(|drawn| !drawn.records().is_empty()) {
         let heading = format!("{}: abnormal calls", source.name);
@@ -86,7 +86,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
     let worst = found
         .worst()
         .iter()
-        .find(|worst| worst.call.function != RUNNING);
+        .find(|worst| functions.iter().any(|(name, _)| *name == worst.function));
     let most = functions.first();
     let function = most.map_or_else(String::new, |(name, loss)| {
         let lost = loss.time.0 as f64 / total.time.0.max(1) as f64;
@@ -160,12 +160,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
 }
 
 /// Adds a finding about the ranks that take longer than the median rank for the same calls.
-fn slow_ranks(
-    source: &Source,
-    recording: &Recording,
-    (found, times): (&Detected, &Times),
-    part: &mut Part,
-) {
+fn slow_ranks(source: &Source, (found, times): (&Detected, &Times), part: &mut Part) {
     let slow = found.slow_ranks();
     let lost: f64 = slow.iter().map(|(one, _)| one.lost.0 as f64).sum();
     let share = times.share(lost);
@@ -188,8 +183,8 @@ fn slow_ranks(
         .map(|(one, _)| one.first)
         .min()
         .unwrap_or_default();
-    let steps = found.step_count().max(1);
-    let since = match first as f64 / steps as f64 {
+    let begin = found.step_begin(first);
+    let since = match begin.map_or(0.0, |(_, before)| before) {
         before if before < MIN_BEFORE => String::new(),
         before => format!(" after the first {} of the run", percent(before)),
     };
@@ -217,11 +212,7 @@ fn slow_ranks(
         ("time lost", lost, "ns"),
         sentence,
     );
-    let at = recording.trace.range().and_then(|range| {
-        let begin = range.len().div_ceil(steps).saturating_mul(first);
-        let clock = recording.trace.definitions().clock;
-        clock.nanos(Ticks(range.start.0.saturating_add(begin)))
-    });
+    let at = begin.map(|(at, _)| at);
     let command = source.command(&["detect"], &["--html", "closer.html"]);
     part.findings.push(finding.next(command).at(|place| {
         place.rank = Some(u64::from(worst.rank));
@@ -266,7 +257,6 @@ fn slowdowns(
     (found, times): (&Detected, &Times),
     part: &mut Part,
 ) {
-    let steps = found.step_count().max(1);
     let mut slower = Vec::new();
     let mut alternating = Vec::new();
     for (name, changes, calls) in found.changed_functions() {
@@ -281,7 +271,9 @@ fn slowdowns(
             change.to.0.saturating_sub(change.from.0) as f64 * after as f64
         });
         let lost: f64 = lost.sum();
-        let before = first.step as f64 / steps as f64;
+        let before = found
+            .step_begin(first.step)
+            .map_or(0.0, |(_, before)| before);
         let is_known = name != RUNNING && before >= MIN_BEFORE;
         if !is_known || times.share(lost) < MIN_SLOWDOWN_SHARE {
             continue;
@@ -321,6 +313,7 @@ fn slowdowns(
     slower.sort_by(|one, other| other.0.total_cmp(&one.0));
     for (lost, factor, name, change, to) in slower.into_iter().take(MAX_SLOWDOWNS) {
         let share = times.share(lost);
+        let begin = found.step_begin(change.step);
         let times_as_long = if factor < 100.0 {
             format!("{factor:.2}")
         } else {
@@ -331,7 +324,7 @@ fn slowdowns(
              duration) is due to it.",
             shortened(&name, 60),
             change.from,
-            percent(change.step as f64 / steps as f64),
+            percent(begin.map_or(0.0, |(_, before)| before)),
             to,
             time(lost),
             percent(share),
@@ -350,15 +343,7 @@ fn slowdowns(
             figure,
             sentence,
         );
-        let definitions = recording.trace.definitions();
-        let at = recording.trace.range().and_then(|range| {
-            let length = range.len().div_ceil(steps);
-            let begin = range
-                .start
-                .0
-                .saturating_add(change.step.saturating_mul(length));
-            definitions.clock.nanos(Ticks(begin))
-        });
+        let at = begin.map(|(at, _)| at);
         let command = source.command(&["detect"], &["--html", "closer.html"]);
         part.findings.push(finding.next(command).at(|place| {
             place.call_path = Some(name.clone());

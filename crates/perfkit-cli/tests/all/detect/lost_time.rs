@@ -16,12 +16,51 @@ fn a_run_without_judged_calls_is_not_called_healthy() {
 }
 
 #[test]
-fn time_lost_in_mpi_without_a_replay_points_at_other_ranks() {
+fn two_ranks_are_compared_with_each_other() {
+    let file = scratch("two_ranks.tsv");
+    let mut lines = String::from(HEAD);
+    for rank in 0..2 {
+        let mut at = 1000;
+        for call in 0..400 {
+            let step = call / 20;
+            for kind in ["ENTRY", "EXIT"] {
+                lines += &format!("{step}\t{at}\t0\t{rank}\t0\t{kind}\tsolve\t\t\t\n");
+                at += 1000 + 300 * rank + call * 37 % 11;
+            }
+        }
+    }
+    std::fs::write(&file, lines).expect("tests may write here");
+    let printed = run(&[text(&file)]).expect("it ends");
+    let slow = "1. rank 1 is 30 % slower than rank 0 since step 0, nearly all of it in solve: ";
+    assert!(printed.contains(slow), "{printed}");
+    assert!(printed.contains("  two ranks are compared with each other: "));
+    let found = &json(&[text(&file)])["slow_ranks"]["rows"];
+    assert_eq!(
+        (&found[0]["rank"], &found[0]["peer"]),
+        (&1.into(), &0.into())
+    );
+    let factor = found[0]["function factor"].as_f64().expect("a number");
+    assert!((factor - 1.3).abs() < 0.01, "{found}");
+}
+
+#[test]
+fn waiting_in_mpi_is_no_time_lost() {
     let file = scratch("waits.tsv");
     let waits = rows(0..200).replace("solve", "MPI_Wait");
     std::fs::write(&file, format!("{HEAD}{waits}")).expect("tests may write here");
     let printed = run(&[text(&file)]).expect("it ends");
-    assert!(printed.contains("4.90 ms of it in MPI calls"), "{printed}");
+    let sum = "calls that wait for others took 4.90 ms longer than usual, 18.9 % of 25.89 ms in the calls of all ranks; \
+               no time lost in other calls\n  1. 1 slow call of 200 of MPI_Wait on rank 2 in step 3: 4.90 ms of waiting for \
+               others\n";
+    assert!(printed.starts_with(sum), "{printed}");
+    let found = json(&[text(&file)]);
+    assert_eq!(found["time_lost_ns"], 0);
+    assert_eq!(found["lost_time"]["waiting"], found["in_slow_calls_ns"]);
+    assert_eq!(found["causes"][0]["waits"], true);
+    let page = scratch("waits.html");
+    run(&[text(&file), "--html", text(&page)]).expect("it ends");
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("\"waiting\":true") && page.contains("\"waits\":true"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use perf_testdata::corpus::corpus;
 use perfkit::anomaly::provenance::{Kind, Query, open};
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -122,14 +123,14 @@ const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner
 fn functions_have_rules_of_their_own() {
     let recording = bundled("nwchem-md-4");
     let file = text(&recording);
-    let plain = json(&[file]);
+    let plain = json(&[file, "--period", "2590828ns"]);
     let of = |found: &serde_json::Value, name: &str, field: &str| {
         let all = found["by_function"]["rows"].as_array().expect("a list");
         let one = all.iter().find(|one| one["function"] == name).expect(name);
         one[field].as_u64().expect("a number")
     };
     assert!(of(&plain, "MPI_Barrier", "anomalies") > 0);
-    let quiet = json(&[file, "--ignore", "MPI_Ba*"]);
+    let quiet = json(&[file, "--period", "2590828ns", "--ignore", "MPI_Ba*"]);
     assert_eq!(of(&quiet, "MPI_Barrier", "anomalies"), 0);
     assert_eq!(
         of(&quiet, "MPI_Barrier", "calls"),
@@ -146,16 +147,30 @@ fn functions_have_rules_of_their_own() {
             .sum::<u64>()
     };
     assert_eq!(other(&quiet), other(&plain));
-    let eager = json(&[file, "--threshold", "MPI_Allreduce=1000"]);
+    let eager = json(&[
+        file,
+        "--period",
+        "2590828ns",
+        "--threshold",
+        "MPI_Allreduce=1000",
+    ]);
     assert!(other(&eager) > other(&plain));
-    let paths = json(&[file, "--by", "path", "--ignore", "MPI_Ba*"]);
+    let paths = json(&[
+        file,
+        "--period",
+        "2590828ns",
+        "--by",
+        "path",
+        "--ignore",
+        "MPI_Ba*",
+    ]);
     assert_eq!(of(&paths, "Working / MPI_Barrier", "anomalies"), 0);
     assert_eq!(
         of(&paths, "Working / MPI_Allreduce", "anomalies"),
         other(&plain)
     );
     // Deeper calls have more time in their callees.
-    let inclusive = json(&[file, "--runtime", "inclusive"]);
+    let inclusive = json(&[file, "--period", "2590828ns", "--runtime", "inclusive"]);
     assert_eq!(inclusive["calls"], plain["calls"]);
     // Each anomaly is counted exactly once in all tables.
     let sum = |field: &str| {
@@ -167,7 +182,7 @@ fn functions_have_rules_of_their_own() {
     assert_eq!(Some(sum("by_rank")), plain["anomalies"].as_u64());
     // The pace does not change the results; the kept records contain the options and therefore
     // differ in size.
-    let mut paced = json(&[file, "--pace", "1000"]);
+    let mut paced = json(&[file, "--period", "2590828ns", "--pace", "1000"]);
     paced["kept_bytes"] = plain["kept_bytes"].clone();
     assert_eq!(paced, plain);
 }
@@ -284,7 +299,7 @@ fn a_folder_of_streams_is_all_of_them() {
 }
 
 #[test]
-fn calls_that_are_open_at_the_end_make_no_step_and_100_steps_are_100() {
+fn calls_that_are_open_at_the_end_make_no_step() {
     let file = scratch("open.tsv");
     let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n0\t7\tENTRY\tf\n0\t9\tEXIT\tf\n";
     std::fs::write(&file, table).expect("tests may write here");
@@ -296,10 +311,19 @@ fn calls_that_are_open_at_the_end_make_no_step_and_100_steps_are_100() {
     assert_eq!(found["by_rank"]["rows"][0]["anomalies per step count"], 1);
     assert_eq!(found["health"]["open-at-end"], 1);
     let recording = json(&[text(&bundled("nwchem-md-4"))]);
-    assert_eq!(recording["steps"], 100);
+    // 159 iterations, and the time before them.
+    assert_eq!(
+        (&recording["steps"], &recording["steps_at"]),
+        (&160.into(), &"MPI_Barrier".into())
+    );
+    let parts = json(&[text(&bundled("nwchem-md-4")), "--period", "2590828ns"]);
+    assert_eq!(
+        (&parts["steps"], &parts["steps_at"]),
+        (&100.into(), &serde_json::Value::Null)
+    );
     for rank in recording["by_rank"]["rows"].as_array().expect("a list") {
         assert!(
-            rank["anomalies per step count"].as_u64() <= Some(100),
+            rank["anomalies per step count"].as_u64() <= Some(160),
             "{rank}"
         );
     }
@@ -497,4 +521,31 @@ fn a_stream_is_named_once_and_a_recording_has_a_bounded_number_of_steps() {
     let recording = bundled("jacobi-4");
     let many = refused(&[text(&recording), "--period", "1ns"]);
     assert!(many.contains("at most 1 000 000 are possible"), "{many}");
+}
+
+/// Sixteen ranks of a stencil, of which four compute more from iteration 8 on. Equal parts of the time hide them.
+#[test]
+fn slow_ranks_are_found_in_iterations() {
+    let recording = bundled("jacobi-16");
+    let file = text(&recording);
+    let printed = run(&[file]).expect("it ends");
+    assert!(
+        printed.contains("steps are iterations: one begins at every 2 calls of exchange_halo"),
+        "{printed}"
+    );
+    let ranks = |found: &serde_json::Value| -> BTreeSet<u64> {
+        let slow = found["slow_ranks"]["rows"].as_array().expect("a list");
+        slow.iter().filter_map(|one| one["rank"].as_u64()).collect()
+    };
+    let named = json(&[file, "--step-at", "dynamics"]);
+    assert_eq!(named["steps"], 51);
+    for found in [json(&[file]), named] {
+        assert_eq!(ranks(&found), BTreeSet::from([5, 6, 9, 10]));
+    }
+    let Err(Failure::Usage(message)) = run(&[file, "--step-at", "dynamic"]) else {
+        panic!("no such function")
+    };
+    assert!(message.contains("no call of the recording matches") && message.contains("dynamics"));
+    let both = run(&[file, "--step-at", "dynamics", "--period", "1ms"]);
+    assert!(both.is_err());
 }

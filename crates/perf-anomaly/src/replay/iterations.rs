@@ -1,0 +1,300 @@
+//! [`Iterations`]: iterations of a recorded program, as steps of a replay.
+
+use super::Replay;
+use super::sources::{Source, is_gpu};
+use crate::calls::is_running;
+use perf_core::{Cancelled, Event, Job, LocationView, Paradigm, Region, Ticks, TraceView, fits};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Fewest iterations that are found by themselves.
+const LEAST: usize = 10;
+/// Fewest named steps.
+const LEAST_NAMED: usize = 2;
+/// Largest number of steps that are found; beyond it, several iterations are a step.
+const MOST: usize = 1000;
+/// Largest number of calls of a function in an iteration.
+const CALLS: usize = 8;
+/// Fewest events of an iteration: four calls.
+const EVENTS: usize = 8;
+/// Iterations in a thousand that have as many events as the median one.
+const EQUAL: usize = 800;
+/// Relative difference of equal numbers of events.
+const WITHIN: f64 = 0.02;
+/// Share of the run from the first to the last iteration.
+const COVERED: f64 = 0.6;
+/// Pattern of the names of training steps that PyTorch records.
+const NAMED: &str = "ProfilerStep#*";
+
+/// Iterations of a recorded program: times at which steps begin, on each rank.
+///
+/// A step begins at each call of a function, or of all functions that match a pattern, on one thread of
+/// each rank. Step 0 is the time before the first call.
+///
+/// ```
+/// use perf_anomaly::{Replay, calls::Calls};
+/// use perf_core::{EventSource, Job};
+/// let trace = perf_core::samples::cosmo::trace();
+/// let replay = Replay::in_steps(trace.view(), 100);
+/// let job = Job::default();
+/// let iterations = replay.iterations_at("src_radiation", &job)?.expect("the function is called");
+/// assert_eq!((iterations.count(), iterations.every()), (9, 1));
+/// let mut replay = replay.with_iterations(&iterations);
+/// let (mut calls, mut steps) = (Calls::default(), 0);
+/// while replay.next_step(&mut calls, &job)? {
+///     steps += 1;
+/// }
+/// assert_eq!(steps, 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iterations {
+    /// Name of the function, or pattern.
+    name: String,
+    /// Number of calls in a step.
+    every: usize,
+    /// Times at which steps begin after step 0, by program and rank.
+    begins: Arc<BTreeMap<(u32, u32), Vec<Ticks>>>,
+    /// Rank with most of them.
+    longest: (u32, u32),
+}
+
+impl Iterations {
+    /// Returns the name of the function whose calls begin a step, or the pattern of its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of its calls in a step.
+    pub fn every(&self) -> usize {
+        self.every
+    }
+
+    /// Returns the number of steps after step 0.
+    pub fn count(&self) -> usize {
+        self.begins.get(&self.longest).map_or(0, Vec::len)
+    }
+
+    /// Returns the begins of steps after step 0 on a rank, given by program and number. A rank without
+    /// iterations has those of the rank with most of them.
+    pub(super) fn of_rank(&self, rank: (u32, u32)) -> &[Ticks] {
+        let own = self.begins.get(&rank);
+        own.or_else(|| self.begins.get(&self.longest))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    fn new(
+        name: &str,
+        every: usize,
+        begins: impl IntoIterator<Item = ((u32, u32), Vec<Ticks>)>,
+    ) -> Option<Self> {
+        let mut all: BTreeMap<(u32, u32), Vec<Ticks>> = begins.into_iter().collect();
+        all.retain(|_, begins| !begins.is_empty());
+        let longest = all.iter().max_by_key(|(_, begins)| begins.len());
+        let longest = longest.map(|(rank, _)| *rank)?;
+        Some(Iterations {
+            name: name.to_string(),
+            every,
+            begins: Arc::new(all),
+            longest,
+        })
+    }
+}
+
+impl Replay<'_> {
+    /// Finds the iterations of the recorded program: training steps that PyTorch records, or else a
+    /// function that all ranks call equally often, at least ten times, so that 80 % of the iterations have equally
+    /// many events. Iterations cover 60 % of the run; of several loops, that with most
+    /// events in an iteration is taken, and of more than 1,000 iterations several are a step. `None` if there are none.
+    ///
+    /// # Errors
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn iterations(&self, job: &Job) -> Result<Option<Iterations>, Cancelled> {
+        let named = self.iterations_at(NAMED, job)?;
+        if let Some(named) = named.filter(|named| named.count() >= LEAST_NAMED) {
+            return Ok(Some(named));
+        }
+        let leads = leads(self.view, &self.streams);
+        let Some((first, _)) = leads.first_key_value() else {
+            return Ok(None);
+        };
+        let names = names(self.view);
+        let mut counts: Option<HashMap<usize, usize>> = None;
+        for lead in leads.values() {
+            let mut own: HashMap<usize, usize> = HashMap::new();
+            enters(lead, &names, job, |name, _, _| {
+                *own.entry(name).or_default() += 1
+            })?;
+            counts = Some(match counts {
+                None => own,
+                Some(mut common) => {
+                    common.retain(|name, count| own.get(name) == Some(count));
+                    common
+                }
+            });
+        }
+        let mut candidates = counts.unwrap_or_default();
+        let regions = &self.view.definitions().regions;
+        candidates.retain(|name, _| regions.get(*name).is_some_and(can_begin));
+        let mut places: HashMap<usize, Vec<(usize, Ticks)>> = HashMap::new();
+        enters(&leads[first], &names, job, |name, index, at| {
+            if candidates.get(&name).is_some_and(|count| *count >= LEAST) {
+                places.entry(name).or_default().push((index, at));
+            }
+        })?;
+        let Some(range) = self.view.range() else {
+            return Ok(None);
+        };
+        let loops = places.iter().filter_map(|(name, places)| {
+            let (every, events, equal) = regular(places, range.len())?;
+            Some((
+                events,
+                equal,
+                std::cmp::Reverse((places[0].0, *name)),
+                every,
+            ))
+        });
+        let Some((.., std::cmp::Reverse((_, name)), every)) = loops.max() else {
+            return Ok(None);
+        };
+        let calls = candidates.get(&name).copied().unwrap_or_default();
+        let every = every * (calls / every).div_ceil(MOST);
+        let mut begins = Vec::new();
+        for (rank, lead) in &leads {
+            begins.push((*rank, times(lead, &names, |one| one == name, every, job)?));
+        }
+        let text = regions.get(name).map_or("", |region| region.name.as_str());
+        Ok(Iterations::new(text, every, begins))
+    }
+
+    /// Returns the iterations that begin at each call of the functions whose names match a pattern, on the thread
+    /// of each rank with most of these calls; `None` if there are none.
+    ///
+    /// # Errors
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn iterations_at(&self, pattern: &str, job: &Job) -> Result<Option<Iterations>, Cancelled> {
+        let names = names(self.view);
+        let regions = self.view.definitions().regions.iter().zip(&names);
+        let matching = regions.filter(|(region, _)| fits(pattern, &region.name));
+        let matching: std::collections::BTreeSet<usize> = matching.map(|(_, name)| *name).collect();
+        if matching.is_empty() {
+            return Ok(None);
+        }
+        let mut begins: BTreeMap<(u32, u32), Vec<Ticks>> = BTreeMap::new();
+        for source in &self.streams {
+            let Some(location) = self.view.location(source.location) else {
+                continue;
+            };
+            if is_gpu(self.view.definitions(), source.location) {
+                continue;
+            }
+            let own = times(&location, &names, |name| matching.contains(&name), 1, job)?;
+            let rank = (source.key.program, source.key.rank);
+            let known = begins.entry(rank).or_default();
+            if own.len() > known.len() {
+                *known = own;
+            }
+        }
+        Ok(Iterations::new(pattern, 1, begins))
+    }
+}
+
+/// Returns `true` for a function that may begin iterations: one that computes, or one of MPI. States are none.
+fn can_begin(region: &Region) -> bool {
+    let is_mpi = region.paradigm == Paradigm::Mpi || region.name.starts_with("MPI_");
+    is_mpi || !region.waits() && !is_running(region)
+}
+
+/// Returns the number of the first region with the same name, for each region.
+fn names(view: TraceView<'_>) -> Vec<usize> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    let regions = view.definitions().regions.iter().enumerate();
+    regions
+        .map(|(at, region)| *known.entry(region.name.as_str()).or_insert(at))
+        .collect()
+}
+
+/// Returns the thread with most events of each rank, without accelerators.
+fn leads<'a>(view: TraceView<'a>, streams: &[Source]) -> BTreeMap<(u32, u32), LocationView<'a>> {
+    let mut leads: BTreeMap<(u32, u32), LocationView<'a>> = BTreeMap::new();
+    for source in streams {
+        let location = view.location(source.location);
+        let location = location.filter(|one| !one.is_empty());
+        let Some(location) = location.filter(|_| !is_gpu(view.definitions(), source.location))
+        else {
+            continue;
+        };
+        let rank = (source.key.program, source.key.rank);
+        if leads
+            .get(&rank)
+            .is_none_or(|known| location.len() > known.len())
+        {
+            leads.insert(rank, location);
+        }
+    }
+    leads
+}
+
+/// Calls `take` with the name, the index and the time of each enter of a location.
+fn enters(
+    location: &LocationView<'_>,
+    names: &[usize],
+    job: &Job,
+    mut take: impl FnMut(usize, usize, Ticks),
+) -> Result<(), Cancelled> {
+    let mut checks = job.checks();
+    for (index, (at, event)) in location.iter().enumerate() {
+        checks.next(1)?;
+        if let Event::Enter { region } = event
+            && let Some(name) = names.get(region.index())
+        {
+            take(*name, index, at);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the times of every `every`-th of the calls that match.
+fn times(
+    location: &LocationView<'_>,
+    names: &[usize],
+    matches: impl Fn(usize) -> bool,
+    every: usize,
+    job: &Job,
+) -> Result<Vec<Ticks>, Cancelled> {
+    let (mut found, mut count) = (Vec::new(), 0_usize);
+    enters(location, names, job, |name, _, at| {
+        if matches(name) {
+            if count.is_multiple_of(every.max(1)) {
+                found.push(at);
+            }
+            count += 1;
+        }
+    })?;
+    Ok(found)
+}
+
+/// Returns the number of calls and the number of events of an iteration that begins with a call of a function, and the
+/// iterations in a thousand with so many, given the indices and times of its calls, and the length of the run.
+fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usize)> {
+    let (first, last) = (places.first()?, places.last()?);
+    let covered = last.1.0.saturating_sub(first.1.0) as f64;
+    if covered < COVERED * length as f64 {
+        return None;
+    }
+    (1..=CALLS.min(places.len() / LEAST)).find_map(|every| {
+        let begins: Vec<usize> = places.iter().step_by(every).map(|one| one.0).collect();
+        let mut events: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let middle = events.len() / 2;
+        let (_, usual, _) = events.select_nth_unstable(middle);
+        let usual = *usual;
+        let within = (WITHIN * usual as f64).max(2.0);
+        let equal = events
+            .iter()
+            .filter(|one| one.abs_diff(usual) as f64 <= within);
+        let equal = 1000 * equal.count() / events.len().max(1);
+        // A call has two events; iterations do more than to call one function several times.
+        let least = EVENTS.max(4 * every + 4);
+        (equal >= EQUAL && usual >= least).then_some((every, usual, equal))
+    })
+}

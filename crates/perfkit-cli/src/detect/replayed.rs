@@ -1,0 +1,122 @@
+//! [`Replayed`]: a recording as source of events of `detect`, in steps that are its iterations or equal parts.
+
+use super::{COMPARED_STEPS, Options, RECORDED_STEPS};
+use crate::failure::{Failure, input};
+use crate::progress::Bar;
+use crate::suggest::hint;
+use perfkit::anomaly::{Iterations, Monitor, Replay};
+use perfkit::core::{Nanos, Trace};
+
+/// Number of steps after which iterations are compared in groups.
+const UNITS: usize = 20;
+
+/// Replayed recording with its steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Replayed<'a> {
+    pub(super) trace: &'a Trace,
+    steps: Steps,
+}
+
+/// Steps of a recording.
+#[derive(Clone, Debug)]
+enum Steps {
+    /// Steps of a given length.
+    Period(Nanos),
+    /// Iterations of the program.
+    Iterations(Iterations),
+    /// Equal parts.
+    Parts,
+}
+
+impl<'a> Replayed<'a> {
+    /// Finds the steps: those that the options state, otherwise iterations, otherwise equal parts.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Usage`] if the options state a function that is never called.
+    pub(crate) fn new(trace: &'a Trace, options: &Options) -> Result<Self, Failure> {
+        let (job, parts) = (Bar::job(), Replay::in_steps(trace.view(), RECORDED_STEPS));
+        let steps = match (options.period, &options.step_at) {
+            (Some(period), _) => Steps::Period(period),
+            (None, Some(pattern)) => {
+                let found = parts.iterations_at(pattern, &job).map_err(input)?;
+                let absent = || {
+                    let regions = trace.definitions().regions.iter();
+                    let hint = hint(pattern, regions.map(|region| region.name.as_str()));
+                    Failure::Usage(format!(
+                        "--step-at {pattern}: no call of the recording matches{hint}"
+                    ))
+                };
+                Steps::Iterations(found.ok_or_else(absent)?)
+            }
+            (None, None) => match parts.iterations(&job).map_err(input)? {
+                Some(found) => Steps::Iterations(found),
+                None => Steps::Parts,
+            },
+        };
+        Ok(Replayed { trace, steps })
+    }
+
+    /// Returns the source of events for the detection, and the monitor with the number of steps in which it compares
+    /// ranks.
+    pub(crate) fn source(&self, monitor: Monitor) -> (Replay<'a>, Monitor) {
+        let monitor = match &self.steps {
+            Steps::Period(_) => monitor,
+            Steps::Iterations(found) => {
+                let steps = (found.count() / UNITS).max(1);
+                monitor.compare_steps(steps as u64)
+            }
+            Steps::Parts => monitor.compare_steps(COMPARED_STEPS),
+        };
+        (self.replay(), monitor)
+    }
+
+    /// Returns the length of a step; `None` for iterations.
+    pub(crate) fn step_length(&self) -> Option<Nanos> {
+        let view = self.trace.view();
+        match self.steps {
+            Steps::Period(period) => Some(period),
+            Steps::Iterations(_) => None,
+            Steps::Parts => {
+                let ticks = view.range()?.len().div_ceil(RECORDED_STEPS);
+                view.definitions().clock.duration(ticks)
+            }
+        }
+    }
+
+    /// Returns the iterations that are steps.
+    pub(crate) fn iterations(&self) -> Option<&Iterations> {
+        match &self.steps {
+            Steps::Iterations(found) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of pipeline stages of a process, each of which is a rank.
+    pub(crate) fn stages(&self) -> Option<u32> {
+        self.replay().stages()
+    }
+
+    /// Returns the begin of each step on the first rank, and the end of the last one.
+    pub(crate) fn begins(&self) -> Vec<Nanos> {
+        let replay = self.replay();
+        let rank = replay.streams().next();
+        let rank = rank
+            .map(|(key, _)| (key.program, key.rank))
+            .unwrap_or_default();
+        let end = |step| Some(replay.times(rank, step, step)?.1);
+        let start = replay.times(rank, 0, 0).map(|(start, _)| start);
+        let ends = (0..replay.steps()).map_while(end);
+        start.into_iter().chain(ends).collect()
+    }
+
+    pub(super) fn replay(&self) -> Replay<'a> {
+        let view = self.trace.view();
+        match &self.steps {
+            Steps::Period(period) => Replay::new(view, *period),
+            Steps::Iterations(found) => {
+                Replay::in_steps(view, RECORDED_STEPS).with_iterations(found)
+            }
+            Steps::Parts => Replay::in_steps(view, RECORDED_STEPS),
+        }
+    }
+}
