@@ -149,7 +149,7 @@ impl Replay<'_> {
         };
         let loops = places.iter().filter_map(|(name, places)| {
             let (every, events, equal) = regular(places, range.len())?;
-            Some((
+            are_equal_times(places, every).then_some((
                 events,
                 equal,
                 std::cmp::Reverse((places[0].0, *name)),
@@ -285,13 +285,8 @@ fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usiz
         return None;
     }
     (1..=CALLS.min(places.len() / LEAST)).find_map(|every| {
-        let begins: Vec<(usize, Ticks)> = places.iter().copied().step_by(every).collect();
-        let pairs = || begins.windows(2).map(|pair| (pair[0], pair[1]));
-        let mut events: Vec<usize> = pairs().map(|(one, next)| next.0 - one.0).collect();
-        let mut times: Vec<u64> = pairs().map(|(one, next)| next.1.0 - one.1.0).collect();
-        times.sort_unstable();
-        let tenth = times.len() / 10;
-        let (short, long) = (times[tenth], times[times.len() - 1 - tenth]);
+        let begins: Vec<usize> = places.iter().step_by(every).map(|one| one.0).collect();
+        let mut events: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = events.len() / 2;
         let (_, usual, _) = events.select_nth_unstable(middle);
         let usual = *usual;
@@ -302,7 +297,17 @@ fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usiz
         let equal = 1000 * equal.count() / events.len().max(1);
         // A call has two events; iterations do more than to call one function several times.
         let least = EVENTS.max(4 * every + 4);
-        let is_regular = equal >= EQUAL && long <= SPREAD.saturating_mul(short);
-        (is_regular && usual >= least).then_some((every, usual, equal))
+        (equal >= EQUAL && usual >= least).then_some((every, usual, equal))
     })
+}
+
+/// Returns `true` if iterations that begin at every `every`-th call, given the times of the calls, take about equal times.
+fn are_equal_times(places: &[(usize, Ticks)], every: usize) -> bool {
+    let begins: Vec<u64> = places.iter().step_by(every).map(|one| one.1.0).collect();
+    let mut times: Vec<u64> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    times.sort_unstable();
+    let tenth = times.len() / 10;
+    let (short, long) = (times.get(tenth), times.iter().nth_back(tenth));
+    let bound = |short: &u64| short.saturating_mul(SPREAD);
+    long <= short.map(bound).as_ref()
 }
