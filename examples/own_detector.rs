@@ -61,7 +61,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = monitor.finish()?;
     for (function, loss) in report.losses.worst_functions().into_iter().take(3) {
         let name = report.calls.function_name(function);
-        println!("{name}: {} too slow, {} beyond", loss.too_slow, loss.time);
+        println!(
+            "{name}: {} too slow, {} beyond",
+            loss.too_slow,
+            loss.in_slow_calls()
+        );
     }
     Ok(())
 }

@@ -188,7 +188,7 @@ fn heat_map(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     let heat = "document.querySelector('#lost .heat')";
     tab.expect(&format!("Number({heat}.dataset.cells) > 1"))?;
     tab.expect(
-        "document.querySelector('#lost .note').textContent.startsWith('The cells add up to')",
+        "document.querySelector('#lost .note').textContent.includes('The cells add up to')",
     )?;
     tab.expect("document.querySelectorAll('#lost .legend .entry').length > 0 && !document.querySelector('#lost .stacked').hidden")?;
     let step = "new URLSearchParams(location.hash.slice(1)).get('step')";

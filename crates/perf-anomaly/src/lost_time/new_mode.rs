@@ -333,10 +333,10 @@ impl Event {
                 }
             }
             if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
-                mode.accepted = Some(Accepted::UsualSince(step));
                 if let Some(changes) = changes {
                     self.take_back(changes);
                 }
+                self.mode.accepted = Some(Accepted::UsualSince(step));
             }
         } else if matches!(mode.accepted, Some(Accepted::Rule(_)))
             && judgement.label.is_slow()
@@ -357,39 +357,44 @@ impl Event {
     /// either: it is below zero, so that it cancels that of the alarms as single calls.
     pub(super) fn add_to(&self, changes: &mut ModeTimes, is_wanted: impl Fn((u32, u32)) -> bool) {
         let mode = &self.mode;
-        let is_found = match mode.accepted {
-            None => true,
-            Some(Accepted::Rule(_)) => false,
-            Some(Accepted::UsualSince(_)) => return,
-        };
-        let ranks = self.ranks.iter().filter(|(rank, _)| is_wanted(**rank));
-        for (rank, loss) in ranks {
-            let sums = if is_found { &loss.steps } else { &loss.alarms };
-            for (step, _, lost) in sums.iter() {
-                let lost = if is_found {
-                    lost
-                } else {
-                    lost.saturating_neg()
-                };
-                changes.add(*rank, mode.function, step, lost);
-            }
-            let calls = if is_found {
-                loss.calls.of_mode(mode, self.until())
-            } else {
-                loss.calls.accepted()
+        for (rank, loss) in self.ranks.iter().filter(|(rank, _)| is_wanted(**rank)) {
+            let calls = match mode.accepted {
+                None => loss.calls.of_mode(mode, self.until()),
+                Some(Accepted::Rule(_)) => loss.calls.accepted(),
+                Some(Accepted::UsualSince(_)) => return,
             };
+            self.add_steps(changes, (*rank, loss), false);
             changes.set_calls(*rank, (mode.function, self.id), calls);
         }
     }
 
-    /// Takes back the time lost by rank and step, before or after a mode becomes normal.
+    /// Takes back what [`add_to`](Self::add_to) adds, before the mode changes or becomes normal.
     pub(super) fn take_back(&self, changes: &mut ModeTimes) {
-        let mode = &self.mode;
         for (rank, loss) in &self.ranks {
-            for (step, _, lost) in loss.steps.iter() {
-                changes.add(*rank, mode.function, step, lost.saturating_neg());
-            }
-            changes.set_calls(*rank, (mode.function, self.id), ModeCalls::default());
+            self.add_steps(changes, (*rank, loss), true);
+            changes.set_calls(*rank, (self.mode.function, self.id), ModeCalls::default());
+        }
+    }
+
+    /// Adds the times of the steps of a rank to changes, or takes them back.
+    fn add_steps(
+        &self,
+        changes: &mut ModeTimes,
+        (rank, loss): ((u32, u32), &RankLoss),
+        takes_back: bool,
+    ) {
+        let (sums, is_negative) = match self.mode.accepted {
+            None => (&loss.steps, false),
+            Some(Accepted::Rule(_)) => (&loss.alarms, true),
+            Some(Accepted::UsualSince(_)) => return,
+        };
+        for (step, _, lost) in sums.iter() {
+            let lost = if is_negative == takes_back {
+                lost
+            } else {
+                lost.saturating_neg()
+            };
+            changes.add(rank, self.mode.function, step, lost);
         }
     }
 }

@@ -583,7 +583,7 @@ impl<E: Exchange> Client<E> {
             let waits = |function| calls.waits(function);
             function.add((call, sample), judgement, batch.step(), waits);
             let lost = judgement.severity(sample).0;
-            if lost != 0 && !waits(sample.function) {
+            if lost != 0 {
                 self.losses.add(sample.function, batch.step(), lost);
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct LostTime {
     rows: BTreeMap<(u32, u32), (u32, u32)>,
     /// Cells by program, row and column.
     cells: BTreeMap<(u32, u32, u64), LostCell>,
+    /// `true` if no time was lost, so that the times are those of calls that wait for others.
+    waits: bool,
     /// Time lost in abnormal calls of all ranks and steps, in nanoseconds.
     total: i64,
     /// Time lost in abnormal calls by function and step, or group of steps, in nanoseconds; `None` if a database has
@@ -195,6 +197,17 @@ impl LostTime {
                 self.add_cell((program, row, column >> 1), &cell);
             }
         }
+    }
+
+    /// Drops the counts of all cells, to which the times of calls that wait for others are added next.
+    pub(super) fn show_waiting(&mut self) {
+        self.waits = true;
+        self.cells.clear();
+    }
+
+    /// Returns `true` if no time was lost, so that the times are those of calls that wait for others.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// Returns the number of steps of a column.

@@ -23,7 +23,8 @@ pub struct Slow {
     pub phase_steps: Vec<PhaseStep>,
     /// New modes of functions.
     pub modes: Vec<(NewMode, FunctionName)>,
-    /// Time that each rank, given by program and number, lost by all causes.
+    /// Time that each rank, given by program and number, lost by all causes; if no time was lost, that of its calls that
+    /// wait for others.
     pub lost_by_rank: BTreeMap<(u32, u32), Nanos>,
     /// Time lost by cause.
     pub lost: LostTime,
@@ -78,8 +79,14 @@ impl Slow {
         let waits = |function| !compares(function);
         let lost = LostTime::new((of, &all), &found.slowness, &found.modes, waits);
         let mode_steps = mode_steps.into_iter();
-        let mode_steps = mode_steps.filter(|one| compares(one.function));
-        let by_rank = found.slowness.lost_by_rank(mode_steps, ranks);
+        let is_lost = lost.total().0 > 0;
+        let mode_steps = mode_steps.filter(|one| compares(one.function) == is_lost);
+        let mut by_rank = found.slowness.lost_by_rank(mode_steps, ranks);
+        if !is_lost {
+            let waiting = ranks.iter().map(|rank| rank.loss.waiting.0);
+            let both = by_rank.iter_mut().zip(waiting);
+            both.for_each(|(sum, waiting)| sum.0 = sum.0.saturating_add(waiting));
+        }
         let numbers = ranks.iter().map(|one| (one.program, one.rank));
         let longest = |function| stored?.longest(&name(function)?).ok().flatten();
         let causes = found.all(&losses, longest).into_iter();

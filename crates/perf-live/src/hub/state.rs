@@ -9,7 +9,7 @@ use crate::wire::{Bundle, Hello, NO_VIEW, Push};
 use crate::{Error, Result};
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{
-    Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, View,
+    Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, StepStats, View,
 };
 use perf_anomaly::{FunctionId, Model};
 use std::collections::{BTreeMap, HashMap};
@@ -54,26 +54,44 @@ pub(super) struct Snapshot {
     comparison: Comparison,
     names: Vec<FunctionName>,
     functions: Vec<(FunctionId, FunctionStats)>,
+    /// Place, number of abnormal calls and time of waiting of steps, if no abnormal call lost time.
+    waiting: Vec<((u32, u32, u64), u64, i64)>,
 }
 
 impl Snapshot {
     /// Computes what is slow, and the time lost by rank and step in abnormal calls, new modes and on slow ranks,
-    /// with a row for each known rank. The database contains the steps of ranks and the records of calls.
+    /// with a row for each known rank; if no time was lost, the time of calls that wait for others. The database contains
+    /// the steps of ranks and the records of calls.
     pub(super) fn compare(self, stored: Option<&DatabaseReader>) -> (Arc<Slow>, Arc<LostTime>) {
         let mut lost = Arc::unwrap_or_clone(self.lost);
-        for rank in &self.ranks {
-            lost.add_rank(rank.program, rank.rank);
-            lost.add_total(rank.loss.time.0);
-        }
         let found = self.comparison.slowness();
         for slow in &found.rank_steps {
             lost.add_slow(slow);
         }
         let mode_steps = self.comparison.mode_steps();
-        let work = mode_steps.iter();
-        let work = work.filter(|step| self.comparison.compares(step.function));
-        work.for_each(|step| lost.add_modes(step));
+        let compares = |function| self.comparison.compares(function);
+        let is_lost = self.ranks.iter().any(|rank| rank.loss.time.0 > 0)
+            || !found.ranks.is_empty()
+            || !found.phases.is_empty()
+            || mode_steps.iter().any(|step| compares(step.function));
+        for rank in &self.ranks {
+            lost.add_rank(rank.program, rank.rank);
+            lost.add_total(if is_lost {
+                rank.loss.time.0
+            } else {
+                rank.loss.waiting.0
+            });
+        }
+        if !is_lost {
+            lost.show_waiting();
+            let waiting = self.waiting.into_iter();
+            waiting.for_each(|(key, anomalies, time)| lost.add_calls(key, anomalies, time));
+        }
+        let shown = mode_steps.iter();
+        let shown = shown.filter(|step| compares(step.function) == is_lost);
+        shown.for_each(|step| lost.add_modes(step));
         let functions = self.comparison.function_steps().iter();
+        let functions = functions.filter(|(function, ..)| compares(*function) == is_lost);
         let functions = functions.filter_map(|(function, first, _, time)| {
             let name = self.names.get(function.0 as usize)?;
             Some((name.clone(), first, time.0))
@@ -81,7 +99,6 @@ impl Snapshot {
         lost.set_functions(functions.collect());
         let modes = (self.comparison.modes(), mode_steps);
         let functions = (&*self.names, &*self.functions);
-        let compares = |function| self.comparison.compares(function);
         let changes = self.comparison.changes();
         let slow = Slow::of(
             found,
@@ -199,7 +216,27 @@ impl State {
             comparison: self.server.comparison(),
             names: self.server.names().to_vec(),
             functions: self.server.functions(),
+            waiting: self.waiting(),
         }
+    }
+
+    /// Returns the program, rank and step, the number of abnormal calls and the time of those that wait for others, of
+    /// the last steps of all ranks, if no abnormal call lost time.
+    fn waiting(&self) -> Vec<((u32, u32, u64), u64, i64)> {
+        let ranks = self.server.ranking(Ranking::Total);
+        if ranks.iter().any(|rank| rank.loss.time.0 > 0) {
+            return Vec::new();
+        }
+        let steps = |rank: &RankSummary| {
+            let steps = self.server.steps(rank.program, rank.rank);
+            let steps = steps.filter(|step| step.loss.waiting.0 > 0);
+            let cell = |step: &StepStats| {
+                let key = (step.program, step.rank, step.step);
+                (key, step.loss.anomalies(), step.loss.waiting.0)
+            };
+            steps.map(cell).collect::<Vec<_>>()
+        };
+        ranks.iter().flat_map(steps).collect()
     }
 
     /// Returns the number of a function, and the model of all ranks with this function alone; `None` if its name is

@@ -16,7 +16,7 @@ const showLost = async () => {
 };
 
 // Turns the answers into the data of the charts.
-const lostMap = ({ steps: group, rows, cells, missing }, stored) => {
+const lostMap = ({ steps: group, rows, cells, missing, waiting }, stored) => {
   const names = [], owners = [], numbers = new Map();
   const numberOf = (program, name) => {
     const key = program + " " + name;
@@ -28,10 +28,10 @@ const lostMap = ({ steps: group, rows, cells, missing }, stored) => {
     }
     return numbers.get(key);
   };
-  const calls = stored.map(([program, name, step, lost]) => ({ is: "anomaly", model: numberOf(program, name), step, lost }));
+  const calls = stored.map(([program, name, step, lost]) => ({ is: "anomaly", model: numberOf(program, name), step, lost, waits: waiting }));
   const ranks = rows.map(([program, rank, last]) => ({ program, rank, last, name: rankName(program, rank === last ? rank : `${rank} to ${last}`).replace(/rank (?=\d+ to )/, "ranks ") }));
   const data = {
-    group, ranks, calls, names, colours: Array.from({ length: 12 }, (_, at) => colour("rank" + at)),
+    group, ranks, calls, names, waiting, colours: Array.from({ length: 12 }, (_, at) => colour("rank" + at)),
     steps: ranks.map((_, at) => [at, []]), phases: live.phases,
     slow: cells.filter((cell) => cell[4] > 0).map(([row, step, , , slow]) => [row, step, step + group - 1, slow]),
     modes: cells.filter((cell) => cell[7] !== 0).map(([row, step, , , , , , lost]) => [row, step, step + group - 1, lost]),
@@ -66,6 +66,9 @@ const chooseCell = async (cell) => {
   go({ ranks, step: worst.join("."), within, ...chosen }, true);
 };
 
+// What the times of the map are.
+const said = () => (live.map.data.waiting ? "of waiting" : "lost");
+
 const sayLost = () => {
   const { data, cells, calls, slow, modes, missing } = live.map, all = cells.reduce((sum, one) => sum + one.lost, 0);
   const phases = live.phases.reduce((sum, one) => sum + one[2], 0), other = Math.max(0, all - calls - slow - modes);
@@ -73,7 +76,7 @@ const sayLost = () => {
   const most = Math.max(1, ...data.ranks.map((one) => one.last - one.rank + 1));
   const merged = [[most, "ranks share a row"], [data.group, "steps share a column"]].filter(([of]) => of > 1).map(([of, what]) => `${count(of)} ${what}`);
   const left = [[missing, "of dropped steps"], [phases - other, "in slow phases"]].filter(([lost]) => lost >= 1).map(([lost, where]) => `${time(lost)} ${where}`);
-  find("#lost .note").textContent = (parts.length ? `The cells add up to ${parts.length > 1 ? time(all) + ": " : ""}${parts.join(", ")}.` : "No time was lost.")
+  find("#lost .note").textContent = (data.waiting ? "No time was lost; the map shows calls that wait for others. " : "") + (parts.length ? `The cells add up to ${parts.length > 1 ? time(all) + ": " : ""}${parts.join(", ")}.` : data.waiting ? "" : "No time was lost.")
     + (left.length ? ` Not in them: ${left.join(", ")}.` : "") + (merged.length ? ` Up to ${merged.join(" and ")}.` : "");
 };
 
@@ -81,7 +84,7 @@ const sayCell = (cell) => {
   const { data } = live.map, [program, rank, step] = worstOf(cell), { group } = data, row = data.ranks[cell.rank];
   const steps = group === 1 ? `step ${cell.step}` : `steps ${cell.step} to ${cell.step + group - 1}`;
   const most = group > 1 || row.last > row.rank ? `, most on ${rankName(program, rank)} in step ${step}` : "";
-  find("#lost .status").textContent = `${row.name}, ${steps}: ${time(cell.lost)} lost, ${count(cell.found)} abnormal ${cell.found === 1 ? "call" : "calls"}${most}.`;
+  find("#lost .status").textContent = `${row.name}, ${steps}: ${time(cell.lost)} ${said()}, ${count(cell.found)} abnormal ${cell.found === 1 ? "call" : "calls"}${most}.`;
 };
 
 const drawLost = () => {
@@ -115,10 +118,10 @@ const drawLost = () => {
 
 const listenLost = () => {
   const heat = find("#lost .heat"), stacked = find("#lost .stacked");
-  const sayPart = (one) => { find("#lost .status").textContent = `Step ${one.step}: ${time(one.lost)} lost in ${live.map.lost[one.which].name}.`; };
+  const sayPart = (one) => { find("#lost .status").textContent = `Step ${one.step}: ${time(one.lost)} ${said()} in ${live.map.lost[one.which].name}.`; };
   const leave = () => { find("#lost .status").textContent = ""; };
   charts.pointed(heat, (x, y) => lostAt(x, y), sayCell, chooseCell, leave);
   charts.pointed(stacked, (x, y) => partAt(x, y), sayPart, (one) => live.map.choose(live.map.lost[one.which]), leave);
   charts.keys(heat, () => (live.map ? live.map.cells : []), sayCell, chooseCell);
-  charts.keys(stacked, () => (live.map ? live.map.lost : []), (one) => { find("#lost .status").textContent = `${one.name}: ${time(one.sum)} lost.`; }, (one) => live.map.choose(one));
+  charts.keys(stacked, () => (live.map ? live.map.lost : []), (one) => { find("#lost .status").textContent = `${one.name}: ${time(one.sum)} ${said()}.`; }, (one) => live.map.choose(one));
 };

@@ -36,6 +36,7 @@ const showRanking = () => {
   if (!ranking) return;
   const value = (one) => (ranking.by === "time" ? one.lost : one[ranking.by]) || 0;
   const text = (one) => (ranking.by === "time" ? time(one.lost) : short(value(one)));
+  find("#by option[value=time]").textContent = ranking.waiting ? "waiting" : "time lost";
   const most = Math.max(1e-9, ...[...ranking.top, ...ranking.bottom].map(value));
   const list = find("#ranking .bars");
   const focused = list.contains(document.activeElement) ? document.activeElement.dataset.rank : null;

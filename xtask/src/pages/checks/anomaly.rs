@@ -33,7 +33,8 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "{FOUND}.querySelector('.ranks .rest').textContent.includes('ms')"
     ))?;
-    // Select a rank to see its steps.
+    // Select a rank with many anomalies, which wait for others, to see its steps.
+    tab.expect(&choose("select.by", 0))?;
     let steps = format!("document.querySelector('{}').toDataURL()", inside(".steps"));
     let before = tab.text(&steps)?;
     tab.click(&inside(".ranks button[data-rank='7']"))?;

@@ -25,6 +25,8 @@ struct LostData {
     cells: Vec<CellData>,
     /// Time lost in abnormal calls that is in no cell, in nanoseconds.
     missing: i64,
+    /// `true` if no time was lost, so that the times are those of calls that wait for others.
+    waiting: bool,
 }
 
 /// Time lost in abnormal calls by function and step.
@@ -65,6 +67,7 @@ pub(crate) async fn lost(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     })
                     .collect(),
                 missing: lost.missing(),
+                waiting: lost.waits(),
             })
         },
     )

@@ -344,6 +344,8 @@ pub(super) struct RankingData {
     top: Vec<RankData>,
     /// Last ranks.
     bottom: Vec<RankData>,
+    /// `true` if no time was lost, so that `lost` is the time of calls that wait for others.
+    waiting: bool,
 }
 
 const BY: [(&str, (&str, Ranking)); 6] = [
@@ -386,6 +388,7 @@ impl Ranked {
             revision: overview.revision,
             top: top.map(|one| RankData::new(one, lost(one))).collect(),
             bottom: bottom.map(|one| RankData::new(one, lost(one))).collect(),
+            waiting: slow.lost.total().0 == 0,
         }
     }
 }

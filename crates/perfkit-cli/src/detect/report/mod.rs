@@ -252,6 +252,13 @@ impl Detected {
         &self.worst
     }
 
+    /// Returns the number of slow calls of functions that wait for others.
+    pub(crate) fn slow_waits(&self) -> u64 {
+        let waits = self.functions.iter().map(|(.., loss)| loss);
+        let waits = waits.filter(|loss| loss.waiting > loss.time);
+        waits.map(|loss| loss.too_slow).sum()
+    }
+
     /// Returns the functions with their losses, by falling time lost, without those whose slow calls wait for others.
     pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
         let functions = self.functions.iter();

@@ -71,7 +71,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
     let share = times.share(total.time.0 as f64);
     let calls = grouped(total.calls);
     if total.too_slow == 0 || share < MIN_LOST_SHARE {
-        part.pass(match total.too_slow {
+        let lost = match total.too_slow {
             0 => format!("none of {calls} calls is abnormal"),
             some => format!(
                 "{} of {calls} calls {} {} of the time, less than {}",
@@ -79,6 +79,14 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
                 verb(some, "lose"),
                 percent(share),
                 percent(MIN_LOST_SHARE)
+            ),
+        };
+        part.pass(match found.slow_waits() {
+            0 => lost,
+            waits => format!(
+                "{lost}; {} of other functions {} for others longer than usual",
+                count(waits, "call", "calls"),
+                verb(waits, "wait")
             ),
         });
         return;
