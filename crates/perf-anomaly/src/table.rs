@@ -131,7 +131,7 @@ impl Loss {
     /// | `too slow`, `beyond experience`, `too fast` | unsigned | calls with these labels; `too slow` includes `beyond experience` |
     /// | `not enough data` | unsigned | calls that could not be judged |
     /// | `in slow calls` | time | run time above the expected one, summed over the slow calls |
-    /// | `waiting` | time | the part of it in calls that wait for others |
+    /// | `waiting in slow calls` | time | the part of it in calls that wait for others |
     ///
     /// ```
     /// use perf_anomaly::Loss;
@@ -158,7 +158,10 @@ impl Loss {
             .with(counts("too fast", |loss| loss.too_fast))
             .with(counts("not enough data", |loss| loss.not_enough_data))
             .times("in slow calls", losses.iter().map(Loss::in_slow_calls))
-            .times("waiting", losses.iter().map(|loss| loss.waiting))
+            .times(
+                "waiting in slow calls",
+                losses.iter().map(|loss| loss.waiting),
+            )
     }
 }
 

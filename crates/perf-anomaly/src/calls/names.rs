@@ -105,7 +105,7 @@ impl Names {
         let Some((program, name)) = self.region_name(RegionId(region)) else {
             return region;
         };
-        if self.regions.len() >= limit || nature != Some(Nature::Waits) {
+        if self.regions.len() >= limit || !matches!(nature, Some(Nature::Waits | Nature::Local)) {
             return region;
         }
         let (bytes, size) = match class.map(|class| class * CLASS_BITS) {
@@ -118,7 +118,7 @@ impl Names {
         let sized = format!("{name} of {size}").into();
         let id = self.regions.len() as u32;
         self.regions.push((program, sized));
-        self.natures.push(Nature::Waits);
+        self.natures.push(nature.unwrap_or_default());
         self.wholes.push((region, bytes));
         self.sizes.insert((region, class.unwrap_or(NO_BYTES)), id);
         let at = region as usize;

@@ -4,7 +4,7 @@
 
 use super::Batch;
 use crate::FunctionId;
-use perf_core::{Paradigm, Region, RegionRole};
+use perf_core::{Paradigm, Region, RegionRole, fits};
 
 /// Kind of a function for comparisons between ranks and steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,9 +15,44 @@ pub(crate) enum Nature {
     /// Waits for other ranks, threads or devices, or belongs to the measurement. It takes longer on fast
     /// ranks.
     Waits,
+    /// Function of MPI that returns without waiting for other ranks, or accesses files. Its ranks are not compared, because
+    /// it does not compute.
+    Local,
     /// Time in which a thread computes in unknown functions. Ranks can be compared in a step, but any two
     /// calls may do different work.
     UnknownFunctions,
+}
+
+/// Patterns of names of functions of MPI that do not wait for other ranks, in lower case.
+const LOCAL: [&str; 21] = [
+    "mpi_file_*",
+    "mpi_isend*",
+    "mpi_ibsend*",
+    "mpi_issend*",
+    "mpi_irsend*",
+    "mpi_irecv*",
+    "mpi_iprobe*",
+    "mpi_bsend*",
+    "mpi_pack*",
+    "mpi_unpack*",
+    "mpi_type_*",
+    "mpi_wtime*",
+    "mpi_wtick*",
+    "mpi_comm_rank*",
+    "mpi_comm_size*",
+    "mpi_get_count*",
+    "mpi_alloc_mem*",
+    "mpi_free_mem*",
+    "mpi_reduce_local*",
+    "mpi_*_init",
+    "mpi_initialized*",
+];
+
+/// Returns `true` for the name of a function of MPI that does not wait for other ranks.
+fn is_local(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let name = name.strip_prefix('p').unwrap_or(&name);
+    LOCAL.iter().any(|pattern| fits(pattern, name))
 }
 
 /// Name of the state in which a thread computes, as Paraver's traces call it.
@@ -49,7 +84,9 @@ impl Nature {
         if is_running(region) {
             return Nature::UnknownFunctions;
         }
-        if region.waits() {
+        if region.waits() && is_local(&region.name) {
+            Nature::Local
+        } else if region.waits() {
             Nature::Waits
         } else {
             Nature::Computes
@@ -100,6 +137,9 @@ mod tests {
         use {Paradigm as P, RegionRole as R};
         assert_eq!(of("exchange", P::Unknown, R::PointToPoint), Nature::Waits);
         assert_eq!(of("exchange", P::Mpi, R::Unknown), Nature::Waits);
+        assert_eq!(of("MPI_File_write_at", P::Mpi, R::FileIo), Nature::Local);
+        assert_eq!(Nature::of_name("pmpi_irecv_"), Nature::Local);
+        assert_eq!(Nature::of_name("MPI_Test"), Nature::Waits);
         assert_eq!(of("region 7", P::OpenMp, R::Other(22)), Nature::Waits);
         assert_eq!(
             of("allreduce_forces", P::Compiler, R::Function),

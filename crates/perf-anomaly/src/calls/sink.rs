@@ -358,6 +358,11 @@ impl Calls {
         self.names.nature(self.function_region(function)?)
     }
 
+    /// Returns `true` for a model of calls that do work of their own, so that ranks can be compared.
+    pub(crate) fn computes(&self, function: FunctionId) -> bool {
+        self.nature(function) != Some(Nature::Local) && !self.waits(function)
+    }
+
     /// Returns `true` for a model of calls that wait for other ranks, threads or devices, according to the role,
     /// programming model or name of the function. A function that sends or receives messages itself in at least half
     /// of its calls so far waits too, whatever its name is.
@@ -380,7 +385,7 @@ impl Calls {
         match self.nature(function).unwrap_or_default() {
             Nature::Computes => self.communication.is_most_of(function),
             Nature::Waits => true,
-            Nature::UnknownFunctions => false,
+            Nature::Local | Nature::UnknownFunctions => false,
         }
     }
 

@@ -137,8 +137,8 @@ pub struct Lasting {
     rules: Vec<(String, String)>,
     /// Number of modes to which the rules were applied.
     ruled: usize,
-    /// Rows of the last batch that are calls of modes, in ascending order.
-    in_modes: Vec<usize>,
+    /// Rows of the last batch that are calls of modes, or were cut at the end of their stream, in ascending order.
+    skipped: Vec<usize>,
     /// `true` if a server compares ranks too.
     is_shared: bool,
     /// Number of steps in which ranks are compared, unless there are many; 0 is 1.
@@ -225,14 +225,15 @@ impl Lasting {
         &mut self.modes
     }
 
-    /// Returns the rows of the last batch that are calls of modes, in ascending order.
-    pub(crate) fn in_modes(&self) -> &[usize] {
-        &self.in_modes
+    /// Returns the rows of the last batch that are not compared with other ranks and steps: calls of modes and those that
+    /// were cut at the end of their stream, in ascending order.
+    pub(crate) fn skipped(&self) -> &[usize] {
+        &self.skipped
     }
 
     /// Begins another batch.
     pub(crate) fn begin(&mut self) {
-        self.in_modes.clear();
+        self.skipped.clear();
     }
 
     /// Adds rows of the last batch, which belong to one stream, with their judgements.
@@ -262,15 +263,25 @@ impl Lasting {
                 self.unknown = self.unknown.saturating_add(time);
             }
         }
-        let in_modes = self.modes.add(rank, step, samples, judgements);
-        self.in_modes.extend(in_modes.iter().map(|at| start + at));
+        let waits = |function| !calls.computes(function);
+        let mut skipped = self.modes.add_to((rank, step), samples, judgements, waits);
+        // The end of a stream or of a window cuts calls.
+        let own = batch.calls()[start..]
+            .iter()
+            .take(samples.len())
+            .enumerate();
+        let cut = own.filter(|(_, call)| call.flags.closed_at_end());
+        skipped.extend(cut.map(|(at, _)| at));
+        skipped.sort_unstable();
+        skipped.dedup();
+        self.skipped.extend(skipped.iter().map(|at| start + at));
         // A server has these calls already.
         if !self.is_shared {
             self.peers.withdraw(self.modes.withdrawn());
         }
-        let takes_part = |function| !calls.waits(function);
+        let takes_part = |function| calls.computes(function);
         self.peers
-            .add(rank, step, (samples, judgements), &in_modes, takes_part);
+            .add(rank, step, (samples, judgements), &skipped, takes_part);
     }
 
     /// Ends a part of a step, or the step.

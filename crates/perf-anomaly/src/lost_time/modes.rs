@@ -98,6 +98,18 @@ impl NewModes {
         samples: &[Sample],
         judgements: &[Judgement],
     ) -> Vec<usize> {
+        self.add_to((rank, step), samples, judgements, |_| false)
+    }
+
+    /// Adds calls as [`add`](Self::add) does. `waits` returns `true` for functions that wait for others: their calls
+    /// are in a mode although all of those of a rank are, because their ranks are not compared.
+    pub(crate) fn add_to(
+        &mut self,
+        (rank, step): ((u32, u32), u64),
+        samples: &[Sample],
+        judgements: &[Judgement],
+        waits: impl Fn(FunctionId) -> bool,
+    ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
         let (mut doubtful, mut grown) = (Vec::new(), BTreeSet::new());
         self.batch += 1;
@@ -131,6 +143,7 @@ impl NewModes {
             let is_slow = mode.is_some()
                 || is_slow(sample, judgement)
                 || times.has_other && times.is_slow_on_its_rank(bin, sample, judgement);
+            times.note(is_slow);
             if is_slow {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode));
@@ -162,6 +175,7 @@ impl NewModes {
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
             let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
+            let is_speed = is_speed || times.lasts() && !waits(sample.function);
             if is_speed || at_own_speed.binary_search(&at).is_ok() {
                 continue;
             }

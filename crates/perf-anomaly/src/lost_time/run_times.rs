@@ -27,6 +27,10 @@ const RARE: f64 = 0.1;
 /// Largest [factor](Speeds::rare) beyond which few calls of a rank are longer than its usual one. Of those that vary
 /// more, the tail cannot be told from a mode.
 const NOISE: f64 = 2.0;
+/// Number of slow calls among the last 16 of a rank that are its speed.
+const NEARLY_ALL: u32 = 14;
+/// Largest number of ranks whose last calls are kept.
+const MOST_RANKS: usize = 4096;
 /// Largest factor between a call that is normal only because of a slow rank and the usual run time of its own rank.
 /// Ranks that differ by more do other work.
 const OTHER_WORK: f64 = 3.0;
@@ -82,6 +86,9 @@ pub(super) struct Times {
     pub(super) batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.
     pub(super) batch_calls: (u64, u64),
+    /// Last calls of the rank of the batch, and of other ranks: a bit for each, which is 1 for a slow call.
+    last: ((u32, u32), u16),
+    others: BTreeMap<(u32, u32), u16>,
     /// Usual run time of the ranks that do not differ relative to that of the rank of the batch.
     pub(super) scale: f64,
     /// Usual run time of the rank of the batch in nanoseconds; 0 if it does not differ from the others.
@@ -149,12 +156,31 @@ impl Times {
     #[inline]
     pub(super) fn begin(&mut self, batch: u64, rank: (u32, u32)) {
         (self.batch, self.batch_calls) = (batch, (0, 0));
+        if self.last.0 != rank {
+            let (before, bits) = std::mem::replace(&mut self.last, (rank, 0));
+            if self.others.len() < MOST_RANKS || self.others.contains_key(&before) {
+                self.others.insert(before, bits);
+            }
+            self.last.1 = self.others.get(&rank).copied().unwrap_or_default();
+        }
         let own = self.speeds.other(rank);
         self.has_other = self.speeds.is_confirmed();
         self.slow_speed = own.unwrap_or(0.0);
         self.scale = own
             .zip(self.speeds.common())
             .map_or(1.0, |(own, common)| common / own);
+    }
+
+    /// Adds a call to the last calls of the rank of the batch.
+    #[inline]
+    pub(super) fn note(&mut self, is_slow: bool) {
+        self.last.1 = self.last.1 << 1 | u16::from(is_slow);
+    }
+
+    /// Returns `true` if nearly all of the last calls of the rank are slow: that is its speed, and no mode, also if it
+    /// calls the function once in a step.
+    pub(super) fn lasts(&self) -> bool {
+        self.last.1.count_ones() >= NEARLY_ALL
     }
 
     /// Adds the first calls of a batch of a rank, which show its usual run time.

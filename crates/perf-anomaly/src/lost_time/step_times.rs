@@ -217,7 +217,7 @@ impl StepTimes {
     ) {
         let step = step / self.group();
         for (function, cell) in cells(judged, skipped).unordered() {
-            if !calls.waits(function) {
+            if calls.computes(function) {
                 let open = self.step(step);
                 open.entry((function, rank)).or_default().merge(cell);
                 if calls.is_unknown(function) {

@@ -15,16 +15,18 @@ const LEAST_NAMED: usize = 2;
 const MOST: usize = 1000;
 /// Largest number of calls of a function in an iteration.
 const CALLS: usize = 8;
-/// Fewest events of an iteration: four calls.
-const EVENTS: usize = 8;
+/// Fewest events of an iteration: three calls.
+const EVENTS: usize = 6;
+/// Number of iterations from which on the loop with most events in one is taken. Fewer may be rare work in a loop.
+const MANY: usize = 40;
 /// Iterations in a thousand that have as many events as the median one.
 const EQUAL: usize = 800;
 /// Relative difference of equal numbers of events.
 const WITHIN: f64 = 0.005;
 /// Largest ratio of the time of nine of ten iterations to that of one of ten.
 const SPREAD: u64 = 10;
-/// Share of the run from the first to the last iteration.
-const COVERED: f64 = 0.6;
+/// Share of the run that iterations of usual length take.
+const COVERED: f64 = 0.3;
 /// Pattern of the names of training steps that PyTorch records.
 const NAMED: &str = "ProfilerStep#*";
 
@@ -106,8 +108,8 @@ impl Iterations {
 impl Replay<'_> {
     /// Finds the iterations of the recorded program: training steps that PyTorch records, or else a
     /// function that all ranks call equally often, at least ten times, so that 80 % of the iterations have equally
-    /// many events. Iterations cover 60 % of the run; of several loops, that with most
-    /// events in an iteration is taken, and of more than 1,000 iterations several are a step. `None` if there are none.
+    /// many events. Those of usual length take 30 % of the run. Of
+    /// several loops with 40 iterations, that with most events in one is taken, otherwise that with most iterations, and of more than 1,000 iterations several are a step. `None` if there are none.
     ///
     /// # Errors
     /// Returns [`Cancelled`] if the job is cancelled.
@@ -148,9 +150,15 @@ impl Replay<'_> {
             return Ok(None);
         };
         let loops = places.iter().filter_map(|(name, places)| {
-            let (every, events, equal) = regular(places, range.len())?;
-            are_equal_times(places, every).then_some((
-                events,
+            let (every, events, equal) = regular(places)?;
+            let count = places.len() / every;
+            let order = if count >= MANY {
+                (MANY, events)
+            } else {
+                (count, events)
+            };
+            are_equal_times(places, every, range.len()).then_some((
+                order,
                 equal,
                 std::cmp::Reverse((places[0].0, *name)),
                 every,
@@ -277,13 +285,8 @@ fn times(
 }
 
 /// Returns the number of calls and the number of events of an iteration that begins with a call of a function, and the
-/// iterations in a thousand with so many, given the indices and times of its calls, and the length of the run.
-fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usize)> {
-    let (first, last) = (places.first()?, places.last()?);
-    let covered = last.1.0.saturating_sub(first.1.0) as f64;
-    if covered < COVERED * length as f64 {
-        return None;
-    }
+/// iterations in a thousand with so many, given the indices and times of its calls.
+fn regular(places: &[(usize, Ticks)]) -> Option<(usize, usize, usize)> {
     (1..=CALLS.min(places.len() / LEAST)).find_map(|every| {
         let begins: Vec<usize> = places.iter().step_by(every).map(|one| one.0).collect();
         let mut events: Vec<usize> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -301,13 +304,16 @@ fn regular(places: &[(usize, Ticks)], length: u64) -> Option<(usize, usize, usiz
     })
 }
 
-/// Returns `true` if iterations that begin at every `every`-th call, given the times of the calls, take about equal times.
-fn are_equal_times(places: &[(usize, Ticks)], every: usize) -> bool {
+/// Returns `true` if iterations that begin at every `every`-th call, given the times of the calls, take about equal times,
+/// and those of usual length much of a run of a length.
+fn are_equal_times(places: &[(usize, Ticks)], every: usize, length: u64) -> bool {
     let begins: Vec<u64> = places.iter().step_by(every).map(|one| one.1.0).collect();
     let mut times: Vec<u64> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
     times.sort_unstable();
     let tenth = times.len() / 10;
     let (short, long) = (times.get(tenth), times.iter().nth_back(tenth));
     let bound = |short: &u64| short.saturating_mul(SPREAD);
-    long <= short.map(bound).as_ref()
+    let usual = times.get(times.len() / 2).map_or(0, bound);
+    let covered: u64 = times.iter().filter(|time| **time <= usual).sum();
+    long <= short.map(bound).as_ref() && covered as f64 >= COVERED * length as f64
 }

@@ -509,7 +509,7 @@ impl<E: Exchange> Client<E> {
         lasting: &mut Lasting,
     ) {
         self.times.set_group(lasting.steps_of_group());
-        self.count_without(calls, judgements, lasting.in_modes());
+        self.count_without(calls, judgements, lasting.skipped());
         let step = calls.batch().step();
         let mut changes = lasting.modes_mut().take_changes();
         for (position, is_same) in &self.resumed.positions {
@@ -538,9 +538,9 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Counts calls. Ranks are compared without the rows `in_modes` of the batch, which are in ascending
+    /// Counts calls. Ranks are compared without the rows `skipped` of the batch, which are in ascending
     /// order.
-    fn count_without(&mut self, calls: &Calls, judgements: &[Judgement], in_modes: &[usize]) {
+    fn count_without(&mut self, calls: &Calls, judgements: &[Judgement], skipped: &[usize]) {
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
             if self.resumed.ranks.contains(&(part.program, part.rank)) {
@@ -564,7 +564,7 @@ impl<E: Exchange> Client<E> {
                 && let Some(judgements) = judgements.get(rows.clone())
             {
                 let judged = (&batch.samples()[rows.clone()], judgements);
-                let skipped = in_modes.iter().filter(|row| rows.contains(row));
+                let skipped = skipped.iter().filter(|row| rows.contains(row));
                 let skipped: Vec<usize> = skipped.map(|row| row - rows.start).collect();
                 self.times.add(rank, batch.step(), judged, &skipped, calls);
             }

@@ -12,7 +12,7 @@ use perf_anomaly::server::{
     Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, StepStats, View,
 };
 use perf_anomaly::{FunctionId, Model};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -69,11 +69,16 @@ impl Snapshot {
             lost.add_slow(slow);
         }
         let mode_steps = self.comparison.mode_steps();
-        let compares = |function| self.comparison.compares(function);
+        // Functions of MPI that do not wait for other ranks are not compared, but lose time.
+        let functions = self.functions.iter();
+        let local = functions.filter(|(_, stats)| stats.loss.time > stats.loss.waiting);
+        let local: BTreeSet<FunctionId> = local.map(|(function, _)| *function).collect();
+        let compares = |function| self.comparison.compares(function) || local.contains(&function);
         let is_lost = self.ranks.iter().any(|rank| rank.loss.time.0 > 0)
             || !found.ranks.is_empty()
             || !found.phases.is_empty()
-            || mode_steps.iter().any(|step| compares(step.function));
+            || mode_steps.iter().any(|step| compares(step.function))
+            || self.waiting.is_empty() && mode_steps.is_empty();
         for rank in &self.ranks {
             lost.add_rank(rank.program, rank.rank);
             lost.add_total(if is_lost {

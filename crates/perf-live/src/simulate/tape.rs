@@ -70,6 +70,7 @@ impl Tape {
         delta.times = StepTimes::default();
         delta.modes = ModeTimes::default();
         delta.losses = FunctionSteps::default();
+        delta.changes.clear();
         let mut exchange = link.exchange();
         exchange.send(&delta)?;
         let view_of_names = exchange.receive()?;

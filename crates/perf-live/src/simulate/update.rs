@@ -103,6 +103,7 @@ impl UpdateMessage {
         recorded.delta.times = StepTimes::default();
         recorded.delta.modes = ModeTimes::default();
         recorded.delta.losses = FunctionSteps::default();
+        recorded.delta.changes.clear();
         message.delta = recorded.delta.encode();
         message.delta.truncate(message.delta.len() - NUMBERS);
         let mut empty = message.steps.clone();
@@ -110,6 +111,7 @@ impl UpdateMessage {
         empty.times = StepTimes::default();
         empty.modes = ModeTimes::default();
         empty.losses = FunctionSteps::default();
+        empty.changes.clear();
         message.at = empty.encode().len() - NUMBERS;
         message
     }
@@ -152,10 +154,10 @@ impl UpdateMessage {
     }
 }
 
-/// Size in bytes of the end of an encoded delta without steps, run times and modes: the numbers of steps and of
+/// Size in bytes of the end of an encoded delta without steps, run times, modes and changes: the numbers of steps and of
 /// run times, the number of steps that are compared as one, and the numbers of functions without phases, of
-/// ranks with modes and of functions that lost time.
-const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4;
+/// ranks with modes, of functions that lost time and of changes.
+const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4 + 4;
 
 /// Splits the line of an entry around the number of its rank, if it has one. No text in the line
 /// can contain the field name, because quotes in texts are escaped.
@@ -188,6 +190,10 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<RecordedMessage> {
     recorded.delta.times = recorded.delta.times.moved((0, 0), steps);
     recorded.delta.modes = recorded.delta.modes.moved((0, 0), steps);
     recorded.delta.losses = recorded.delta.losses.moved(steps);
+    for change in &mut recorded.delta.changes {
+        change.step += steps;
+        change.until += steps;
+    }
     for step in &mut recorded.delta.steps {
         step.step += steps;
         (step.start, step.end) = (later(step.start), later(step.end));

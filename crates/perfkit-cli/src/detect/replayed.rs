@@ -5,7 +5,7 @@ use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use crate::suggest::hint;
 use perfkit::anomaly::{Iterations, Monitor, Replay};
-use perfkit::core::{Nanos, Trace};
+use perfkit::core::{Nanos, Ticks, TimeRange, Trace, TraceView};
 
 /// Number of steps after which iterations are compared in groups.
 const UNITS: usize = 20;
@@ -14,7 +14,25 @@ const UNITS: usize = 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Replayed<'a> {
     pub(super) trace: &'a Trace,
+    /// Events that are replayed.
+    view: TraceView<'a>,
     steps: Steps,
+}
+
+/// Returns the events of a trace. At the end of a window, calls that cross it are left out: they are open there, so
+/// that their shortened times are not compared.
+fn uncut(trace: &Trace, has_end: bool) -> TraceView<'_> {
+    let view = trace.view();
+    let last = view
+        .range()
+        .map(|range| Ticks(range.end.0.saturating_sub(1)));
+    match (has_end, view.range(), last) {
+        (true, Some(range), Some(last)) if last > range.start => view.between(TimeRange {
+            start: range.start,
+            end: last,
+        }),
+        _ => view,
+    }
 }
 
 /// Steps of a recording.
@@ -34,7 +52,8 @@ impl<'a> Replayed<'a> {
     /// # Errors
     /// Returns [`Failure::Usage`] if the options state a function that is never called.
     pub(crate) fn new(trace: &'a Trace, options: &Options) -> Result<Self, Failure> {
-        let (job, parts) = (Bar::job(), Replay::in_steps(trace.view(), RECORDED_STEPS));
+        let view = uncut(trace, options.window.to.is_some());
+        let (job, parts) = (Bar::job(), Replay::in_steps(view, RECORDED_STEPS));
         let steps = match (options.period, &options.step_at) {
             (Some(period), _) => Steps::Period(period),
             (None, Some(pattern)) => {
@@ -53,7 +72,7 @@ impl<'a> Replayed<'a> {
                 None => Steps::Parts,
             },
         };
-        Ok(Replayed { trace, steps })
+        Ok(Replayed { trace, view, steps })
     }
 
     /// Returns the source of events for the detection, and the monitor with the number of steps in which it compares
@@ -72,7 +91,7 @@ impl<'a> Replayed<'a> {
 
     /// Returns the length of a step; `None` for iterations.
     pub(crate) fn step_length(&self) -> Option<Nanos> {
-        let view = self.trace.view();
+        let view = self.view;
         match self.steps {
             Steps::Period(period) => Some(period),
             Steps::Iterations(_) => None,
@@ -110,7 +129,7 @@ impl<'a> Replayed<'a> {
     }
 
     pub(super) fn replay(&self) -> Replay<'a> {
-        let view = self.trace.view();
+        let view = self.view;
         match &self.steps {
             Steps::Period(period) => Replay::new(view, *period),
             Steps::Iterations(found) => {

@@ -388,7 +388,7 @@ impl Ranked {
             revision: overview.revision,
             top: top.map(|one| RankData::new(one, lost(one))).collect(),
             bottom: bottom.map(|one| RankData::new(one, lost(one))).collect(),
-            waiting: slow.lost.total().0 == 0,
+            waiting: slow.lost.total().0 == 0 && slow.lost.waiting.0 > 0,
         }
     }
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 /// Adds a column with the time of calls that wait for others, if there are any.
 pub(super) fn with_waiting(table: Table, waiting: impl Iterator<Item = Nanos> + Clone) -> Table {
     if waiting.clone().any(|time| time.0 > 0) {
-        table.times("waiting", waiting)
+        table.times("waiting in slow calls", waiting)
     } else {
         table
     }
