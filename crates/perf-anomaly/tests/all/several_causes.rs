@@ -443,3 +443,30 @@ fn a_slow_rank_of_many_keeps_its_slow_calls() {
         }
     }
 }
+
+/// A function that each rank calls once in a step becomes slower for half of the run and more. It is a slow phase, and no
+/// mode that counts as normal because it has half of the calls.
+#[test]
+fn a_step_in_speed_of_half_of_the_run_loses_its_time() {
+    let size = Size {
+        steps: 160,
+        calls: 1,
+        ..USUAL
+    };
+    for (factor, from) in [(1.5, 60), (1.5, 80), (5.0, 60), (5.0, 80)] {
+        for seed in 0..5 {
+            let slow = |call: Call| {
+                let is_slow = call.function == "solve" && call.step >= from;
+                (1.0, if is_slow { factor } else { 1.0 })
+            };
+            let monitor = Monitor::default().compare_steps(8);
+            let (report, planted) = run(seed, size, monitor, slow);
+            let lost = report.lost_time();
+            assert!(
+                close(lost.total(), planted[1], 0.05),
+                "{factor} {from} {seed}: {lost:?}"
+            );
+            assert!(lost.phases.0 > 0, "{factor} {from} {seed}");
+        }
+    }
+}
