@@ -41,14 +41,15 @@ const NAMED: &str = "ProfilerStep#*";
 /// let trace = perf_core::samples::cosmo::trace();
 /// let replay = Replay::in_steps(trace.view(), 100);
 /// let job = Job::default();
-/// let iterations = replay.iterations_at("src_radiation", &job)?.expect("the function is called");
-/// assert_eq!((iterations.count(), iterations.every()), (9, 1));
+/// let iterations = replay.iterations(&job)?.expect("a loop of 60 iterations");
+/// assert_eq!((iterations.name(), iterations.count(), iterations.every()), ("COSMO", 60, 1));
+/// assert_eq!(replay.iterations_at("COS*", &job)?.map(|other| other.count()), Some(60));
 /// let mut replay = replay.with_iterations(&iterations);
 /// let (mut calls, mut steps) = (Calls::default(), 0);
 /// while replay.next_step(&mut calls, &job)? {
 ///     steps += 1;
 /// }
-/// assert_eq!(steps, 10);
+/// assert_eq!(steps, 61);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

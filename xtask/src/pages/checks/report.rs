@@ -33,7 +33,7 @@ pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.querySelector('#phases-2').dataset.region === '1' && document.querySelector('#phases-2 .status').textContent.includes('forward')")?;
     tab.click("#anomalies .functions tbody tr button")?;
     tab.click("#anomalies .calls tbody tr button")?;
-    tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;
+    tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Iprobe on rank')")?;
     tab.click("#theme")?;
     // The printed page has no controls and is not wider than the paper.
     tab.media("print")?;
