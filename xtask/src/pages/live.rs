@@ -186,7 +186,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
 /// keyboard and the pointer select cells and functions.
 fn heat_map(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     let heat = "document.querySelector('#lost .heat')";
-    tab.expect(&format!("Number({heat}.dataset.cells) > 1"))?;
+    tab.wait(&format!("Number({heat}.dataset.cells) > 1"))?;
     tab.expect(
         "document.querySelector('#lost .note').textContent.includes('The cells add up to')",
     )?;
