@@ -4,6 +4,7 @@ use super::{COMPARED_STEPS, Options, RECORDED_STEPS};
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use crate::suggest::hint;
+use crate::table::shortened;
 use perfkit::anomaly::{Iterations, Monitor, Replay};
 use perfkit::core::{Nanos, Ticks, TimeRange, Trace, TraceView};
 
@@ -107,6 +108,27 @@ impl<'a> Replayed<'a> {
         match &self.steps {
             Steps::Iterations(found) => Some(found),
             _ => None,
+        }
+    }
+
+    /// Returns a sentence about the steps; `None` for an empty recording.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        match &self.steps {
+            Steps::Iterations(found) => {
+                let calls = match found.every() {
+                    1 => "each call".into(),
+                    more => format!("every {more} calls"),
+                };
+                let name = shortened(found.name(), 60);
+                Some(format!(
+                    "a step begins at {calls} of {name} on a rank, and step 0 is the time before the first one (--step-at, --period)"
+                ))
+            }
+            Steps::Period(_) | Steps::Parts => self.step_length().map(|length| {
+                format!(
+                    "steps are equal parts of the recording, not iterations: step N begins N x {length} after its begin"
+                )
+            }),
         }
     }
 

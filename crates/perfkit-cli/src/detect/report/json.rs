@@ -6,10 +6,10 @@ use super::comparison::Compared;
 use super::lost_time_causes::StatedCause;
 use crate::detect::run_time::RunTime;
 use crate::findings::{self, Found};
-use perfkit::anomaly::Change;
 use perfkit::anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
 use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::RankSummary;
+use perfkit::anomaly::{Change, Iterations};
 use perfkit::core::{Nanos, Table};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -33,6 +33,9 @@ struct Document<'a, C> {
     /// Function at whose calls the steps of a recording begin, if steps are iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     steps_at: Option<String>,
+    /// Number of its calls in a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps_every: Option<usize>,
     /// Number of pipeline stages of a process, if rank `r` is stage `r % stages` of process `r / stages`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline_stages: Option<u32>,
@@ -119,6 +122,7 @@ impl Detected {
             calls: total.calls,
             steps: self.report.steps,
             step_length_ns: self.step_length,
+            steps_every: self.iterations.as_ref().map(Iterations::every),
             steps_at: self.iterations.as_ref().map(|it| it.name().to_string()),
             pipeline_stages: self.stages,
             anomalies: total.anomalies(),

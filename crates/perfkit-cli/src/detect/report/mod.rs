@@ -23,7 +23,7 @@ use perfkit::anomaly::{
 };
 use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Options of the output.
@@ -85,6 +85,10 @@ pub(crate) struct Detected {
     step_length: Option<Nanos>,
     /// Iterations that are steps.
     iterations: Option<Iterations>,
+    /// Sentence about the steps of a recording.
+    steps: Option<String>,
+    /// Functions with abnormal calls that wait for others.
+    waiting: BTreeSet<String>,
     /// Begins of the steps of a recording on its first rank, and the end of the last one.
     begins: Vec<Nanos>,
     /// Number of pipeline stages of a process, if each is a rank.
@@ -148,6 +152,7 @@ impl Detected {
         let kept = report.store.take();
         let step_length = replayed.as_ref().and_then(Replayed::step_length);
         let iterations = replayed.as_ref().and_then(Replayed::iterations).cloned();
+        let steps = replayed.as_ref().and_then(Replayed::sentence);
         let begins = replayed.as_ref().map_or_else(Vec::new, Replayed::begins);
         let stages = replayed.as_ref().and_then(Replayed::stages);
         let (run_time, store) = match (replayed, kept) {
@@ -172,6 +177,9 @@ impl Detected {
             if let [heading, functions @ ..] = &recurring[..] {
                 causes.push(format!("{heading}: {}", functions.join("; ")));
             }
+            if let (Some(sum), Some(steps)) = (causes.first_mut(), &steps) {
+                *sum += &format!("; {steps}");
+            }
             let changes = changes(&report).into_iter().take(PAGE_CHANGES);
             Some(found.with_causes(causes).with_changes(changes))
         } else {
@@ -191,6 +199,9 @@ impl Detected {
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
         let functions = report.losses.worst_functions();
+        let waiting = functions.iter().map(|(id, _)| *id);
+        let waiting = waiting.filter(|id| report.calls.waits(*id));
+        let waiting = waiting.map(|id| report.calls.function_name(id)).collect();
         let lasting = report.lasting.lost_by_function(&report.calls);
         let lost_by_function = functions.iter().map(|(id, loss)| {
             // Most functions have no modes and phases.
@@ -226,6 +237,8 @@ impl Detected {
             run_time,
             step_length,
             iterations,
+            steps,
+            waiting,
             begins,
             stages,
             drawn,

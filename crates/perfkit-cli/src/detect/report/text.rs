@@ -52,22 +52,8 @@ impl Detected {
                 .map_or(String::new(), |length| format!(" of {length}")),
             self.shown.method
         )?;
-        if let Some(length) = self.step_length {
-            writeln!(
-                out,
-                "  steps are equal parts of the recording, not iterations: step N begins N x {length} after its begin"
-            )?;
-        }
-        if let Some(found) = &self.iterations {
-            let calls = match found.every() {
-                1 => "each call".into(),
-                more => format!("every {more} calls"),
-            };
-            writeln!(
-                out,
-                "  steps are iterations: one begins at {calls} of {} on a rank, and step 0 is the time before (--step-at, --period)",
-                shortened(found.name(), 60)
-            )?;
+        if let Some(steps) = &self.steps {
+            writeln!(out, "  {steps}")?;
         }
         if let Some(stages) = self.stages {
             writeln!(
@@ -240,13 +226,18 @@ impl Detected {
                 Some(one) => format!("{one}{sizes}"),
                 None => "nothing".into(),
             };
+            let waits = if self.waiting.contains(&record.function) {
+                ", waiting for others"
+            } else {
+                ""
+            };
             let host = record
                 .host
                 .as_deref()
                 .map_or(String::new(), |host| format!(" on {host}"));
             writeln!(
                 out,
-                "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}; expected {expected}, score {:.1}",
+                "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}{waits}; expected {expected}, score {:.1}",
                 at + 1,
                 self.of_program(record.program, record.rank.to_string()),
                 record.thread,

@@ -530,7 +530,7 @@ fn slow_ranks_are_found_in_iterations() {
     let file = text(&recording);
     let printed = run(&[file]).expect("it ends");
     assert!(
-        printed.contains("steps are iterations: one begins at every 2 calls of exchange_halo"),
+        printed.contains("a step begins at every 2 calls of exchange_halo on a rank"),
         "{printed}"
     );
     let ranks = |found: &serde_json::Value| -> BTreeSet<u64> {
