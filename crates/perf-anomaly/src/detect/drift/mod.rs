@@ -57,14 +57,15 @@ impl Change {
         (self.step, self.function, self.from, self.to, rest)
     }
 
-    /// Returns a sentence about the change of a function with a name.
+    /// Returns a sentence about the change of a function with a name. The step is that in which a window of calls began,
+    /// so that the change may be some steps from it.
     ///
     /// ```
     /// use perf_anomaly::Change;
     /// use perf_core::Nanos;
     /// let mut change = Change::default();
     /// (change.step, change.from, change.to) = (700, Nanos(1_500_000), Nanos(1_000_000));
-    /// assert_eq!(change.sentence("solve"), "solve sped up from 1.50 ms to 1.00 ms at step 700");
+    /// assert_eq!(change.sentence("solve"), "solve sped up from 1.50 ms to 1.00 ms at about step 700");
     /// ```
     pub fn sentence(&self, name: &str) -> String {
         let how = if self.is_slower() {
@@ -73,7 +74,10 @@ impl Change {
             "sped up"
         };
         let (name, from, to) = (shortened(name, NAME), self.from, self.to);
-        format!("{name} {how} from {from} to {to} at step {}", self.step)
+        format!(
+            "{name} {how} from {from} to {to} at about step {}",
+            self.step
+        )
     }
 
     /// Smallest encoded size in bytes.

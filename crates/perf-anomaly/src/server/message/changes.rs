@@ -25,9 +25,9 @@ const CLIENTS: usize = 1024;
 /// (change.step, change.ranks) = (700, 8);
 /// (change.from, change.to) = (Nanos(1_000_000), Nanos(1_500_000));
 /// let one = ReportedChange { change, clients: 1 };
-/// assert_eq!(one.sentence("solve"), "solve slowed from 1.00 ms to 1.50 ms at step 700");
+/// assert_eq!(one.sentence("solve"), "solve slowed from 1.00 ms to 1.50 ms at about step 700");
 /// let all = ReportedChange { change, clients: 8 };
-/// assert_eq!(all.sentence("solve"), "solve slowed from 1.00 ms to 1.50 ms at step 700 on 8 ranks");
+/// assert_eq!(all.sentence("solve"), "solve slowed from 1.00 ms to 1.50 ms at about step 700 on 8 ranks");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
