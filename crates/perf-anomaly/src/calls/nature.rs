@@ -44,7 +44,7 @@ const LOCAL: [&str; 21] = [
     "mpi_alloc_mem*",
     "mpi_free_mem*",
     "mpi_reduce_local*",
-    "mpi_*_init",
+    "mpi_*_init*",
     "mpi_initialized*",
 ];
 

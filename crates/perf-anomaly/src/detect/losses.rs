@@ -373,7 +373,8 @@ impl Merge for Losses {
 mod tests {
     use super::*;
 
-    fn one(step: u64) -> Losses {
+    /// Returns a call that took 900 ns instead of 100 ns.
+    fn slow() -> (Sample, Judgement) {
         let sample = Sample {
             runtime: Nanos(900),
             ..Sample::default()
@@ -383,6 +384,11 @@ mod tests {
             score: 7.0,
             expected: Some(Nanos(100)),
         };
+        (sample, judgement)
+    }
+
+    fn one(step: u64) -> Losses {
+        let (sample, judgement) = slow();
         let mut losses = Losses::default();
         let place = Place {
             step,
@@ -454,15 +460,7 @@ mod tests {
     /// The time of a call that waits is not time lost.
     #[test]
     fn waiting_is_a_sum_of_its_own() {
-        let sample = Sample {
-            runtime: Nanos(900),
-            ..Sample::default()
-        };
-        let judgement = Judgement {
-            label: Label::TooSlow,
-            score: 7.0,
-            expected: Some(Nanos(100)),
-        };
+        let (sample, judgement) = slow();
         let mut losses = Losses::default();
         let place = Place::default();
         losses.add(place, &[sample], &[judgement], [CallPathId(0)], |_| true);

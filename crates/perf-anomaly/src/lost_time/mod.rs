@@ -304,3 +304,25 @@ impl Lasting {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Monitor;
+    use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+
+    /// A call that the end of its stream cuts is not compared with complete ones.
+    #[test]
+    fn calls_that_are_cut_are_not_compared() {
+        let mut monitor = Monitor::default();
+        let stream = monitor.stream(StreamKey::default());
+        let solve = monitor.region(0, "solve");
+        for at in 0..40 {
+            monitor.push(stream, Nanos(1000 * at), StreamEvent::Enter(solve));
+            monitor.push(stream, Nanos(1000 * at + 500), StreamEvent::Exit(solve));
+        }
+        monitor.push(stream, Nanos(40_000), StreamEvent::Enter(solve));
+        let report = monitor.finish().expect("no store");
+        assert_eq!(report.losses.total().calls, 41);
+        assert_eq!(report.lasting.skipped(), [40]);
+    }
+}

@@ -300,7 +300,8 @@ impl NewModes {
         self.in_this_batch(in_means.iter())
     }
 
-    /// Adds the earlier calls beside a mode that extends to them. Returns the indices of those of this batch.
+    /// Adds the earlier calls of the neighbouring bins to which a mode now extends. Returns the indices of its calls in
+    /// this batch.
     fn take_beside(&mut self, mode: usize) -> Vec<usize> {
         let event = &mut self.events[mode];
         let times = self.functions.entry(event.mode.function, Times::default);

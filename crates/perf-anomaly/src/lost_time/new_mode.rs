@@ -197,7 +197,7 @@ impl RankLoss {
 }
 
 impl Event {
-    /// Returns `true` for a bin of the mode, which [extends](Self::extended) to it if it is beside it. `between`
+    /// Returns `true` for a bin of the mode, or a near one to which the mode then [extends](Self::extended). `between`
     /// returns the number of calls in a range of bins.
     #[inline]
     pub(super) fn includes(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
@@ -217,8 +217,8 @@ impl Event {
         true
     }
 
-    /// Returns the bins of a mode with one beside it, if the number of calls falls from the outer half of the mode to
-    /// those between; `None` in the valley between the mode and other calls, and beyond.
+    /// Returns the bins of a mode that extends to a near bin, if the number of calls falls from the outer half of the
+    /// mode to the bins between; `None` in the valley between the mode and other calls, and beyond.
     pub(super) fn extended(
         (from, until): (usize, usize),
         bin: usize,

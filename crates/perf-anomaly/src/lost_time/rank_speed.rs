@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 const RECENT: usize = 32;
 /// Largest number of ranks of a function whose calls are kept.
 const RANKS: usize = 1 << 12;
-/// Largest number of usual run times that are told apart.
+/// Largest number of different usual run times that are kept.
 const LEVELS: usize = 16;
 /// Shares of calls of the times that are compared.
 pub(super) const QUANTILES: [f64; 3] = [0.125, 0.5, 0.875];

@@ -86,8 +86,9 @@ pub(super) struct Times {
     pub(super) batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.
     pub(super) batch_calls: (u64, u64),
-    /// Last calls of the rank of the batch, and of other ranks: a bit for each, which is 1 for a slow call.
+    /// Last 16 calls of the rank of the batch, a bit for each, which is 1 for a slow call.
     last: ((u32, u32), u16),
+    /// Last calls of the other ranks, likewise.
     others: BTreeMap<(u32, u32), u16>,
     /// Usual run time of the ranks that do not differ relative to that of the rank of the batch.
     pub(super) scale: f64,
@@ -356,7 +357,7 @@ impl Times {
         })
     }
 
-    /// Returns the bins of a mode with those beside it to which it extends.
+    /// Returns the bins of a mode with the neighbouring ones to which it extends.
     pub(super) fn grown(&self, (mut from, mut until): (usize, usize)) -> (usize, usize) {
         loop {
             let below = (from.saturating_sub(until - from)..from).rev();

@@ -4,7 +4,7 @@ use super::Replay;
 use super::sources::{Source, is_gpu};
 use crate::calls::is_running;
 use perf_core::{Cancelled, Event, Job, LocationView, Paradigm, Region, Ticks, TraceView, fits};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Fewest iterations that are found by themselves.
@@ -115,7 +115,8 @@ impl Replay<'_> {
     /// # Errors
     /// Returns [`Cancelled`] if the job is cancelled.
     pub fn iterations(&self, job: &Job) -> Result<Option<Iterations>, Cancelled> {
-        let named = self.iterations_at(NAMED, job)?;
+        let names = names(self.view);
+        let named = self.named(NAMED, &names, job)?;
         if let Some(named) = named.filter(|named| named.count() >= LEAST_NAMED) {
             return Ok(Some(named));
         }
@@ -123,7 +124,6 @@ impl Replay<'_> {
         let Some((first, _)) = leads.first_key_value() else {
             return Ok(None);
         };
-        let names = names(self.view);
         let mut counts: Option<HashMap<usize, usize>> = None;
         for lead in leads.values() {
             let mut own: HashMap<usize, usize> = HashMap::new();
@@ -184,10 +184,19 @@ impl Replay<'_> {
     /// # Errors
     /// Returns [`Cancelled`] if the job is cancelled.
     pub fn iterations_at(&self, pattern: &str, job: &Job) -> Result<Option<Iterations>, Cancelled> {
-        let names = names(self.view);
-        let regions = self.view.definitions().regions.iter().zip(&names);
+        self.named(pattern, &names(self.view), job)
+    }
+
+    /// Returns the iterations of a pattern; `names` are those of the [regions](names).
+    fn named(
+        &self,
+        pattern: &str,
+        names: &[usize],
+        job: &Job,
+    ) -> Result<Option<Iterations>, Cancelled> {
+        let regions = self.view.definitions().regions.iter().zip(names);
         let matching = regions.filter(|(region, _)| fits(pattern, &region.name));
-        let matching: std::collections::BTreeSet<usize> = matching.map(|(_, name)| *name).collect();
+        let matching: BTreeSet<usize> = matching.map(|(_, name)| *name).collect();
         if matching.is_empty() {
             return Ok(None);
         }
@@ -199,7 +208,7 @@ impl Replay<'_> {
             if is_gpu(self.view.definitions(), source.location) {
                 continue;
             }
-            let own = times(&location, &names, |name| matching.contains(&name), 1, job)?;
+            let own = times(&location, names, |name| matching.contains(&name), 1, job)?;
             let rank = (source.key.program, source.key.rank);
             let known = begins.entry(rank).or_default();
             if own.len() > known.len() {

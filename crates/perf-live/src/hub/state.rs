@@ -215,20 +215,20 @@ impl State {
 
     /// Returns the data from which slow ranks and lost time are computed.
     pub(super) fn snapshot(&self) -> Snapshot {
+        let ranks = self.server.ranking(Ranking::Total);
         Snapshot {
             lost: Arc::clone(&self.lost),
-            ranks: self.server.ranking(Ranking::Total),
+            waiting: self.waiting(&ranks),
+            ranks,
             comparison: self.server.comparison(),
             names: self.server.names().to_vec(),
             functions: self.server.functions(),
-            waiting: self.waiting(),
         }
     }
 
     /// Returns the program, rank and step, the number of abnormal calls and the time of those that wait for others, of
     /// the last steps of all ranks, if no abnormal call lost time.
-    fn waiting(&self) -> Vec<((u32, u32, u64), u64, i64)> {
-        let ranks = self.server.ranking(Ranking::Total);
+    fn waiting(&self, ranks: &[RankSummary]) -> Vec<((u32, u32, u64), u64, i64)> {
         if ranks.iter().any(|rank| rank.loss.time.0 > 0) {
             return Vec::new();
         }
