@@ -34,7 +34,7 @@ impl Region {
 }
 
 /// Patterns of the names of functions that wait, in lower case.
-const WAITING: [&str; 60] = [
+const WAITING: [&str; 58] = [
     // MPI in C, Fortran and C++, and its profiling interface.
     "mpi_*",
     "pmpi_*",
@@ -52,21 +52,6 @@ const WAITING: [&str; 60] = [
     "ga_*sync*",
     "_gfortran_caf_sync*",
     "_gfortran_caf_lock*",
-    // Constructs of OpenMP, and the runtimes of LLVM and Intel (kmp) and of GNU (gomp).
-    "*omp*barrier*",
-    "*openmp*barrier*",
-    "*omp*taskwait*",
-    "*openmp*taskwait*",
-    "!$omp critical @*",
-    "*kmp*barrier*",
-    "*kmp*wait*",
-    "*kmp*critical*",
-    "*kmp*lock*",
-    "*gomp*wait*",
-    "*gomp*critical_start*",
-    "*gomp*lock*",
-    "omp_set_lock*",
-    "omp_set_nest_lock*",
     // Threads and the operating system.
     "*pthread_*wait*",
     "*pthread_*lock*",
@@ -83,10 +68,22 @@ const WAITING: [&str; 60] = [
     "usleep",
     "*nanosleep",
     "sched_yield",
+    "std::*mutex*::*lock*",
+    "std::*_lock<*",
+    "std::lock_guard<*",
+    "std::condition_variable*::wait*",
+    "std::*thread::join",
+    "std::*future*::wait*",
     "wait4",
     "waitpid",
     // Devices, and collective operations of their libraries.
-    "*synchronize*",
+    "cu*synchronize*",
+    "hip*synchronize*",
+    "ze*synchronize*",
+    "*.synchronize",
+    "*::synchronize",
+    "*_synchronize",
+    "synchronize",
     "context sync*",
     "stream sync*",
     "event sync*",
@@ -101,6 +98,12 @@ const WAITING: [&str; 60] = [
     "gloo:*",
     "record_param_comms*",
 ];
+
+/// Words for OpenMP and its runtimes: those of GNU (gomp), and of LLVM and Intel (kmp).
+const OPENMP: [&str; 6] = ["omp", "openmp", "gomp", "kmp", "kmpc", "ompt"];
+
+/// Words for that which waits in OpenMP and its runtimes.
+const WAITING_IN_OPENMP: [&str; 5] = ["barrier", "taskwait", "wait", "acquire", "idle"];
 
 /// Names of the states in which a thread waits, as Paraver's traces call them, in lower case.
 const WAITING_STATES: [&str; 17] = [
@@ -151,7 +154,23 @@ fn short(name: &str) -> &str {
 /// Returns `true` if a name is that of a library function, construct or state that waits.
 fn is_known(name: &str) -> bool {
     let name = name.to_lowercase();
-    WAITING.iter().any(|pattern| fits(pattern, &name)) || waits_for_device(&name)
+    WAITING.iter().any(|pattern| fits(pattern, &name))
+        || waits_for_device(&name)
+        || is_of_openmp(&name)
+}
+
+/// Returns `true` for constructs of OpenMP that wait, such as `!$omp implicit barrier @a.c:9`, and for such
+/// functions of its runtimes, such as `__kmp_join_barrier`. Critical sections wait where they begin; the code in them
+/// (`sblock`) does not.
+fn is_of_openmp(name: &str) -> bool {
+    let mut words = name.split(|it: char| !it.is_alphanumeric());
+    let is_openmp = words.any(|word| OPENMP.contains(&word));
+    let words: Vec<_> = words.collect();
+    let has = |word: &str| words.contains(&word);
+    is_openmp
+        && (WAITING_IN_OPENMP.iter().any(|word| has(word))
+            || has("critical") && !has("end") && !has("sblock")
+            || has("lock") && (has("set") || has("mutex")))
 }
 
 /// Returns `true` if a name of which nothing else is known is that of an operation that waits.
@@ -222,6 +241,18 @@ mod tests {
             "embedding-grads-all-reduce",
             "backward-recv",
             "Synchronization",
+            "!$omp critical @a.c:9",
+            "!$omp wait_critical",
+            "GOMP_critical_name_start",
+            "__kmp_acquire_ticket_lock",
+            "gomp_mutex_lock_slow",
+            "omp_set_nest_lock",
+            "zeEventHostSynchronize",
+            "torch.cuda.synchronize",
+            "std::mutex::lock()",
+            "std::unique_lock<std::mutex>::lock()",
+            "std::condition_variable::wait(std::unique_lock<std::mutex>&)",
+            "std::thread::join()",
         ];
         for name in waiting {
             assert!(Region::named(name).waits(), "{name}");
@@ -238,6 +269,14 @@ mod tests {
             "forward-compute",
             "aten::select",
             "pollution",
+            "computeBarrierHeight",
+            "compute_barrier_height",
+            "resynchronizeTables",
+            "!$omp critical sblock @a.c:9",
+            "GOMP_critical_end",
+            "omp_unset_lock",
+            "omp_init_lock",
+            "std::clock",
         ];
         for name in working {
             assert!(!Region::named(name).waits(), "{name}");
