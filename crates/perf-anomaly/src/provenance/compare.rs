@@ -18,6 +18,8 @@ pub struct Side {
     pub too_fast: u64,
     /// Time lost by the recorded anomalies.
     pub time_lost: Nanos,
+    /// Time above the expected one of those that wait for others.
+    pub waiting: Nanos,
     /// Highest score of an anomaly.
     pub score: f64,
 }
@@ -45,7 +47,7 @@ impl Difference {
 }
 
 /// Anomalies of two runs by function and by call path, in descending order of the absolute
-/// difference of time lost.
+/// difference of time lost, and then of waiting.
 ///
 /// Functions and paths are matched by program and name, so that runs with different builds, ranks
 /// and orders of events can be compared.
@@ -76,14 +78,14 @@ impl Comparison {
                 if record.kind != Kind::Anomaly {
                     return Ok(());
                 }
-                let path = record.path();
+                let (path, lost, waiting) = (record.path(), record.time_lost(), record.waiting());
                 for (all, name) in [(&mut functions, record.function), (&mut paths, path)] {
                     let sides = all.entry((record.program, name)).or_default();
                     let side = if is_other { &mut sides.1 } else { &mut sides.0 };
                     side.anomalies += 1;
                     side.too_fast += u64::from(record.label == Label::TooFast);
-                    let lost = record.severity.0;
-                    side.time_lost.0 = side.time_lost.0.saturating_add(lost);
+                    side.time_lost.0 = side.time_lost.0.saturating_add(lost.0);
+                    side.waiting.0 = side.waiting.0.saturating_add(waiting.0);
                     side.score = side.score.max(record.score);
                 }
                 Ok(())
@@ -109,7 +111,8 @@ fn sorted(sides: Sides) -> Vec<Difference> {
     // The sort is stable, so ties stay in order of program and name.
     all.sort_by_key(|one| {
         let anomalies = one.one.anomalies.abs_diff(one.other.anomalies);
-        std::cmp::Reverse((one.more_time_lost().0.unsigned_abs(), anomalies))
+        let waiting = one.one.waiting.0.abs_diff(one.other.waiting.0);
+        std::cmp::Reverse((one.more_time_lost().0.unsigned_abs(), waiting, anomalies))
     });
     all
 }

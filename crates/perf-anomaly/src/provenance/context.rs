@@ -55,6 +55,7 @@ pub(super) fn record(
         label: judgement.label,
         score: judgement.score,
         severity: judgement.severity(sample),
+        waits: calls.waits(sample.function),
         expected: judgement.expected,
         model: 0,
         repair: repair(call.flags).map(str::to_string),

@@ -138,8 +138,11 @@ pub struct Record {
     /// Score; higher is rarer.
     #[serde(deserialize_with = "json::number::deserialize")]
     pub score: f64,
-    /// Time lost in nanoseconds.
+    /// Time above the expected one, in nanoseconds; time lost unless the call [waits](Self::waits).
     pub severity: Nanos,
+    /// `true` if the function [waits](crate::calls::Calls::waits) for others, so that the time was lost elsewhere.
+    #[serde(default, skip_serializing_if = "json::is_default")]
+    pub waits: bool,
     /// Run time that the model expects; `None` if it has no expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Nanos>,
@@ -190,6 +193,32 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns the time lost: [`severity`](Self::severity), or 0 for a call that waits for others.
+    ///
+    /// ```
+    /// use perf_anomaly::provenance::Record;
+    /// use perf_core::Nanos;
+    /// let mut record = Record::default();
+    /// (record.severity, record.waits) = (Nanos(7), true);
+    /// assert_eq!(record.time_lost(), Nanos(0));
+    /// ```
+    pub fn time_lost(&self) -> Nanos {
+        if self.waits { Nanos(0) } else { self.severity }
+    }
+
+    /// Returns the time above the expected one of a call that waits for others, otherwise 0.
+    ///
+    /// ```
+    /// use perf_anomaly::provenance::Record;
+    /// use perf_core::Nanos;
+    /// let mut record = Record::default();
+    /// (record.severity, record.waits) = (Nanos(7), true);
+    /// assert_eq!(record.waiting(), Nanos(7));
+    /// ```
+    pub fn waiting(&self) -> Nanos {
+        if self.waits { self.severity } else { Nanos(0) }
+    }
+
     /// Returns the name of the region of the call, with the size of its messages if it is judged by calls
     /// with messages of about this size.
     ///

@@ -19,7 +19,8 @@ impl Record {
     /// | `entry`, `exit` | time | begin and end of the call |
     /// | `run time`, `exclusive time` | time | time that was judged, and exclusive time |
     /// | `expected` | time | run time that the model expects, missing for none |
-    /// | `time lost` | time | run time of a slow call above the expected one, otherwise 0 |
+    /// | `time lost` | time | run time of a slow call above the expected one, otherwise 0; 0 for calls that wait for others |
+    /// | `waiting` | time | the same time of calls that wait for others |
     /// | `score` | float | rarity in the units of the detector |
     /// | `first call` | flag | first call of its model on its stream |
     /// | `model` | unsigned | number of the model, see [`ModelRecord::id`], missing for none |
@@ -65,7 +66,8 @@ impl Record {
             .times("run time", all().map(|it| it.runtime))
             .times("exclusive time", all().map(|it| it.exclusive))
             .times("expected", all().map(|it| it.expected))
-            .times("time lost", all().map(|it| it.severity))
+            .times("time lost", all().map(Record::time_lost))
+            .times("waiting", all().map(Record::waiting))
             .floats("score", "", all().map(|it| it.score))
             .flags("first call", all().map(|it| it.first))
             .unsigned(
@@ -117,8 +119,8 @@ impl Comparison {
     /// |---|---|---|
     /// | `program` | unsigned | program |
     /// | `function` or `call path` | text | name |
-    /// | `anomalies`, `too fast`, `time lost`, `highest score` | | anomalies that the first run kept |
-    /// | `other anomalies`, `other too fast`, `other time lost`, `other highest score` | | anomalies that the second run kept |
+    /// | `anomalies`, `too fast`, `time lost`, `waiting`, `highest score` | | anomalies that the first run kept |
+    /// | `other anomalies`, `other too fast`, `other time lost`, `other waiting`, `other highest score` | | anomalies that the second run kept |
     /// | `more time lost` | time | time lost in the second run minus that in the first run |
     ///
     /// ```
@@ -142,6 +144,7 @@ impl Comparison {
                     .unsigned(name("anomalies"), "", sides().map(|it| it.anomalies))
                     .unsigned(name("too fast"), "", sides().map(|it| it.too_fast))
                     .times(name("time lost"), sides().map(|it| it.time_lost))
+                    .times(name("waiting"), sides().map(|it| it.waiting))
                     .floats(name("highest score"), "", sides().map(|it| it.score))
             };
         let table = |table: Table, heading: &'static str, all: &[Difference]| {

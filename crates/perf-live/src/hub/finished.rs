@@ -119,14 +119,19 @@ type Known = (Overview, Vec<(FunctionName, FunctionStats)>, LostTime);
 /// Computes the state from recorded anomalies.
 fn of_records(reader: &DatabaseReader, params: &HubParams) -> Result<Known> {
     let mut ranks = Ranks::default();
-    let mut lost = LostTime::default();
+    let (mut lost, mut waiting) = (LostTime::default(), LostTime::default());
+    waiting.show_waiting();
     reader.each_recorded_step(|step| {
         let key = (step.program, step.rank, step.step);
         lost.add_calls(key, step.loss.anomalies(), step.loss.time.0);
         lost.add_total(step.loss.time.0);
+        waiting.add_calls(key, step.loss.anomalies(), step.loss.waiting.0);
+        waiting.add_total(step.loss.waiting.0);
         ranks.add(&step, params.history, params.clients);
     })?;
     let mut overview = Overview::of_ranks(ranks.ranked(Ranking::Total));
     overview.revision = 1;
+    let is_lost = overview.ranks.iter().any(|rank| rank.loss.time.0 > 0);
+    let lost = if is_lost { lost } else { waiting };
     Ok((overview, reader.recorded_functions()?, lost))
 }

@@ -129,6 +129,11 @@ impl Slow {
         let numbered = (0..).map(FunctionId).zip(functions);
         let functions: Vec<_> = numbered.map(|(id, one)| (id, one.1)).collect();
         let nothing = (Slowness::default(), (Vec::new(), Vec::new()));
+        let losses: BTreeMap<_, _> = functions.iter().map(|(id, one)| (*id, one.loss)).collect();
+        let compares = |function| {
+            let loss = losses.get(&function);
+            loss.is_none_or(|loss| loss.waiting <= loss.time)
+        };
         let functions = (&*names, &*functions);
         let mut slow = Self::of(
             nothing.0,
@@ -136,7 +141,7 @@ impl Slow {
             &[],
             ranks,
             functions,
-            &|_| true,
+            &compares,
             Some(stored),
         );
         slow.sentence = format!("{} lost in recorded abnormal calls", slow.lost.calls);

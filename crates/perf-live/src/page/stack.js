@@ -21,7 +21,7 @@ const callView = (place, given) => {
   const facts = [
     ["function", record.function], ["label", record.label], ["program, rank, thread", `${programName(record.program)}, ${record.rank}, ${record.thread}`],
     ["step", record.step], ["host", record.host], ["run time", time(record.runtime)],
-    ["expected", record.expected === undefined ? null : time(record.expected)], ["time lost", time(record.severity)],
+    ["expected", record.expected === undefined ? null : time(record.expected)], [record.waits ? "waiting" : "time lost", time(record.severity)],
     ["score", record.score === null ? null : short(record.score)], ["repaired", record.repair],
     ["launched by", record.launch ? record.launch.path.join(" / ") : null],
     ["model", model ? `${model.detector}: ${model.text}` : null],

@@ -32,12 +32,21 @@ const STEPS: &[&str] = &[
     "program", "rank", "step", "slow", "fast", "time", "first", "last",
 ];
 
-/// Steps with recorded anomalies, in the form in which the server writes them.
-const RECORDED: &str =
-    "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
-    sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last,
-    sum(label = 'beyond experience') beyond
-    from call where kind = 'anomaly' group by program, rank, step)";
+/// Time lost in the calls of a group.
+const LOST: &str = "sum(iif(json_extract(body, '$.waits'), 0, severity))";
+
+/// Time of the calls of a group that wait for others.
+const WAITING: &str = "sum(iif(json_extract(body, '$.waits'), severity, 0))";
+
+/// Returns the steps with recorded anomalies, in the form in which the server writes them.
+fn recorded() -> String {
+    format!(
+        "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
+        sum(label = 'too fast') fast, {LOST} time, min(entry) first, max(entry + runtime) last,
+        sum(label = 'beyond experience') beyond, {WAITING} waiting
+        from call join entry using (id) where kind = 'anomaly' group by program, rank, step)"
+    )
+}
 
 /// Columns of the table of time lost by function and step.
 pub(crate) const STACKED: [&str; 4] = ["program", "function", "step", "time"];
@@ -168,7 +177,12 @@ impl DatabaseReader {
         steps: &RangeInclusive<u64>,
         most: usize,
     ) -> Result<Table> {
-        let from = if self.is_plain { RECORDED } else { "live_step" };
+        let recorded = recorded();
+        let from = if self.is_plain {
+            &recorded
+        } else {
+            "live_step"
+        };
         let sql = format!(
             "select program, rank, step, slow, fast, time, first, last from {from}
              where program = ? and rank = ? and step between ? and ? order by step desc limit ?"
@@ -200,10 +214,10 @@ impl DatabaseReader {
         steps: &RangeInclusive<u64>,
         most: usize,
     ) -> Result<Table> {
-        let recorded =
+        let of_ranks =
             "(select program, step, sum(slow + fast) calls, sum(slow) slow, sum(fast) fast,
             sum(time) time from recorded group by program, step)";
-        let recorded = recorded.replace("recorded", RECORDED);
+        let recorded = of_ranks.replace("recorded", &recorded());
         let from = if self.is_plain {
             &recorded
         } else {
@@ -241,15 +255,19 @@ impl DatabaseReader {
         })
     }
 
-    /// Returns the time lost in recorded anomalies by function and groups of `group` consecutive
+    /// Returns the time lost in recorded anomalies, or that of those that wait for others, by function and groups of `group` consecutive
     /// steps, which are named by their first step, in descending order of time lost.
-    pub(crate) fn stacked(&self, group: u64, most: usize) -> Result<Table> {
-        let sql = "select program, function, step / ?1 * ?1, sum(severity) from call
-            where kind = 'anomaly' and severity > 0 group by 1, 2, 3 order by 4 desc, 3, 2 limit ?2";
+    pub(crate) fn stacked(&self, group: u64, waits: bool, most: usize) -> Result<Table> {
+        let time = if waits { WAITING } else { LOST };
+        let sql = format!(
+            "select program, function, step / ?1 * ?1, {time} from call join entry using (id)
+             where kind = 'anomaly' and severity > 0 group by 1, 2, 3 having {time} > 0
+             order by 4 desc, 3, 2 limit ?2"
+        );
         let values = [Value::from(bound(group)), bound(most as u64).into()];
         Ok(Table {
             columns: &STACKED,
-            rows: self.rows(sql, &values, 4)?,
+            rows: self.rows(&sql, &values, 4)?,
         })
     }
 
@@ -318,7 +336,7 @@ impl DatabaseReader {
         self.fail((|| {
             let mut statement = self
                 .database
-                .prepare(&format!("select * from {RECORDED}"))?;
+                .prepare(&format!("select * from {}", recorded()))?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let count = |at| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)?.cast_unsigned());
@@ -330,6 +348,7 @@ impl DatabaseReader {
                 step.loss.time = Nanos(row.get(5)?);
                 (step.start, step.end) = (Nanos(row.get(6)?), Nanos(row.get(7)?));
                 step.loss.beyond_experience = count(8)?;
+                step.loss.waiting = Nanos(row.get(9)?);
                 take(step);
             }
             Ok(())
@@ -338,12 +357,14 @@ impl DatabaseReader {
 
     /// Returns the functions of recorded anomalies.
     pub(crate) fn recorded_functions(&self) -> Result<Vec<(FunctionName, FunctionStats)>> {
-        let sql = "select program, function, sum(label in ('too slow', 'beyond experience')),
-            sum(label = 'too fast'), sum(severity), min(step), max(step),
-            sum(label = 'beyond experience') from call where kind = 'anomaly'
-            group by program, function order by 5 desc";
+        let sql = format!(
+            "select program, function, sum(label in ('too slow', 'beyond experience')),
+            sum(label = 'too fast'), {LOST}, min(step), max(step),
+            sum(label = 'beyond experience'), {WAITING} from call join entry using (id)
+            where kind = 'anomaly' group by program, function order by 5 desc, 9 desc"
+        );
         self.fail((|| {
-            let mut statement = self.database.prepare(sql)?;
+            let mut statement = self.database.prepare(&sql)?;
             let rows = statement.query_map([], |row| {
                 let count = |at| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(at)?.cast_unsigned());
                 let name = FunctionName {
@@ -356,6 +377,7 @@ impl DatabaseReader {
                 stats.loss.time = Nanos(row.get(4)?);
                 stats.steps = Some((count(5)?, count(6)?));
                 stats.loss.beyond_experience = count(7)?;
+                stats.loss.waiting = Nanos(row.get(8)?);
                 Ok((name, stats))
             })?;
             rows.collect()

@@ -10,7 +10,6 @@ use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 use perf_core::Nanos;
-use std::collections::BTreeSet;
 
 /// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
 /// anomalies.
@@ -58,8 +57,6 @@ pub struct Anomalies {
     pub(super) modes: Vec<(usize, u64, u64, i64)>,
     /// Time that slow phases lost on all ranks: first and last step, and nanoseconds.
     pub(super) phases: Vec<(u64, u64, i64)>,
-    /// Functions with anomalies that wait for others.
-    pub(super) waiting: BTreeSet<String>,
     /// `true` if no time was lost, so that pictures show the time of waiting.
     pub(super) waits: bool,
     /// Sentences about lost time: the sum, and then the most important cause first.
@@ -134,8 +131,6 @@ impl Anomalies {
         let model = detector.snapshot();
         let mut abnormal = losses.worst_functions();
         abnormal.retain(|(_, loss)| loss.anomalies() > 0);
-        let waiting = abnormal.iter().filter(|(id, _)| calls.waits(*id));
-        self.waiting = waiting.map(|(id, _)| calls.function_name(*id)).collect();
         let functions = abnormal
             .into_iter()
             .enumerate()

@@ -54,14 +54,7 @@ impl Anomalies {
         let mut names = Names::default();
         let calls = records
             .iter()
-            .map(|one| {
-                recorded(
-                    one,
-                    self.waiting.contains(&one.function),
-                    origin,
-                    &mut names,
-                )
-            })
+            .map(|one| recorded(one, origin, &mut names))
             .collect();
         let palette = self.palette();
         let colour = |name: &String| palette.of(name).to_string();
@@ -266,7 +259,7 @@ struct RecordData<'a> {
     cut: [u64; 2],
 }
 
-fn recorded<'a>(record: &'a Record, waits: bool, origin: i64, names: &mut Names) -> RecordData<'a> {
+fn recorded<'a>(record: &'a Record, origin: i64, names: &mut Names) -> RecordData<'a> {
     let since = |time: Nanos| time.0.saturating_sub(origin);
     let mut short = |call: &CallRecord| {
         let exit = call.exit.map(since);
@@ -309,7 +302,7 @@ fn recorded<'a>(record: &'a Record, waits: bool, origin: i64, names: &mut Names)
         exclusive: record.exclusive,
         expected: record.expected,
         lost: record.severity,
-        waits,
+        waits: record.waits,
         score: rounded(record.score),
         messages: messages.collect(),
         counters: counters.collect(),

@@ -14,7 +14,7 @@ use perfkit::wait::activity::{Activities, CallKind};
 use perfkit::wait::training::TrainingJob;
 use perfkit::wait::whatif::{Dependency, Excess, WhatIf, WithoutExcess};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Run times of replays with and without the time that a run lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -216,10 +216,6 @@ impl Replayed<'_> {
             .iter()
             .map(|mode| report.calls.function_name(mode.function));
         let names: Vec<String> = names.collect();
-        let losses = report.losses.worst_functions().into_iter();
-        let waiting = losses.filter(|(function, _)| report.calls.waits(*function));
-        let waiting = waiting.map(|(function, _)| report.calls.function_name(function));
-        let waiting: BTreeSet<String> = waiting.collect();
         let kept = store.each(&mut |entry| {
             let Entry::Call(record) = entry else {
                 return Ok(());
@@ -234,9 +230,7 @@ impl Replayed<'_> {
                 rank: record.rank,
                 thread: record.thread,
             };
-            let is_slow = record.kind == Kind::Anomaly && record.severity.0 > 0;
-            // Waiting for others is no time lost.
-            let is_slow = is_slow && !waiting.contains(&record.function);
+            let is_slow = record.kind == Kind::Anomaly && record.time_lost().0 > 0;
             if let (true, false, Some(location)) = (is_slow, is_of_mode, streams.get(&key)) {
                 let (from, runtime) = (record.call.entry, record.runtime);
                 let end = Nanos(from.0.saturating_add(runtime.0));

@@ -87,7 +87,7 @@ pub(crate) async fn stacked(State(app): State<Arc<App>>, RawQuery(query): RawQue
     answer(app, query, ask, |app, (group, limit)| {
         let lost = app.source.lost_time();
         let Some(sums) = lost.functions(group) else {
-            return json(&app.read(|reader| reader.stacked(group, limit))?);
+            return json(&app.read(|reader| reader.stacked(group, lost.waits(), limit))?);
         };
         let rows = sums.into_iter().take(limit);
         json(&Stacked {

@@ -2,7 +2,9 @@
 
 use super::{Place, calls, hello, number, open, push, pushes};
 use crate::common;
-use perf_anomaly::provenance::Entry;
+use perf_anomaly::provenance::{Entry, Record, Sqlite, Store};
+use perf_anomaly::{Label, Loss};
+use perf_core::Nanos;
 use perf_live::hub::{Finished, Hub};
 use perf_live::web::{Offline, Service, Source};
 
@@ -168,4 +170,44 @@ fn records_that_are_too_old_go() {
     }
     let first = number(&place, "select min(step) from live_total");
     assert_eq!(first, Some(0), "what all ranks were stays");
+}
+
+/// A database that a detector wrote without a server says which calls wait for others: they lose no time, and their
+/// time is shown only if no other call lost any.
+#[test]
+fn recorded_calls_that_wait_lose_no_time() {
+    for is_lost in [true, false] {
+        let place = Place::new(if is_lost { "waits" } else { "waits-only" });
+        let mut store = Sqlite::create(&place.0).expect("it can be made");
+        let calls = [("MPI_Recv", 7_000, true), ("solve", 9_000, false)];
+        let calls = calls.iter().filter(|(.., waits)| is_lost || *waits);
+        for (rank, (name, severity, waits)) in (0..).zip(calls) {
+            let mut record = Record::default();
+            (record.function, record.rank) = (name.to_string(), rank);
+            record.label = Label::TooSlow;
+            (record.severity, record.waits) = (Nanos(*severity), *waits);
+            let entry = Entry::Call(Box::new(record));
+            store.put(&entry).expect("it is sound");
+        }
+        store.commit().expect("it can be written");
+        drop(store);
+        let finished = Finished::open(&place.0, Default::default()).expect("it is there");
+        let functions = finished.functions();
+        let times = functions.iter().map(|(name, stats)| {
+            let Loss { time, waiting, .. } = stats.loss;
+            (&*name.name, time.0, waiting.0)
+        });
+        let all = [("solve", 9_000, 0), ("MPI_Recv", 0, 7_000)];
+        let expected = if is_lost { &all[..] } else { &all[1..] };
+        assert_eq!(times.collect::<Vec<_>>(), expected);
+        let slow = finished.slow();
+        assert_eq!(slow.lost.total(), Nanos(if is_lost { 9_000 } else { 0 }));
+        assert_eq!(slow.lost.waiting, Nanos(7_000));
+        let waits = slow.causes.iter().map(|(cause, _)| cause.waits);
+        let expected = if is_lost { &[false, true][..] } else { &[true] };
+        assert_eq!(waits.collect::<Vec<_>>(), expected);
+        let by_rank: Vec<_> = slow.lost_by_rank.values().map(|time| time.0).collect();
+        let expected = if is_lost { &[0, 9_000][..] } else { &[7_000] };
+        assert_eq!(by_rank, expected);
+    }
 }

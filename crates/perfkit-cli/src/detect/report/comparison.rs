@@ -1,6 +1,7 @@
 //! [`Compared`]: comparison of the anomalies of this run with those of another run, as text and
 //! JSON.
 
+use super::places::more;
 use crate::failure::{Failure, Outcome, input};
 use crate::table;
 use perfkit::anomaly::provenance::{Comparison, Difference, Side, Store};
@@ -65,19 +66,25 @@ impl Compared {
         }
         let rows = || all.iter().take(top);
         // A difference is positive if the other run lost more time.
-        let more = |one: &&Difference| Nanos(one.more_time_lost().0.saturating_neg());
+        let difference = |one: &&Difference| Nanos(one.more_time_lost().0.saturating_neg());
         let table = Table::new("functions", "Anomalies of each function in two runs.")
             .text("function", rows().map(|one| one.name.as_str()))
             .unsigned("anomalies then", "", rows().map(|one| one.other.anomalies))
             .unsigned("anomalies now", "", rows().map(|one| one.one.anomalies))
             .times("lost then", rows().map(|one| one.other.time_lost))
             .times("lost now", rows().map(|one| one.one.time_lost))
-            .times("difference", rows().map(more));
+            .times("difference", rows().map(difference));
+        let waits = |side: fn(&Difference) -> &Side| rows().map(move |one| side(one).waiting);
+        let sides = [waits(|one| &one.other), waits(|one| &one.one)];
+        let is_waiting = sides.iter().any(|side| side.clone().any(|time| time.0 > 0));
+        let [then, now] = sides;
+        let table = if is_waiting {
+            table.times("waiting then", then).times("waiting now", now)
+        } else {
+            table
+        };
         table::print(out, &table, 48)?;
-        match all.len().saturating_sub(top) {
-            0 => Ok(()),
-            more => Ok(writeln!(out, "  and {more} more")?),
-        }
+        more(out, all.len(), top, "function")
     }
 
     pub(super) fn json(&self) -> impl Serialize {

@@ -23,7 +23,7 @@ use perfkit::anomaly::{
 };
 use perfkit::core::{Diagnostics, Job, Nanos, Weight};
 use perfkit::view::anomaly::Anomalies;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Options of the output.
@@ -87,8 +87,6 @@ pub(crate) struct Detected {
     iterations: Option<Iterations>,
     /// Sentence about the steps of a recording.
     steps: Option<String>,
-    /// Functions with abnormal calls that wait for others.
-    waiting: BTreeSet<String>,
     /// Begins of the steps of a recording on its first rank, and the end of the last one.
     begins: Vec<Nanos>,
     /// Number of pipeline stages of a process, if each is a rank.
@@ -199,9 +197,6 @@ impl Detected {
             Err(error) => (Vec::new(), failed.or(Some(error))),
         };
         let functions = report.losses.worst_functions();
-        let waiting = functions.iter().map(|(id, _)| *id);
-        let waiting = waiting.filter(|id| report.calls.waits(*id));
-        let waiting = waiting.map(|id| report.calls.function_name(id)).collect();
         let lasting = report.lasting.lost_by_function(&report.calls);
         let lost_by_function = functions.iter().map(|(id, loss)| {
             // Most functions have no modes and phases.
@@ -238,7 +233,6 @@ impl Detected {
             step_length,
             iterations,
             steps,
-            waiting,
             begins,
             stages,
             drawn,

@@ -17,6 +17,18 @@ pub(super) fn with_waiting(table: Table, waiting: impl Iterator<Item = Nanos> + 
     }
 }
 
+/// Writes how many of `all` rows follow the first `top`, if there are more.
+pub(super) fn more(out: &mut dyn Write, all: usize, top: usize, what: &str) -> Outcome {
+    match all.saturating_sub(top) {
+        0 => Ok(()),
+        rest => Ok(writeln!(
+            out,
+            "  and {}",
+            counted(rest, &format!("more {what}"))
+        )?),
+    }
+}
+
 impl Detected {
     /// Returns the call paths with anomalies, by falling time lost.
     fn paths(&self) -> impl Iterator<Item = (String, Loss)> {
@@ -79,9 +91,6 @@ impl Detected {
             .times("in slow calls", top().map(|(_, loss)| loss.in_slow_calls()));
         let table = with_waiting(table, top().map(|(_, loss)| loss.waiting));
         table::print(out, &table, 60)?;
-        match all.len().saturating_sub(self.shown.top) {
-            0 => Ok(()),
-            more => Ok(writeln!(out, "  and {} more", counted(more, what))?),
-        }
+        more(out, all.len(), self.shown.top, what)
     }
 }

@@ -1,6 +1,6 @@
 //! Output of `detect` as text: ranks, functions, changes and the worst calls.
 
-use super::places::with_waiting;
+use super::places::{more, with_waiting};
 use super::{Detected, changes, recurring_alarms};
 use crate::failure::Outcome;
 use crate::findings;
@@ -125,7 +125,8 @@ impl Detected {
             "time lost",
             self.lost_by_rank.iter().copied().take(self.shown.top),
         );
-        Ok(table::print(out, &table, 60)?)
+        table::print(out, &table, 60)?;
+        more(out, self.ranks.len(), self.shown.top, "rank")
     }
 
     /// Appends the program to a description if there are several programs.
@@ -144,6 +145,7 @@ impl Detected {
             .filter(|((.., loss), lost)| loss.anomalies() > 0 || lost.0 > 0)
             .collect();
         rows.sort_by_key(|((.., loss), lost)| std::cmp::Reverse((**lost, loss.waiting)));
+        let all = rows.len();
         rows.truncate(self.shown.top);
         if rows.is_empty() {
             return Ok(());
@@ -169,7 +171,8 @@ impl Detected {
             .with(count("not enough data", |loss| loss.not_enough_data))
             .times("in slow calls", in_calls);
         let table = with_waiting(table, waiting).times("time lost", times);
-        Ok(table::print(out, &table, 80)?)
+        table::print(out, &table, 80)?;
+        more(out, all, self.shown.top, "function")
     }
 
     /// Writes the functions whose slow calls recur.
@@ -195,11 +198,7 @@ impl Detected {
         for change in changes.iter().take(self.shown.top) {
             writeln!(out, "  {change}")?;
         }
-        let more = changes.len().saturating_sub(self.shown.top);
-        if more > 0 {
-            writeln!(out, "  and {more} more")?;
-        }
-        Ok(())
+        more(out, changes.len(), self.shown.top, "change")
     }
 
     /// Writes the worst calls with their stacks.
@@ -226,7 +225,7 @@ impl Detected {
                 Some(one) => format!("{one}{sizes}"),
                 None => "nothing".into(),
             };
-            let waits = if self.waiting.contains(&record.function) {
+            let waits = if record.waits {
                 ", waiting for others"
             } else {
                 ""
