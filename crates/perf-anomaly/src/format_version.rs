@@ -26,6 +26,8 @@ pub(crate) struct Format {
     /// `true` if losses contain the time of waiting, which earlier versions count as time lost, and messages contain
     /// changes of functions.
     pub(crate) has_changes: bool,
+    /// `true` if messages contain statistics of counters, which earlier versions lack.
+    pub(crate) has_counters: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
 }
@@ -40,6 +42,7 @@ impl Default for Format {
             has_modes: true,
             has_mode_calls: true,
             has_changes: true,
+            has_counters: true,
             has_reports: false,
         }
     }

@@ -102,6 +102,7 @@
 #![doc(html_root_url = "../")]
 
 pub mod calls;
+mod counters;
 mod detect;
 mod error;
 mod format_version;
@@ -121,6 +122,7 @@ mod table;
 mod unjudged;
 mod watch;
 
+pub use counters::{CounterStats, CounterSummary, Counters};
 pub use detect::{
     Bin, Change, Copod, Detector, Drift, DriftChecked, DriftParams, Functions, Hbos, Histogram,
     Loss, Losses, Model, Place, ScoredHistogram, Sketch, Sstd, StrictChecked, StrictParams, Tail,

@@ -173,6 +173,22 @@ impl Moments {
         (0..order).fold(moment / n, |value, _| value / spread)
     }
 
+    /// Returns `true` if the values are at most `limit` in size, and the central sums are possible for at most 2^53 such
+    /// values, so that merges of valid moments do not overflow for a limit up to 1e60.
+    pub(crate) fn is_within(&self, limit: f64) -> bool {
+        let values = [self.mean, self.min, self.max];
+        let all = 2.0 * MAX_COUNT as f64;
+        let spread = 2.0 * limit;
+        let mut power = all * spread;
+        let mut sums = [self.m2, self.m3, self.m4].into_iter();
+        values.iter().all(|value| value.abs() <= limit)
+            && self.sum.abs() <= all * limit
+            && sums.all(|sum| {
+                power *= spread;
+                sum.abs() <= power
+            })
+    }
+
     fn bits(&self) -> [u64; 8] {
         let powers = [self.mean, self.m2, self.m3, self.m4].map(f64::to_bits);
         let [mean, m2, m3, m4] = powers;
@@ -297,14 +313,15 @@ const SHORT_SUM: u8 = 4;
 const SHORT_MIN: u8 = 8;
 
 /// Returns `true` if a number is a whole number that a varint restores exactly.
-fn is_short(value: f64) -> bool {
+pub(crate) fn is_short(value: f64) -> bool {
     let whole = value as i64;
     whole as f64 == value
         && whole.unsigned_abs() < 1 << 53
         && (whole != 0 || value.is_sign_positive())
 }
 
-fn number(value: f64, is_short: bool, to: &mut Writer) {
+/// Writes a number as a varint or as its bits.
+pub(crate) fn number(value: f64, is_short: bool, to: &mut Writer) {
     if is_short {
         to.signed(value as i64)
     } else {
@@ -312,7 +329,8 @@ fn number(value: f64, is_short: bool, to: &mut Writer) {
     }
 }
 
-fn take(from: &mut Reader<'_>, is_short: bool) -> Result<f64> {
+/// Reads a number of [`number`].
+pub(crate) fn take(from: &mut Reader<'_>, is_short: bool) -> Result<f64> {
     const EXPECTED: &str = "a number of moments";
     Ok(if is_short {
         from.signed(EXPECTED)? as f64

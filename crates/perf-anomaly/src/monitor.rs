@@ -5,6 +5,7 @@ mod any_client;
 mod new_functions;
 
 use crate::calls::{Batch, Call, Calls};
+use crate::counters::Counters;
 use crate::detect::CALLS_PER_CHECK;
 use crate::detect::{Losses, Place};
 use crate::lost_time::Lasting;
@@ -52,6 +53,8 @@ pub struct Monitor {
     ranks: Ranks,
     /// Longest calls that were not judged.
     unjudged: Unjudged,
+    /// Statistics of counters.
+    counters: Counters,
     /// First and last step that ended.
     steps: Option<(u64, u64)>,
     /// Thresholds of functions whose name matches a pattern; `None` ignores the functions.
@@ -105,6 +108,7 @@ impl Monitor {
             lasting: Lasting::default(),
             ranks: Ranks::default(),
             unjudged: Unjudged::default(),
+            counters: Counters::default(),
             steps: None,
             rules: Vec::new(),
             functions: 0,
@@ -380,6 +384,7 @@ impl Monitor {
         let report = Report {
             steps: self.steps(),
             unjudged: self.unjudged,
+            counters: self.counters,
             calls: self.calls,
             detector: self.detector,
             losses: self.losses,
@@ -452,6 +457,7 @@ impl Monitor {
             self.ranks.add(&step, HISTORY, usize::MAX);
         }
         self.unjudged.add(&self.calls, &self.judgements);
+        self.calls.add_counters(&mut self.counters);
         self.job.check()?;
         self.look_for_changes();
         self.job.check()?;
@@ -565,6 +571,10 @@ impl EventSink for Monitor {
 
     fn counter(&mut self, name: &str) -> MetricId {
         self.calls.counter(name)
+    }
+
+    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
+        self.calls.describe_counter(counter, unit);
     }
 
     fn stream(&mut self, key: StreamKey) -> StreamId {

@@ -2,12 +2,13 @@
 //! final model; [`Unfinished`]: error at the end, with the report that is available.
 
 use crate::calls::Calls;
+use crate::counters::{CounterSummary, Counters};
 use crate::detect::{Losses, Place, Relabelled};
 use crate::lost_time::{Lasting, LostTime};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
-use crate::server::Ranks;
+use crate::server::{FunctionName, Ranks};
 use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
-use perf_core::{CallPathId, Job};
+use perf_core::{CallPathId, Job, MetricId};
 use std::collections::HashMap;
 
 /// Results of a finished stream.
@@ -51,6 +52,8 @@ pub struct Report {
     /// Number of events that the source [dropped](crate::Monitor::add_left_out). Events dropped by
     /// the sink are in the health of [`calls`](Self::calls).
     pub left_out: u64,
+    /// Statistics of counters.
+    pub(crate) counters: Counters,
     /// Largest number of anomalies for each function and of bytes, from the recorder.
     pub(crate) limits: (usize, u64),
 }
@@ -84,6 +87,22 @@ impl Report {
     /// Returns the time lost by single calls, new modes, slow ranks and slow phases.
     pub fn lost_time(&self) -> LostTime {
         self.lasting.lost_time(&self.losses, &self.calls)
+    }
+
+    /// Returns the counters of each program over all ranks, by program and name, without those that only match events,
+    /// such as `Correlation ID`.
+    pub fn counters(&self) -> Vec<CounterSummary> {
+        let name = |program, counter| {
+            let name = self.calls.counter_label(MetricId(counter))?.into();
+            Some(FunctionName { program, name })
+        };
+        self.counters.summaries(name)
+    }
+
+    /// Returns the number of counter values that are in no statistics, because they are no numbers, or because there are
+    /// more than 4,096 counters.
+    pub fn dropped_counter_values(&self) -> u64 {
+        self.counters.dropped()
     }
 
     /// [Judges again](crate::provenance::prune) the recorded calls with the final model, and

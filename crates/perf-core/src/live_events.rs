@@ -109,6 +109,11 @@ pub trait EventSink {
     /// Returns the id of a counter. Equal names have the same id.
     fn counter(&mut self, name: &str) -> MetricId;
 
+    /// Receives the unit of a counter, such as `bytes`, which some sources know. By default it is ignored.
+    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
+        let _ = (counter, unit);
+    }
+
     /// Returns the id of a stream.
     fn stream(&mut self, key: StreamKey) -> StreamId;
 

@@ -11,6 +11,7 @@
 
 mod call;
 mod context;
+mod counter_values;
 mod gpu;
 mod health;
 mod names;

@@ -5,7 +5,7 @@ use super::nature::Nature;
 use super::params::CallsParams;
 use super::stream::paths::Mix;
 use perf_core::{MetricId, Region, RegionId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
@@ -43,6 +43,8 @@ pub(super) struct Names {
     counters: Vec<(Arc<str>, CounterKind, Arc<str>)>,
     /// Ids of the counters by name.
     counter_ids: HashMap<Arc<str>, u32>,
+    /// Units of counters by id, as far as they are known.
+    units: BTreeMap<u32, Arc<str>>,
 }
 
 /// Size classes are this number of powers of two wide, a factor of four.
@@ -56,6 +58,9 @@ fn size_text(bits: u32) -> String {
     let unit = unit.get(bits as usize / 10).copied().unwrap_or_default();
     format!("{} {unit}", 1 << (bits % 10))
 }
+
+/// Units of plain counts.
+const COUNTS: [&str; 5] = ["", "#", "occ", "1", "count"];
 
 /// Common name of all regions beyond the limit.
 const OTHER: &str = "(other)";
@@ -198,6 +203,22 @@ impl Names {
 
     pub(super) fn counter_name(&self, id: MetricId) -> Option<&str> {
         self.counters.get(id.index()).map(|(name, _, _)| &**name)
+    }
+
+    /// Sets the unit of a counter. Units of plain counts are not stored.
+    pub(super) fn describe_counter(&mut self, id: MetricId, unit: &str) {
+        if !COUNTS.contains(&unit) && id.index() < self.counters.len() {
+            self.units.insert(id.0, unit.into());
+        }
+    }
+
+    /// Returns the name of a counter with its unit, unless the name contains it.
+    pub(super) fn counter_label(&self, id: MetricId) -> Option<String> {
+        let name = self.counter_name(id)?;
+        Some(match self.units.get(&id.0) {
+            Some(unit) if !name.contains(&**unit) => format!("{name} ({unit})"),
+            _ => name.into(),
+        })
     }
 
     pub(super) fn field(&self, id: MetricId) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! [`Calls`]: event sink that converts the events of all streams to completed calls, step by step,
 //! and returns names, properties and health of streams and functions.
 
+use super::counter_values::CounterBatch;
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};
 use super::nature::{Communication, Nature};
@@ -60,6 +61,8 @@ pub struct Calls {
     rank_ids: HashMap<(u32, u32), usize>,
     /// Calls of the last step.
     batch: Batch,
+    /// Counter values of the last step.
+    pub(super) counter_batch: CounterBatch,
     /// Calls that communicate, by function.
     communication: Communication,
     /// Defects that belong to no stream.
@@ -114,6 +117,7 @@ impl Calls {
             ranks: Vec::new(),
             rank_ids: HashMap::new(),
             batch: Batch::default(),
+            counter_batch: CounterBatch::default(),
             communication: Communication::default(),
             lost: StreamHealth::default(),
             step: 0,
@@ -161,6 +165,7 @@ impl Calls {
             stream.forget(&self.params, &self.batch);
         }
         self.batch.clear(self.step);
+        self.counter_batch.begin();
         for id in &self.order {
             let Some(stream) = self.streams.get_mut(id.index()) else {
                 continue;
@@ -184,6 +189,8 @@ impl Calls {
             if is_end {
                 stream.finish(&mut shared);
             }
+            self.counter_batch
+                .take(stream.key, &mut stream.counter_values);
             let own = first..self.batch.calls.len();
             if !own.is_empty() {
                 self.batch.streams.push((*id, own));
@@ -257,6 +264,12 @@ impl Calls {
     /// Returns the name of a counter; `None` for an unknown id.
     pub fn counter_name(&self, counter: MetricId) -> Option<&str> {
         self.names.counter_name(counter)
+    }
+
+    /// Returns the name of a counter with its unit, such as `memory (bytes)`, as far as the source knows it; `None` for an
+    /// unknown id.
+    pub(crate) fn counter_label(&self, counter: MetricId) -> Option<String> {
+        self.names.counter_label(counter)
     }
 
     /// Returns the regions of a call path, outermost first. Empty for an unknown id, and for paths
@@ -424,16 +437,23 @@ impl Calls {
             return self.lose(stream);
         };
         match event {
-            StreamEvent::Counter(counter, value) => match self.names.kind(counter) {
-                None => own.health.unknown_counter += 1,
-                Some(CounterKind::OfNode) => {
-                    own.health.counters += 1;
-                    if let Some(rank) = self.ranks.get_mut(own.rank) {
-                        rank.node.set(counter, at, value);
-                    }
+            StreamEvent::Counter(counter, value) => {
+                let kind = self.names.kind(counter);
+                if let Some(CounterKind::OfNode | CounterKind::OfCall) = kind {
+                    let of_stream = (own.key, &mut own.counter_values);
+                    self.counter_batch.push(of_stream, counter, value);
                 }
-                Some(kind) => own.push_note(at, event, kind),
-            },
+                match kind {
+                    None => own.health.unknown_counter += 1,
+                    Some(CounterKind::OfNode) => {
+                        own.health.counters += 1;
+                        if let Some(rank) = self.ranks.get_mut(own.rank) {
+                            rank.node.set(counter, at, value);
+                        }
+                    }
+                    Some(kind) => own.push_note(at, event, kind),
+                }
+            }
             StreamEvent::Correlation(id) => own.push_correlation(id),
             _ => own.push_note(at, event, CounterKind::OfCall),
         }
@@ -474,6 +494,10 @@ impl EventSink for Calls {
         let (id, shared) = self.names.counter(name, &self.params);
         self.lost.name_limit += u64::from(shared);
         id
+    }
+
+    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
+        self.names.describe_counter(counter, unit);
     }
 
     fn stream(&mut self, key: StreamKey) -> StreamId {

@@ -53,7 +53,9 @@ impl Ids {
                 if self.has_launches && metric.name == CORRELATION {
                     None
                 } else {
-                    Some(sink.counter(&metric.name))
+                    let id = sink.counter(&metric.name);
+                    sink.describe_counter(id, &metric.unit);
+                    Some(id)
                 }
             })
             .collect();

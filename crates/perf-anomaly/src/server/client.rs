@@ -1,12 +1,13 @@
 //! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the
 //! detector with its own function numbers; [`Synced`]: communication in a step.
 
-use super::function_numbers::{Numbers, name};
+use super::function_numbers::{Numbers, name, new_number, with_numbers};
 use super::message::Resumed;
 use super::names::NameTable;
 use super::statistics::{FunctionStats, StepStats};
 use super::{Delta, Exchange, Position, Schedule, View};
 use crate::calls::Calls;
+use crate::counters::{Counters, PendingCounters};
 use crate::detect::Functions;
 use crate::lost_time::{FunctionSteps, Lasting, ModeTimes, StepTimes};
 use crate::{Change, Detector, Error, FunctionId, Judgement, Model, Result};
@@ -87,6 +88,8 @@ pub struct Client<E> {
     losses: FunctionSteps,
     /// Changes of functions that were not sent yet, with the function numbers of the detector.
     changes: Vec<Change>,
+    /// Statistics of counters that were not sent yet.
+    counters: PendingCounters,
     /// Deltas in flight with the function numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
     /// State after a restart.
@@ -113,6 +116,8 @@ struct Flying {
     losses: FunctionSteps,
     /// Changes of functions.
     changes: Vec<Change>,
+    /// Statistics of counters.
+    counters: Counters,
 }
 
 /// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
@@ -144,6 +149,7 @@ impl<E: Exchange> Client<E> {
             modes: ModeTimes::default(),
             losses: FunctionSteps::default(),
             changes: Vec::new(),
+            counters: PendingCounters::default(),
             flying: VecDeque::new(),
             resumed: Resumed::default(),
         }
@@ -168,35 +174,7 @@ impl<E: Exchange> Client<E> {
     /// order, each of one stream. [`count`](Self::count) skips these rows. Must be called before
     /// the calls are judged.
     pub(crate) fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
-        let resumed = &mut self.resumed;
-        resumed.ranks.clear();
-        resumed.rows.clear();
-        if resumed.positions.is_empty() {
-            return Vec::new();
-        }
-        let batch = calls.batch();
-        let streams = batch.streams().iter();
-        let of_rank = streams.map(|(stream, rows)| {
-            let key = calls.stream_key(*stream).unwrap_or_default();
-            ((key.program, key.rank), rows.clone())
-        });
-        let of_rank: Vec<_> = of_rank.filter(|(_, rows)| !rows.is_empty()).collect();
-        for (position, is_same) in &mut resumed.positions {
-            let rank = (position.program, position.rank);
-            let own = || of_rank.iter().filter(|(one, _)| *one == rank);
-            let rows = own().filter_map(|(_, rows)| batch.calls().get(rows.clone()));
-            let first = rows.flatten().map(|call| call.entry).min();
-            let Some(first) = first else {
-                continue;
-            };
-            let is_same = *is_same.get_or_insert(first == position.first);
-            if is_same && batch.step() <= position.last {
-                resumed.ranks.push(rank);
-                resumed.rows.extend(own().map(|(_, rows)| rows.clone()));
-            }
-        }
-        resumed.rows.sort_by_key(|rows| rows.start);
-        resumed.rows.clone()
+        self.resumed.find(calls)
     }
 
     /// Requests a view once, before the first calls that must be sent are learned, so that these
@@ -300,6 +278,7 @@ impl<E: Exchange> Client<E> {
     /// # Errors
     /// Returns the errors of [`step`](Self::step).
     pub fn finish(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
+        self.counters.finish();
         self.sync_within(usize::MAX, calls, detector)
     }
 
@@ -328,6 +307,7 @@ impl<E: Exchange> Client<E> {
                 modes: std::mem::take(&mut self.modes),
                 losses: std::mem::take(&mut self.losses),
                 changes: std::mem::take(&mut self.changes),
+                counters: self.counters.take(),
             });
         } else if let Some(latest) = self.flying.back_mut() {
             // Repeating a delta requests a view that contains it.
@@ -381,16 +361,11 @@ impl<E: Exchange> Client<E> {
         let mut numbers = Functions::<Option<FunctionId>>::default();
         for function in used {
             numbers.entry(function, || {
-                self.numbers.of(function).or_else(|| {
-                    let name = name(calls, function);
-                    if let Some(known) = self.names.get(&name) {
-                        return Some(known);
-                    }
-                    let number = new.number(&name, usize::MAX)?;
-                    Some(FunctionId(number.0.checked_add(known)?))
-                })
+                let known = self.numbers.of(function);
+                known.or_else(|| new_number(&name(calls, function), &self.names, &mut new))
             });
         }
+        let counters = with_numbers(&flying.counters, calls, &self.names, &mut new);
         let number = |function| numbers.get(function).copied().flatten();
         let mut functions = Functions::default();
         for (function, stats) in flying.functions.iter() {
@@ -421,6 +396,7 @@ impl<E: Exchange> Client<E> {
             modes: flying.modes.renumbered(number),
             losses: flying.losses.renumbered(number),
             changes: changes.collect(),
+            counters,
         }
     }
 
@@ -541,6 +517,7 @@ impl<E: Exchange> Client<E> {
     /// Counts calls. Ranks are compared without the rows `skipped` of the batch, which are in ascending
     /// order.
     fn count_without(&mut self, calls: &Calls, judgements: &[Judgement], skipped: &[usize]) {
+        self.counters.add(calls, &self.resumed.ranks);
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
             if self.resumed.ranks.contains(&(part.program, part.rank)) {

@@ -5,13 +5,16 @@ use super::params::CheckedServerParams;
 use super::programs::Programs;
 use super::ranking::Ranks;
 use super::{FunctionName, FunctionStats, Position, Server};
+use crate::counters::Counters;
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
 use crate::{Model, Result};
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 10;
+const VERSION: u16 = 11;
+/// Earlier version without counters.
+const WITHOUT_COUNTERS: u16 = 10;
 /// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 9;
 /// Earlier version without the calls of new modes.
@@ -54,6 +57,7 @@ impl Server {
             to.u64(*client);
             Position::write(positions, &mut to);
         }
+        self.counters.write(&mut to);
         to.0
     }
 
@@ -69,7 +73,7 @@ impl Server {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 10 of a server").into());
+            return Err(from.error(2, "version 3 to 11 of a server").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -79,6 +83,7 @@ impl Server {
             has_modes: version >= WITH_REPORTS,
             has_mode_calls: version > WITHOUT_MODE_CALLS,
             has_changes: version > WITHOUT_CHANGES,
+            has_counters: version > WITHOUT_COUNTERS,
             has_reports: version <= WITH_REPORTS,
         };
         let mut server = Server::new(params);
@@ -112,6 +117,7 @@ impl Server {
                 server.positions.insert(client, positions);
             }
         }
+        server.counters = Counters::read_if_present(&mut from)?;
         from.end()?;
         server.publish();
         server.number = server.base;

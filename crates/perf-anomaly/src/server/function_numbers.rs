@@ -4,6 +4,8 @@ use super::FunctionName;
 use super::names::{NameTable, cut};
 use crate::FunctionId;
 use crate::calls::Calls;
+use crate::counters::Counters;
+use perf_core::MetricId;
 use std::collections::HashMap;
 
 /// Translation between the function numbers of the server and of the detector. Each name is built
@@ -66,4 +68,41 @@ pub(super) fn name(calls: &Calls, function: FunctionId) -> FunctionName {
         program: calls.function_program(function).unwrap_or_default(),
         name: cut(&calls.function_name(function)).into(),
     }
+}
+
+/// Returns the number of a name at the server. A name that is not `known` follows these names with its number among `new`
+/// ones, to which it is added.
+pub(super) fn new_number(
+    name: &FunctionName,
+    known: &NameTable,
+    new: &mut NameTable,
+) -> Option<FunctionId> {
+    if let Some(known) = known.get(name) {
+        return Some(known);
+    }
+    let number = new.number(name, usize::MAX)?;
+    Some(FunctionId(number.0.checked_add(known.len() as u32)?))
+}
+
+/// Returns counters with the numbers of their names at the server. Counters share the numbers of functions, because both
+/// are sent as names.
+pub(super) fn with_numbers(
+    counters: &Counters,
+    calls: &Calls,
+    known: &NameTable,
+    new: &mut NameTable,
+) -> Counters {
+    let mut numbers = HashMap::new();
+    for (program, counter) in counters.numbers() {
+        if let Some(label) = calls.counter_label(MetricId(counter)) {
+            let name = cut(&label).into();
+            let number = new_number(&FunctionName { program, name }, known, new);
+            numbers.extend(number.map(|number| ((program, counter), number.0)));
+        }
+    }
+    let mut all = Counters::default();
+    all.add_all(counters, |program, counter| {
+        numbers.get(&(program, counter)).copied()
+    });
+    all
 }

@@ -8,6 +8,7 @@ use super::programs::{Comparison, Programs};
 use super::ranking::{Ranks, tree};
 use super::statistics::FunctionStats;
 use super::{Delta, FunctionName, Position, RankSummary, Ranking, StepStats, View};
+use crate::counters::{CounterSummary, Counters};
 use crate::detect::Functions;
 use crate::lost_time::{FunctionSteps, ModeTimes, SlowPhase, SlowRank, StepTimes};
 use crate::{Change, Error, FunctionId, Model, Moments, Result};
@@ -79,6 +80,8 @@ pub struct Server {
     pub(super) ranks: Ranks,
     /// Comparison of ranks and steps.
     pub(super) programs: Programs,
+    /// Statistics of counters.
+    pub(super) counters: Counters,
     /// For each client, the number of its last merged delta, and of its last delta in the current
     /// view.
     pub(super) clients: BTreeMap<u64, (u64, u64)>,
@@ -119,6 +122,7 @@ impl Server {
             functions: Functions::default(),
             ranks: Ranks::default(),
             programs: Programs::default(),
+            counters: Counters::default(),
             clients: BTreeMap::new(),
             positions: BTreeMap::new(),
             taken: 0,
@@ -155,7 +159,7 @@ impl Server {
                 Some(&delta.model),
                 (&delta.functions, &delta.losses),
                 (&delta.steps, &delta.times),
-                &[(delta.client, delta.modes.clone())],
+                (&[(delta.client, delta.modes.clone())], &delta.counters),
                 &of_client(delta),
             )?;
             self.count(1);
@@ -189,6 +193,7 @@ impl Server {
         let is_named = delta.functions.is_below(end) && delta.model.is_below(end);
         let is_named = is_named && delta.losses.is_below(end);
         let is_named = is_named && are_below(&of_client(delta), end);
+        let is_named = is_named && delta.counters.is_below(end);
         if !is_named || !delta.times.is_below(end) || !delta.modes.is_below(end) {
             return wrong;
         }
@@ -236,7 +241,7 @@ impl Server {
         model: Option<&Model>,
         (functions, losses): (&Functions<FunctionStats>, &FunctionSteps),
         (steps, times): (&[StepStats], &StepTimes),
-        modes: &[(u64, ModeTimes)],
+        (modes, counters): (&[(u64, ModeTimes)], &Counters),
         changes: &[(u64, Change)],
     ) -> Result<()> {
         let limit = self.params.names;
@@ -289,6 +294,8 @@ impl Server {
         for (client, change) in renumbered(changes, number) {
             self.refused += u64::from(!self.programs.add_change(client, &change));
         }
+        self.counters
+            .add_all(counters, |_, counter| Some(number(FunctionId(counter))?.0));
         Ok(())
     }
 
@@ -435,6 +442,21 @@ impl Server {
         all
     }
 
+    /// Returns the counters of each program over all ranks, by program and name.
+    pub fn counters(&self) -> Vec<CounterSummary> {
+        let names = self.names.names();
+        self.counters.summaries(|program, counter| {
+            let name = names.get(counter as usize)?.name.clone();
+            Some(FunctionName { program, name })
+        })
+    }
+
+    /// Returns the number of counter values that are in no statistics, because they are no numbers, or because there are
+    /// too many counters.
+    pub fn dropped_counter_values(&self) -> u64 {
+        self.counters.dropped()
+    }
+
     /// Returns all ranks in descending order of a criterion.
     pub fn ranking(&self, by: Ranking) -> Vec<RankSummary> {
         self.ranks.ranked(by)
@@ -504,6 +526,7 @@ impl Server {
             + self.functions.memory(|_| 0)
             + self.ranks.memory()
             + self.programs.memory()
+            + self.counters.memory()
             + tree(self.clients.len(), size_of::<(u64, (u64, u64))>())
             + tree(self.positions.len(), size_of::<(u64, Vec<Position>)>())
             + self

@@ -4,6 +4,7 @@
 use super::message::{are_below, of_client, read_changes, renumbered, write_changes};
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
+use crate::counters::Counters;
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
@@ -13,7 +14,9 @@ use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 6;
+const VERSION: u16 = 7;
+/// Earlier version without counters.
+const WITHOUT_COUNTERS: u16 = 6;
 /// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 5;
 /// Earlier version without the calls of new modes.
@@ -102,6 +105,8 @@ pub struct Sum {
     clients: Vec<(u64, u64)>,
     /// Changes of functions, by client.
     changes: Vec<(u64, Change)>,
+    /// Statistics of counters.
+    counters: Counters,
 }
 
 impl Sum {
@@ -115,28 +120,27 @@ impl Sum {
         &self.names
     }
 
-    /// Removes and returns the data of single ranks, which are statistics and run times of steps, and
+    /// Removes and returns the data of single ranks, which are statistics and run times of steps, counters, and
     /// numbers of clients. The remaining data are by function only, and must be added to a server
     /// before those of ranks.
     pub fn take_ranks(&mut self) -> Sum {
         let times = std::mem::take(&mut self.times);
         let modes = std::mem::take(&mut self.modes);
         let changes = std::mem::take(&mut self.changes);
-        let names = if times.is_empty() && modes.is_empty() && changes.is_empty() {
-            Vec::new()
-        } else {
-            self.names.clone()
-        };
-        Sum {
+        let mut ranks = Sum {
             known: self.known,
-            names,
             times,
             modes,
             changes,
+            counters: std::mem::take(&mut self.counters),
             steps: std::mem::take(&mut self.steps),
             clients: std::mem::take(&mut self.clients),
             ..Sum::default()
+        };
+        if ranks.has_functions() {
+            ranks.names.clone_from(&self.names);
         }
+        ranks
     }
 
     fn is_of_ranks(&self) -> bool {
@@ -146,7 +150,7 @@ impl Sum {
     /// Returns `true` if the sum contains numbers of functions.
     fn has_functions(&self) -> bool {
         let is_empty = self.times.is_empty() && self.modes.is_empty() && self.changes.is_empty();
-        !self.is_of_ranks() || !is_empty
+        !self.is_of_ranks() || !is_empty || !self.counters.is_empty()
     }
 
     /// Adds another sum. Its steps and clients are appended.
@@ -170,6 +174,7 @@ impl Sum {
             self.times.clone_from(&other.times);
             self.modes.clone_from(&other.modes);
             self.changes.clone_from(&other.changes);
+            self.counters.clone_from(&other.counters);
             self.names.clone_from(&other.names);
             self.model.clone_from(&other.model);
             self.functions.clone_from(&other.functions);
@@ -208,6 +213,7 @@ impl Sum {
         self.modes.extend(modes);
         let changes = renumbered(&other.changes, number);
         self.changes.extend(changes);
+        self.counters.merge(&other.counters.renumbered(number));
         Ok(())
     }
 
@@ -257,6 +263,7 @@ impl Sum {
             to.varint(*sequence);
         }
         write_changes(&self.changes, &mut to);
+        self.counters.write(&mut to);
         to.0
     }
 
@@ -272,7 +279,7 @@ impl Sum {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 1 to 6 of a sum").into());
+            return Err(from.error(2, "version 1 to 7 of a sum").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -280,6 +287,7 @@ impl Sum {
             has_modes: version >= WITHOUT_MODE_CALLS,
             has_mode_calls: version >= WITHOUT_CHANGES,
             has_changes: version > WITHOUT_CHANGES,
+            has_counters: version > WITHOUT_COUNTERS,
             has_reports: false,
             ..Format::default()
         };
@@ -308,6 +316,7 @@ impl Sum {
             sum.clients.push((client, from.varint("its last delta")?));
         }
         sum.changes = read_changes(&mut from)?;
+        sum.counters = Counters::read_if_present(&mut from)?;
         from.end()?;
         Ok(sum)
     }
@@ -372,6 +381,7 @@ impl Server {
             },
             clients: vec![(delta.client, delta.sequence)],
             changes: renumbered(&of_client(delta), number),
+            counters: delta.counters.renumbered(number),
         })
     }
 
@@ -387,7 +397,8 @@ impl Server {
         let mut modes = sum.modes.iter();
         let is_below = sum.times.is_below(end)
             && modes.all(|(_, modes)| modes.is_below(end))
-            && are_below(&sum.changes, end);
+            && are_below(&sum.changes, end)
+            && sum.counters.is_below(end);
         if sum.known as usize > known || !is_below {
             return Err(unknown());
         }
@@ -408,7 +419,7 @@ impl Server {
             sum.model.as_ref(),
             (&sum.functions, &sum.losses),
             (&sum.steps, &sum.times),
-            &sum.modes,
+            (&sum.modes, &sum.counters),
             &sum.changes,
         )?;
         for (client, sequence) in &sum.clients {

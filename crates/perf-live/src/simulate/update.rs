@@ -3,10 +3,10 @@
 
 use super::tape::{RecordedMessage, Tape};
 use crate::wire::Push;
-use perf_anomaly::Functions;
 use perf_anomaly::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, StepStats};
+use perf_anomaly::{Counters, Functions};
 use perf_core::Nanos;
 
 /// Messages of the ranks of the tape in an update, for all simulated ranks. The parts that differ
@@ -104,6 +104,7 @@ impl UpdateMessage {
         recorded.delta.modes = ModeTimes::default();
         recorded.delta.losses = FunctionSteps::default();
         recorded.delta.changes.clear();
+        recorded.delta.counters = Counters::default();
         message.delta = recorded.delta.encode();
         message.delta.truncate(message.delta.len() - NUMBERS);
         let mut empty = message.steps.clone();
@@ -112,6 +113,7 @@ impl UpdateMessage {
         empty.modes = ModeTimes::default();
         empty.losses = FunctionSteps::default();
         empty.changes.clear();
+        empty.counters = Counters::default();
         message.at = empty.encode().len() - NUMBERS;
         message
     }
@@ -125,6 +127,7 @@ impl UpdateMessage {
         let program = self.steps.steps.first().map_or(0, |step| step.program);
         self.steps.times = self.steps.times.moved((program, rank), 0);
         self.steps.modes = self.steps.modes.moved((program, rank), 0);
+        self.steps.counters = self.steps.counters.moved((program, rank));
         let mut delta = self.delta.clone();
         if let Some(place) = delta.get_mut(CLIENT) {
             place.copy_from_slice(&client.to_le_bytes());
@@ -154,10 +157,10 @@ impl UpdateMessage {
     }
 }
 
-/// Size in bytes of the end of an encoded delta without steps, run times, modes and changes: the numbers of steps and of
+/// Size in bytes of the end of an encoded delta without steps, run times, modes, changes and counters: the numbers of steps and of
 /// run times, the number of steps that are compared as one, and the numbers of functions without phases, of
-/// ranks with modes, of functions that lost time and of changes.
-const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4 + 4;
+/// ranks with modes, of functions that lost time and of changes, and the flag for counters.
+const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4 + 4 + 1;
 
 /// Splits the line of an entry around the number of its rank, if it has one. No text in the line
 /// can contain the field name, because quotes in texts are escaped.

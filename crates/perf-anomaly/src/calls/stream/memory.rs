@@ -124,5 +124,6 @@ impl Stream {
             + (self.kept.capacity() + self.elders.capacity()) * size_of::<Call>()
             + self.entered.capacity() * size_of::<usize>()
             + self.seen.capacity() * size_of::<u64>()
+            + self.counter_values.memory()
     }
 }

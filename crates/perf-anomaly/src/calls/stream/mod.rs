@@ -7,6 +7,7 @@ pub(in crate::calls) mod paths;
 mod repair;
 
 use super::call::{Call, CallFlags};
+use super::counter_values::CounterValues;
 use super::gpu::{Gpu, Launch};
 use super::names::{CounterKind, Names};
 use super::params::{CallsParams, Repair};
@@ -98,6 +99,8 @@ pub(in crate::calls) struct Stream {
     pub(in crate::calls) pending: Vec<Note>,
     /// `true` if these events are in order of time.
     pending_sorted: bool,
+    /// Statistics of counters.
+    pub(in crate::calls) counter_values: CounterValues,
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
     /// Open calls.
@@ -172,6 +175,7 @@ impl Stream {
             correlations: HashMap::new(),
             pending: Vec::new(),
             pending_sorted: true,
+            counter_values: CounterValues::default(),
             last_notes: (Nanos(i64::MIN), Nanos(i64::MIN)),
             stack: Vec::new(),
             deepest: 0,

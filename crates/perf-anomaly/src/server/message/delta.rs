@@ -1,5 +1,6 @@
 //! [`Delta`]: message from a client to the server with new knowledge and statistics.
 
+use crate::counters::Counters;
 use crate::detect::Functions;
 use crate::format_version::{Format, Reader, Writer};
 use crate::lost_time::{FunctionSteps, ModeTimes, StepTimes};
@@ -8,7 +9,9 @@ use crate::{Change, Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 8;
+const VERSION: u16 = 9;
+/// Earlier version without counters.
+const WITHOUT_COUNTERS: u16 = 8;
 /// Earlier version without changes of functions, in which waiting was time lost.
 const WITHOUT_CHANGES: u16 = 7;
 /// Earlier version without the calls of new modes.
@@ -54,6 +57,8 @@ pub struct Delta {
     pub losses: FunctionSteps,
     /// Changes of functions.
     pub changes: Vec<Change>,
+    /// Statistics of counters, whose numbers are those of names.
+    pub counters: Counters,
 }
 
 impl Delta {
@@ -76,6 +81,7 @@ impl Delta {
         self.losses.write(&mut to);
         to.u32(self.changes.len() as u32);
         self.changes.iter().for_each(|change| change.write(&mut to));
+        self.counters.write(&mut to);
         to.0
     }
 
@@ -91,7 +97,7 @@ impl Delta {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 8 of a delta").into());
+            return Err(from.error(2, "version 3 to 9 of a delta").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -99,6 +105,7 @@ impl Delta {
             has_modes: version >= WITHOUT_MODE_CALLS,
             has_mode_calls: version >= WITHOUT_CHANGES,
             has_changes: version > WITHOUT_CHANGES,
+            has_counters: version > WITHOUT_COUNTERS,
             has_reports: false,
             ..Format::default()
         };
@@ -118,6 +125,7 @@ impl Delta {
                 changes.push(Change::read(&mut from)?);
             }
         }
+        let counters = Counters::read_if_present(&mut from)?;
         from.end()?;
         Ok(Delta {
             session: session?,
@@ -133,6 +141,7 @@ impl Delta {
             modes,
             losses,
             changes,
+            counters,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! [`Position`]: run and last step of a rank that the server merged, so that a client that restarts
 //! does not send these steps again; [`Resumed`]: state of such a client.
 
+use crate::calls::Calls;
 use crate::format_version::{Reader, Writer};
 use crate::server::StepStats;
 use crate::{Model, Result};
@@ -90,4 +91,39 @@ pub(in crate::server) struct Resumed {
     pub(in crate::server) wants_view: bool,
     /// Unsent knowledge that is set aside while merged calls are learned again.
     pub(in crate::server) aside: Option<Model>,
+}
+
+impl Resumed {
+    /// Finds the ranks and rows of the batch that the server has already merged. Returns the rows as ranges in ascending
+    /// order, each of one stream.
+    pub(in crate::server) fn find(&mut self, calls: &Calls) -> Vec<Range<usize>> {
+        self.ranks.clear();
+        self.rows.clear();
+        if self.positions.is_empty() {
+            return Vec::new();
+        }
+        let batch = calls.batch();
+        let streams = batch.streams().iter();
+        let of_rank = streams.map(|(stream, rows)| {
+            let key = calls.stream_key(*stream).unwrap_or_default();
+            ((key.program, key.rank), rows.clone())
+        });
+        let of_rank: Vec<_> = of_rank.filter(|(_, rows)| !rows.is_empty()).collect();
+        for (position, is_same) in &mut self.positions {
+            let rank = (position.program, position.rank);
+            let own = || of_rank.iter().filter(|(one, _)| *one == rank);
+            let rows = own().filter_map(|(_, rows)| batch.calls().get(rows.clone()));
+            let first = rows.flatten().map(|call| call.entry).min();
+            let Some(first) = first else {
+                continue;
+            };
+            let is_same = *is_same.get_or_insert(first == position.first);
+            if is_same && batch.step() <= position.last {
+                self.ranks.push(rank);
+                self.rows.extend(own().map(|(_, rows)| rows.clone()));
+            }
+        }
+        self.rows.sort_by_key(|rows| rows.start);
+        self.rows.clone()
+    }
 }

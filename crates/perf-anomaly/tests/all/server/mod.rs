@@ -3,6 +3,7 @@
 use crate::common;
 
 mod changes;
+mod counters;
 mod encoding;
 mod lost_time;
 mod many;

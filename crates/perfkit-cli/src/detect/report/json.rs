@@ -75,6 +75,8 @@ struct Document<'a, C> {
     by_path: Table,
     /// Losses by step.
     by_step: Table,
+    /// Values of counters.
+    counters: Table,
     /// Worst calls.
     worst: &'a [Record],
     /// Longest calls that were not judged.
@@ -143,6 +145,7 @@ impl Detected {
                 .times("time lost", self.lost_by_rank.iter().copied()),
             by_path: abnormal(paths).head(MAX_PATHS),
             by_step: abnormal(steps),
+            counters: self.counter_table(),
             worst: &self.worst,
             not_judged: self.not_judged_table(),
             changes: Change::table(drift.map_or(&[], |drift| drift.changes()), calls),

@@ -1,6 +1,7 @@
 //! Report of `detect`: the results of the detection ([`Detected`]), and the modules that print them.
 
 mod comparison;
+mod counters;
 mod json;
 mod lost_time_causes;
 mod not_judged;

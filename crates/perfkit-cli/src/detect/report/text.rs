@@ -79,6 +79,7 @@ impl Detected {
         )?;
         self.by_rank(out)?;
         self.functions(out)?;
+        self.counters(out)?;
         self.recurring(out)?;
         self.places(out)?;
         self.changes(out)?;

@@ -1,0 +1,50 @@
+//! Output of `detect`: the values of counters, as text and as a table for JSON.
+
+use super::Detected;
+use crate::failure::Outcome;
+use crate::table::{self, counted, grouped};
+use perfkit::anomaly::CounterSummary;
+use perfkit::core::Table;
+use std::io::Write;
+
+impl Detected {
+    /// Writes a table of the counters if there are any, those with a single value last.
+    pub(super) fn counters(&self, out: &mut dyn Write) -> Outcome {
+        let mut all = self.report.counters();
+        let dropped = self.report.dropped_counter_values();
+        if all.is_empty() {
+            return Ok(());
+        }
+        all.sort_by_key(|one| one.stats.values.min() == one.stats.values.max());
+        let more = all.len().saturating_sub(self.shown.top);
+        all.truncate(self.shown.top);
+        writeln!(out, "\ncounters")?;
+        let program = self.many.then_some("program");
+        let columns = ["counter", "ranks", "values", "mean", "deviation"];
+        let columns = program.into_iter().chain(columns);
+        let mut columns: Vec<_> = columns.chain(["smallest", "largest"]).collect();
+        if all.iter().any(|one| one.stats.accumulates()) {
+            columns.push("increase");
+        }
+        if all.iter().any(|one| one.highest.is_some()) {
+            columns.extend(["highest rank", "on it"]);
+        }
+        table::print(out, &CounterSummary::table(&all).select(&columns), 48)?;
+        if more > 0 {
+            writeln!(out, "  and {}: --top", counted(more, "further counter"))?;
+        }
+        if dropped > 0 {
+            writeln!(
+                out,
+                "  {} values are not counted: they are no numbers, or there are more than 4,096 counters",
+                grouped(dropped)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the counters.
+    pub(super) fn counter_table(&self) -> Table {
+        CounterSummary::table(&self.report.counters())
+    }
+}
