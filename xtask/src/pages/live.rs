@@ -12,13 +12,10 @@ use std::time::Instant;
 pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
     let program = program("perfkit-live")?;
     let database = folder.join("live.sqlite");
-    for end in ["", "-wal", "-shm"] {
-        let mut name = database.clone().into_os_string();
-        name.push(end);
-        let _ = std::fs::remove_file(name);
-    }
+    remove(&database);
     let (mut server, url) = start(&program, "serve", &database, "127.0.0.1:0")?;
-    let _ranks = simulate(&program, &url, &database)?;
+    let recording = root().join("data/recordings/nwchem-md-4");
+    let _ranks = simulate(&program, &url, &database, &recording)?;
     for size in WIDTHS {
         let begin = Instant::now();
         let mut tab = browser.open_served(&url, "/", size)?;
@@ -43,7 +40,76 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
         let took = begin.elapsed().as_secs_f64();
         println!("{:<14} {:>4} wide: {took:.1} s", "replay", size.0);
     }
+    counters(browser, folder, &program)
+}
+
+/// Name of a counter of [`counters`] that is no HTML.
+const COUNTER: &str =
+    "<img src=x> of a very_long_name_of_a_counter_without_an_end_that_is_cut_somewhere";
+
+/// Checks the table of counters of a stream that has some, during a run and in a replay.
+fn counters(browser: &mut Browser, folder: &Path, program: &Path) -> Result<(), String> {
+    let stream = folder.join("counters.tsv");
+    let mut rows =
+        String::from("step\tts_us\tprogram\trank\tthread\tkind\tname\ttag\tpartner\tbytes\n");
+    for call in 0..400 {
+        let (step, at) = (call / 40, 1000 * call);
+        for (kind, name, after, value) in [
+            ("ENTRY", "solve", 0, String::new()),
+            ("COUNTER", COUNTER, 1, (call % 7).to_string()),
+            ("COUNTER", "cycles", 2, (5000 * call).to_string()),
+            ("EXIT", "solve", 100, String::new()),
+        ] {
+            let at = at + after;
+            rows += &format!("{step}\t{at}\t0\t0\t0\t{kind}\t{name}\t\t\t{value}\n");
+        }
+    }
+    std::fs::write(&stream, rows).map_err(|error| error.to_string())?;
+    let database = folder.join("counters.sqlite");
+    remove(&database);
+    let (server, url) = start(program, "serve", &database, "127.0.0.1:0")?;
+    let ranks = simulate(program, &url, &database, &stream)?;
+    table_of_counters(browser, &url, folder)?;
+    drop((ranks, server));
+    let (_over, url) = start(program, "replay", &database, "127.0.0.1:0")?;
+    table_of_counters(browser, &url, folder)
+}
+
+/// Checks the table of counters at all widths: names are text, and a click on a column sorts it.
+fn table_of_counters(browser: &mut Browser, url: &str, folder: &Path) -> Result<(), String> {
+    let rows = "[...document.querySelectorAll('#counters tbody tr')]";
+    for size in WIDTHS {
+        let mut tab = browser.open_served(url, "/", size)?;
+        shown(&mut tab, folder, |tab| {
+            tab.wait(&format!(
+                "!document.querySelector('#counters').hidden && {rows}.length === 2"
+            ))?;
+            tab.expect(&format!(
+                "{rows}[0].children[0].title.startsWith('<img src=x> of')"
+            ))?;
+            tab.wait("document.querySelector('#counters-status').textContent.includes('2 counters; counters that only increase')")?;
+            tab.click("#counters thead th:nth-child(1) button")?;
+            tab.wait(&format!("{rows}[0].children[0].textContent === 'cycles' && {rows}[0].children[3].textContent === ''"))?;
+            tab.expect("document.querySelectorAll('main img').length === 0 && document.documentElement.scrollWidth <= innerWidth")?;
+            match tab.complaints() {
+                [] => Ok(()),
+                all => Err(all.join("; ")),
+            }
+        })?;
+        tab.shot(&folder.join(format!("counters-{}.png", size.0)))?;
+        tab.close()?;
+    }
     Ok(())
+}
+
+/// Removes a database.
+fn remove(database: &Path) {
+    for end in ["", "-wal", "-shm"] {
+        let mut name = database.as_os_str().to_os_string();
+        name.push(end);
+        // Usually there is none.
+        let _ = std::fs::remove_file(name);
+    }
 }
 
 /// Checks a page. On failure, stores a screenshot and adds the state of the page to the error.
@@ -80,11 +146,15 @@ fn start(
     Ok((running, url.to_string()))
 }
 
-/// Starts simulated ranks that send data until the returned value is dropped.
-fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, String> {
+/// Starts simulated ranks that play a recording until the returned value is dropped.
+fn simulate(
+    program: &Path,
+    url: &str,
+    database: &Path,
+    recording: &Path,
+) -> Result<Running, String> {
     let mut token = database.as_os_str().to_os_string();
     token.push(".token");
-    let recording = root().join("data/recordings/nwchem-md-4");
     let mut ranks = Command::new(program);
     ranks
         .args([
@@ -246,6 +316,8 @@ fn lists(tab: &mut Tab<'_>) -> Result<(), String> {
         "location.hash !== '{}' && (location.hash.includes('within=all') || location.hash.includes('within=rank'))",
         before.replace('\'', "\\'")
     ))?;
+    // The recording has no counters.
+    tab.expect("document.querySelector('#counters').hidden")?;
     tab.wait("document.querySelectorAll('#profile tbody tr').length > 3")?;
     let calls = "[...document.querySelectorAll('#profile tbody tr')].map((row) => Number(row.children[1].textContent.replace(/\\D/g, '')))";
     for (order, mark) in [(">=", "descending"), ("<=", "ascending")] {

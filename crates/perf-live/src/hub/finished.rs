@@ -8,7 +8,7 @@ use super::state::State;
 use crate::Result;
 use crate::store::DatabaseReader;
 use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks, Server};
-use perf_anomaly::{FunctionId, Model};
+use perf_anomaly::{CounterSummary, FunctionId, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub struct Finished {
     overview: Arc<Overview>,
     /// Statistics of functions.
     functions: Arc<Vec<(FunctionName, FunctionStats)>>,
+    /// Statistics of counters, and number of values that are in none.
+    counters: Arc<(Vec<CounterSummary>, u64)>,
     /// Causes of lost time.
     slow: Arc<Slow>,
     /// Time lost by rank and step.
@@ -58,10 +60,18 @@ impl Finished {
     /// of decoding its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = DatabaseReader::open(path.as_ref())?;
-        let (overview, functions, slow, lost_time, server) = if reader.is_plain() {
+        let (overview, functions, counters, slow, lost_time, server) = if reader.is_plain() {
             let (overview, functions, lost) = of_records(&reader, &params.0)?;
             let slow = Slow::of_records(&functions, &overview.ranks, &reader);
-            (overview, functions, Arc::new(slow), Arc::new(lost), None)
+            let none = Default::default();
+            (
+                overview,
+                functions,
+                none,
+                Arc::new(slow),
+                Arc::new(lost),
+                None,
+            )
         } else {
             let mut state = State::new(&params.0, reader.load()?)?;
             reader.each_logged(|bytes| state.again(bytes))?;
@@ -69,13 +79,15 @@ impl Finished {
             reader.each_step(|key, anomalies, time| lost.add_calls(key, anomalies, time))?;
             let (slow, lost) = state.snapshot().compare(Some(&reader));
             let (overview, functions) = (Overview::of(&state), state.functions());
+            let counters = state.counters();
             let server = Some(Arc::new(state.server));
-            (overview, functions, slow, lost, server)
+            (overview, functions, counters, slow, lost, server)
         };
         Ok(Finished {
             path: path.as_ref().into(),
             overview: Arc::new(overview),
             functions: Arc::new(functions),
+            counters: Arc::new(counters),
             slow,
             lost_time,
             server,
@@ -90,6 +102,12 @@ impl Finished {
     /// Returns the statistics of each function on all ranks, in descending order of time lost.
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         Arc::clone(&self.functions)
+    }
+
+    /// Returns the statistics of each counter on all ranks, and the number of values that are in none; none for a
+    /// database without a server.
+    pub fn counters(&self) -> Arc<(Vec<CounterSummary>, u64)> {
+        Arc::clone(&self.counters)
     }
 
     /// Returns the ranks, phases and modes that are slow, and the causes of lost time; none for a database without a

@@ -30,7 +30,7 @@ use crate::store::{DatabaseReader, Writer};
 use crate::{Error, Result};
 use overview::Cached;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
-use perf_anomaly::{FunctionId, Model};
+use perf_anomaly::{CounterSummary, FunctionId, Model};
 use queue::Queue;
 use state::State;
 use state_thread::StateThread;
@@ -79,6 +79,8 @@ struct Shared {
     overview: Cached<Overview>,
     /// Cached statistics of functions.
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
+    /// Cached statistics of counters, and number of values that are in none.
+    counters: Cached<(Vec<CounterSummary>, u64)>,
     /// Cached causes of lost time, and time lost by rank and step.
     compared: Cached<(Arc<Slow>, Arc<LostTime>)>,
     /// Connection for these, opened when it is first needed.
@@ -150,6 +152,7 @@ impl Hub {
             state,
             overview: Cached::default(),
             functions: Cached::default(),
+            counters: Cached::default(),
             compared: Cached::default(),
             reader: Mutex::default(),
             path,
@@ -201,6 +204,13 @@ impl Hub {
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         let make = || lock(&self.0.state).functions();
         self.0.functions.get(make)
+    }
+
+    /// Returns the statistics of each counter on all ranks, and the number of values that are in none, at most 200 ms
+    /// old, or ten times as old as they take to compute.
+    pub fn counters(&self) -> Arc<(Vec<CounterSummary>, u64)> {
+        let make = || lock(&self.0.state).counters();
+        self.0.counters.get(make)
     }
 
     /// Returns the ranks, phases and modes that are slow, and the causes of lost time, at most 200 ms old, or ten times as old as

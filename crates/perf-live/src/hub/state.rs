@@ -11,7 +11,7 @@ use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{
     Comparison, Delta, FunctionName, FunctionStats, RankSummary, Ranking, Server, StepStats, View,
 };
-use perf_anomaly::{FunctionId, Model};
+use perf_anomaly::{CounterSummary, FunctionId, Model};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -211,6 +211,12 @@ impl State {
         let all = self.server.functions().into_iter();
         let named = all.filter_map(|(id, stats)| Some((names.get(id.0 as usize)?.clone(), stats)));
         named.collect()
+    }
+
+    /// Returns the statistics of each counter, and the number of values that are in none.
+    pub(super) fn counters(&self) -> (Vec<CounterSummary>, u64) {
+        let dropped = self.server.dropped_counter_values();
+        (self.server.counters(), dropped)
     }
 
     /// Returns the data from which slow ranks and lost time are computed.

@@ -1,5 +1,5 @@
 // Selection of the reader, stored in the address so that a link restores it.
-const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "" };
+const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "", counters: "0", counting: "1" };
 let state = { ...USUAL };
 // Data from the server.
 const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, distribution: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };
@@ -75,6 +75,7 @@ const follow = (before, isQuiet) => {
   else if (differs("function", "owner")) showFunctions();
   else if (differs("x", "y")) showSamples();
   if (differs("sort", "rising", "filter")) drawProfile();
+  if (differs("counters", "counting")) drawCounters();
   if (differs("record")) showCall();
   if (differs("function", "owner")) showDistribution();
   else if (differs("record")) drawDistribution();
@@ -171,6 +172,7 @@ const look = async () => {
   await showChanges();
   await showLost();
   await showProfile();
+  await showCounters();
   await showDistribution();
   live.looked = Date.now();
   live.rest = Math.max(3000, 5 * (live.looked - began));
@@ -193,7 +195,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showChanges).then(showLost), showProfile().then(showDistribution)]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords(), showCauses().then(showChanges).then(showLost), showProfile().then(showDistribution), showCounters()]);
   document.body.dataset.ready = "1";
 };
 

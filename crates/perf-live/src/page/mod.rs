@@ -6,13 +6,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     Page::SCRIPT,
     anomaly::PARTS,
     include_str!("base.js"),
     include_str!("scatter.js"),
     include_str!("stack.js"),
     include_str!("views.js"),
+    include_str!("counters.js"),
     include_str!("lost.js"),
     include_str!("main.js"),
 ];

@@ -202,6 +202,16 @@ const COLUMNS = [
 ];
 let profile = [];
 
+// Returns the head of a table that a click on a column sorts. `keys` are the names in the selection of the column and of
+// the order, and `at` and `isRising` their values.
+const sortHead = (columns, [column, order], at, isRising) => columns.map(([name], place) => make("th", { scope: "col", class: place ? "n" : null, "aria-sort": place === at ? (isRising ? "ascending" : "descending") : null },
+  make("button", { type: "button", "data-key": name, on: { click: () => go({ [column]: String(place), [order]: place === at && !isRising ? "1" : "" }, true) } }, name + (place === at ? (isRising ? " \u2191" : " \u2193") : ""))));
+// Sorts rows by a value, which may be null.
+const sortRows = (rows, value, isRising) => rows.sort((one, other) => {
+  const [a, b] = [value(one), value(other)];
+  return (isRising ? 1 : -1) * (typeof a === "string" ? a.localeCompare(b) : Number(a > b) - Number(a < b));
+});
+
 // Loads the statistics of all functions.
 const showProfile = async () => {
   const given = await ask("profile", "/api/profile", { limit: 1000 });
@@ -215,11 +225,9 @@ const drawProfile = () => {
   const at = Number(state.sort), isRising = state.rising === "1", [, value] = COLUMNS[at] || COLUMNS[8];
   const wanted = state.filter.toLowerCase();
   const rows = profile.filter((one) => one.function.toLowerCase().includes(wanted));
-  const compare = (one, other) => (typeof value(one) === "string" ? value(one).localeCompare(value(other)) : value(one) - value(other));
-  rows.sort((one, other) => (isRising ? 1 : -1) * compare(one, other));
+  sortRows(rows, value, isRising);
   const table = find("#profile table"), focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-  const head = COLUMNS.map(([name], place) => make("th", { scope: "col", class: place ? "n" : null, "aria-sort": place === at ? (isRising ? "ascending" : "descending") : null },
-    make("button", { type: "button", "data-key": name, on: { click: () => go({ sort: String(place), rising: place === at && !isRising ? "1" : "" }, true) } }, name + (place === at ? (isRising ? " \u2191" : " \u2193") : ""))));
+  const head = sortHead(COLUMNS, ["sort", "rising"], at, isRising);
   const open = (one) => async () => {
     const call = await worstCall({ program: one.program, function: one.function });
     go({ within: "all", function: one.function, owner: String(one.program), record: call ? String(call.id) : "" }, true);

@@ -6,7 +6,7 @@ use crate::{Error, Result};
 use perf_anomaly::lost_time::{FunctionSteps, ModeTimes, StepTimes};
 use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision, Store};
 use perf_anomaly::server::{Client, Delta, Exchange, FunctionName, View};
-use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult};
+use perf_anomaly::{Counters, Functions, Monitor, Replay, Result as AnomalyResult};
 use perf_core::{
     EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
     TraceView,
@@ -71,6 +71,7 @@ impl Tape {
         delta.modes = ModeTimes::default();
         delta.losses = FunctionSteps::default();
         delta.changes.clear();
+        delta.counters = Counters::default();
         let mut exchange = link.exchange();
         exchange.send(&delta)?;
         let view_of_names = exchange.receive()?;

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use perf_anomaly::server::{FunctionName, FunctionStats};
-use perf_anomaly::{FunctionId, Model};
+use perf_anomaly::{CounterSummary, FunctionId, Model};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,6 +54,13 @@ impl Source {
         match self {
             Source::Live(hub) => hub.functions(),
             Source::Finished(finished) => finished.functions(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> Arc<(Vec<CounterSummary>, u64)> {
+        match self {
+            Source::Live(hub) => hub.counters(),
+            Source::Finished(finished) => finished.counters(),
         }
     }
 

@@ -22,7 +22,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use dispatch::Dispatcher;
 use handlers::{
-    chimbuko, client_messages, distribution, events, lost, metrics, page_queries, slow,
+    chimbuko, client_messages, counters, distribution, events, lost, metrics, page_queries, slow,
 };
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -234,6 +234,7 @@ fn router(app: Arc<App>) -> Router {
         .route("/api/steps", get(page_queries::steps))
         .route("/api/totals", get(page_queries::totals))
         .route("/api/profile", get(page_queries::profile))
+        .route("/api/counters", get(counters::counters))
         .route("/api/distribution", get(distribution::distribution))
         .route("/api/slow", get(slow::slow))
         .route("/api/causes", get(slow::causes))

@@ -8,7 +8,7 @@ use perf_anomaly::calls::Calls;
 use perf_anomaly::lost_time::Lasting;
 use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
-use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
+use perf_anomaly::{CounterSummary, Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 use perf_core::Nanos;
 
 /// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
@@ -48,6 +48,8 @@ pub struct Anomalies {
     pub(super) records: Vec<Record>,
     /// Functions with their longest call that was not judged, the longest call first.
     pub(super) unjudged: Vec<(String, UnjudgedCall)>,
+    /// Counters over all ranks.
+    pub(super) counters: Vec<CounterSummary>,
     /// Number of anomalies without a record.
     pub(super) unrecorded: u64,
     /// Time that slow ranks lost: index of the rank, first and last step, and nanoseconds.
@@ -107,6 +109,7 @@ impl Anomalies {
             .with_functions(&report.calls, &report.losses, &*report.detector)
             .with_unjudged(&report.calls, &report.unjudged)
             .with_lasting(&report.lasting, &report.calls)
+            .with_counters(report.counters())
             .with_records(records))
     }
 
@@ -150,6 +153,12 @@ impl Anomalies {
         let longest = unjudged.longest(UNJUDGED).into_iter();
         let named = longest.map(|call| (calls.function_name(call.function), call));
         self.unjudged = named.collect();
+        self
+    }
+
+    /// Sets the counters over all ranks.
+    pub fn with_counters(mut self, counters: Vec<CounterSummary>) -> Self {
+        self.counters = counters;
         self
     }
 

@@ -12,6 +12,7 @@
 //! [`Anomalies::json`], and [`RunTimes`].
 
 mod anomalies;
+mod counter_table;
 mod counts;
 mod distribution;
 mod json;

@@ -1,6 +1,7 @@
 //! [`View`]: section of a page that shows anomalies from rank to step to function to call stack.
 
 use super::anomalies::{Anomalies, rank_name};
+use super::counter_table::counter_table;
 use super::json::Data;
 use super::{Picture, STYLE};
 use crate::encoding::base64;
@@ -181,6 +182,7 @@ impl<'a> View<'a> {
             }
             }
             (self.unjudged())
+            (counter_table(&self.found.counters))
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         }
     }

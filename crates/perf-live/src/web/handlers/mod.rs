@@ -2,6 +2,7 @@
 
 pub(super) mod chimbuko;
 pub(super) mod client_messages;
+pub(super) mod counters;
 pub(super) mod distribution;
 pub(super) mod events;
 pub(super) mod lost;

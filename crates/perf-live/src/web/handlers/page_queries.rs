@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub(super) const MAX_ROWS: usize = 10_000;
 
 /// Default number of rows of an answer.
-const USUAL: usize = 1_000;
+pub(super) const USUAL: usize = 1_000;
 
 /// Largest number of ranks in a query.
 pub(super) const RANKS: usize = 64;
@@ -165,8 +165,9 @@ impl<'a> From<&'a ProgramSummary> for ProgramData<'a> {
     }
 }
 
+/// Statistics of values.
 #[derive(Debug, Serialize)]
-struct MomentsData {
+pub(super) struct MomentsData {
     /// Number of values.
     count: u64,
     /// Sum.

@@ -1,6 +1,7 @@
 //! HTTP interface of a server: access, rejection, and answers to queries.
 #![cfg(all(feature = "server", feature = "client"))]
 
+mod counters;
 mod rejection;
 mod stores;
 
