@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(super) struct Block {
     /// Times compared with the median rank, by program and rank.
     pub(super) ranks: Vec<((u32, u32), Entry)>,
-    /// Median times by function. Times are per call until they are compared with other steps.
-    pub(super) functions: Vec<(FunctionId, Entry)>,
+    /// Median times by function, with the number of ranks. Times are per call until they are compared with other steps.
+    pub(super) functions: Vec<(FunctionId, Entry, usize)>,
     /// Median times per call of the functions in which ranks are compared.
     compared: Vec<(FunctionId, f64)>,
     /// Abnormal calls that are part of the means, by rank and function.
@@ -60,7 +60,7 @@ impl Block {
                 variance: own.iter().map(|(_, cell)| cell.variance()).sum(),
                 worst: None,
             };
-            block.functions.push((*function, entry));
+            block.functions.push((*function, entry, own.len()));
             let is_pair = own.len() == 2 && pairs.contains(program);
             if own.len() < RANKS && !is_pair {
                 continue;

@@ -3,6 +3,8 @@
 
 mod blocks;
 mod encoding;
+mod entries;
+mod rank_mix;
 mod slow_phases;
 mod slow_ranks;
 mod spells;
@@ -12,7 +14,9 @@ use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slow
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use blocks::{Block, Blocks, programs_of_two};
+use entries::Entries;
 use perf_core::{Merge, Nanos};
+use rank_mix::typical_times;
 use slow_phases::phases;
 use slow_ranks::FEW;
 use slow_ranks::SlowEntries;
@@ -24,6 +28,8 @@ use std::sync::Arc;
 const BLOCKS: usize = 512;
 /// Fewest of these blocks into which the steps of a run are grouped to save memory.
 const LEAST_BLOCKS: usize = 64;
+/// Number of open blocks with which one that is closed is compared if ranks are missing.
+const COMPARED: usize = 16;
 /// Largest number of sums of these blocks: 40 MB.
 const SUMS: usize = 1 << 19;
 /// Largest number of entries of the closed blocks of all ranks: 40 MB.
@@ -116,17 +122,6 @@ struct FunctionTimes {
     ranks: BTreeSet<(u32, u32)>,
 }
 
-/// Entries of all blocks in ascending order of step.
-#[derive(Debug, Default)]
-struct Entries {
-    /// Entries by program and rank.
-    ranks: BTreeMap<(u32, u32), Vec<Entry>>,
-    /// Entries by function.
-    functions: BTreeMap<FunctionId, Vec<Entry>>,
-    /// Abnormal calls that are part of the means.
-    own_alarms: OwnAlarms,
-}
-
 impl Peers {
     /// Sets the number of steps that are compared as one, default 1. Use it if most functions have less
     /// than a few calls on a rank in a step.
@@ -216,7 +211,15 @@ impl Peers {
         for (rank, entry) in block.ranks {
             Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry, most);
         }
-        for (function, entry) in block.functions {
+        for (function, mut entry, ranks) in block.functions {
+            if self.lacks_ranks(function, ranks) {
+                let open = self.open.steps.values().take(COMPARED);
+                let steps = std::iter::once(&cells).chain(open);
+                let typical = typical_times(function, steps.map(|step| &**step));
+                entry.lost = typical
+                    .first()
+                    .map_or(entry.lost, |time| time * entry.expected);
+            }
             let times = self.functions.entry(function).or_default();
             Arc::make_mut(times).series.push(entry, ENTRIES);
         }
@@ -258,36 +261,6 @@ impl Peers {
             }
         }
         self.open.add_from(times, first);
-    }
-
-    /// Returns the entries of closed and open blocks.
-    fn entries(&self) -> Entries {
-        let ranks = self.ranks.iter();
-        let functions = self.functions.iter();
-        let functions = functions.map(|(function, times)| (*function, &times.series));
-        let mut all = Entries {
-            ranks: ranks
-                .map(|(rank, series)| (*rank, series.entries().to_vec()))
-                .collect(),
-            functions: functions
-                .map(|(function, series)| (function, series.entries().to_vec()))
-                .collect(),
-            own_alarms: self.own_alarms.clone(),
-        };
-        for (number, cells) in &self.open.steps {
-            let block = self.block(*number, cells);
-            for (rank, entry) in &block.ranks {
-                all.ranks.entry(*rank).or_default().push(*entry);
-            }
-            for (function, entry) in &block.functions {
-                all.functions.entry(*function).or_default().push(*entry);
-            }
-            for (rank, function, alarms) in &block.own_alarms {
-                let (first, _) = self.steps_of(*number);
-                all.own_alarms.add(*rank, first, *function, *alarms);
-            }
-        }
-        all
     }
 
     /// Returns the comparison of the ranks in an open block.

@@ -1,0 +1,79 @@
+//! [`Entries`]: entries of closed and open blocks.
+
+use super::Peers;
+use super::rank_mix::typical_times;
+use super::spells::Entry;
+use crate::FunctionId;
+use crate::lost_time::own_speed::OwnAlarms;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Entries of all blocks in ascending order of step.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// Entries by program and rank.
+    pub(super) ranks: BTreeMap<(u32, u32), Vec<Entry>>,
+    /// Entries by function.
+    pub(super) functions: BTreeMap<FunctionId, Vec<Entry>>,
+    /// Abnormal calls that are part of the means.
+    pub(super) own_alarms: OwnAlarms,
+}
+
+impl Peers {
+    /// Returns the entries of closed and open blocks.
+    pub(super) fn entries(&self) -> Entries {
+        let ranks = self.ranks.iter();
+        let functions = self.functions.iter();
+        let functions = functions.map(|(function, times)| (*function, &times.series));
+        let mut all = Entries {
+            ranks: ranks
+                .map(|(rank, series)| (*rank, series.entries().to_vec()))
+                .collect(),
+            functions: functions
+                .map(|(function, series)| (function, series.entries().to_vec()))
+                .collect(),
+            own_alarms: self.own_alarms.clone(),
+        };
+        let mut mixed = BTreeSet::new();
+        for (number, cells) in &self.open.steps {
+            let block = self.block(*number, cells);
+            for (rank, entry) in &block.ranks {
+                all.ranks.entry(*rank).or_default().push(*entry);
+            }
+            for (function, entry, ranks) in &block.functions {
+                all.functions.entry(*function).or_default().push(*entry);
+                if self.lacks_ranks(*function, *ranks) {
+                    mixed.insert(*function);
+                }
+            }
+            for (rank, function, alarms) in &block.own_alarms {
+                let (first, _) = self.steps_of(*number);
+                all.own_alarms.add(*rank, first, *function, *alarms);
+            }
+        }
+        for function in mixed {
+            let entries = all.functions.entry(function).or_default();
+            self.compare_within_ranks(function, entries);
+        }
+        all
+    }
+
+    /// Returns `true` if some ranks that call a function are not among `ranks` ones.
+    pub(super) fn lacks_ranks(&self, function: FunctionId, ranks: usize) -> bool {
+        let all = self.functions.get(&function);
+        all.is_some_and(|times| ranks < times.ranks.len())
+    }
+
+    /// Compares the open blocks of a function within ranks.
+    fn compare_within_ranks(&self, function: FunctionId, entries: &mut [Entry]) {
+        let steps = self.open.steps.values().map(|step| &**step);
+        let typical = typical_times(function, steps);
+        let first = |number: &u64| self.steps_of(*number).0;
+        let typical: BTreeMap<u64, f64> = self.open.steps.keys().map(first).zip(typical).collect();
+        let (open, _) = self.steps_of(self.closed);
+        for entry in entries.iter_mut().filter(|entry| entry.first >= open) {
+            if let Some(time) = typical.get(&entry.first) {
+                entry.lost = time * entry.expected;
+            }
+        }
+    }
+}
