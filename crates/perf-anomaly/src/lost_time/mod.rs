@@ -43,6 +43,7 @@ pub use step_times::StepTimes;
 use crate::calls::Calls;
 use crate::server::RankSummary;
 use crate::{FunctionId, Judgement, Loss, Losses};
+use peers::{RunCall, Runs};
 use perf_core::{Nanos, fits};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -139,6 +140,10 @@ pub struct Lasting {
     ruled: usize,
     /// Rows of the last batch that are calls of modes, or were cut at the end of their stream, in ascending order.
     skipped: Vec<usize>,
+    /// Runs of slow calls.
+    runs: Runs,
+    /// Slow calls that turned out to be the speed of their rank in the last batch.
+    at_own_speed: Vec<RunCall>,
     /// `true` if a server compares ranks too.
     is_shared: bool,
     /// Number of steps in which ranks are compared, unless there are many; 0 is 1.
@@ -231,9 +236,16 @@ impl Lasting {
         &self.skipped
     }
 
+    /// Returns the slow calls that turned out to be the speed of their rank in the last batch. Those that are not yet
+    /// part of the means of ranks and steps belong to them.
+    pub(crate) fn at_own_speed(&self) -> &[RunCall] {
+        &self.at_own_speed
+    }
+
     /// Begins another batch.
     pub(crate) fn begin(&mut self) {
         self.skipped.clear();
+        self.at_own_speed.clear();
     }
 
     /// Adds rows of the last batch, which belong to one stream, with their judgements.
@@ -264,7 +276,8 @@ impl Lasting {
             }
         }
         let waits = |function| !calls.computes(function);
-        let mut skipped = self.modes.add_to((rank, step), samples, judgements, waits);
+        let in_modes = self.modes.add_to((rank, step), samples, judgements, waits);
+        let mut skipped = in_modes.clone();
         // The end of a stream or of a window cuts calls.
         let own = batch.calls()[start..]
             .iter()
@@ -279,9 +292,31 @@ impl Lasting {
         if !self.is_shared {
             self.peers.withdraw(self.modes.withdrawn());
         }
+        self.runs.withdraw(self.modes.withdrawn(), self.is_shared);
         let takes_part = |function| calls.computes(function);
         self.peers
             .add(rank, step, (samples, judgements), &skipped, takes_part);
+        let ranks = |function| self.peers.ranks_of(function);
+        let rules = &self.rules;
+        let is_accepted = |function| {
+            let name = calls.function_name(function);
+            rules.iter().any(|(pattern, _)| fits(pattern, &name))
+        };
+        let takes_part = |function| {
+            let is_known = calls.computes(function) && !calls.is_unknown(function);
+            is_known && (rules.is_empty() || !is_accepted(function))
+        };
+        let mut at_own_speed = self.runs.add(
+            (rank, step),
+            (samples, judgements),
+            &in_modes,
+            (&self.modes, ranks),
+            takes_part,
+        );
+        let without_modes = self.modes.release(&at_own_speed);
+        at_own_speed.extend(self.runs.release_all(&without_modes));
+        self.peers.add_run(&at_own_speed);
+        self.at_own_speed.extend(at_own_speed);
     }
 
     /// Ends a part of a step, or the step.

@@ -14,17 +14,17 @@ pub(crate) struct ModeCalls {
     /// Number of calls; 0 if the mode was accepted as normal. Alarms of a mode that a rule accepts remain.
     pub(super) calls: u64,
     /// Step of the first call.
-    first: u64,
+    pub(super) first: u64,
     /// Step of the last call.
     last: u64,
     /// Sum of run times.
-    time: Nanos,
+    pub(super) time: Nanos,
     /// Time lost.
     pub(super) lost: Nanos,
     /// Number of the calls that are alarms by themselves.
-    alarms: u64,
+    pub(super) alarms: u64,
     /// Time lost by these.
-    alarmed: Nanos,
+    pub(super) alarmed: Nanos,
     /// End of the bins of the mode.
     until: u32,
     /// Number of calls of the function before the mode, on all ranks of the client.
@@ -100,6 +100,20 @@ impl ModeCalls {
             before: self.before.saturating_add(other.before),
             of: self.of.saturating_add(other.of),
         };
+    }
+
+    /// Removes a call. Returns it, or all that is left if it is the last one.
+    pub(super) fn remove(&mut self, call: &Self) -> Self {
+        if self.calls <= 1 {
+            return std::mem::take(self);
+        }
+        let less = |one: Nanos, other: Nanos| Nanos(one.0.saturating_sub(other.0));
+        self.calls -= 1;
+        self.time = less(self.time, call.time);
+        self.lost = less(self.lost, call.lost);
+        self.alarms = self.alarms.saturating_sub(call.alarms);
+        self.alarmed = less(self.alarmed, call.alarmed);
+        *call
     }
 
     /// Returns calls whose steps are later. A simulation that repeats a recording uses it.

@@ -4,7 +4,8 @@
 use super::mode_times::{ModeStep, ModeTimes};
 use super::new_mode::{Accepted, Event, NewMode, edge};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
-use super::run_times::{Times, relative_bin};
+use super::peers::RunCall;
+use super::run_times::{CALLS, Times, relative_bin};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
@@ -22,6 +23,19 @@ const FIRST: u64 = 4;
 const BETWEEN: u64 = 7;
 /// Largest number of ranks whose batches are counted.
 const RANKS: usize = 1 << 16;
+
+/// Share of modes in the calls of a function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Share {
+    /// Number of calls in modes.
+    pub(super) in_modes: u64,
+    /// Number of all calls.
+    pub(super) calls: u64,
+    /// Number of calls since the first one of a mode.
+    pub(super) since: u64,
+    /// Largest number of ranks with calls of a mode.
+    pub(super) ranks: usize,
+}
 
 /// Detection of new modes: slow run times that repeat.
 ///
@@ -291,6 +305,7 @@ impl NewModes {
             usual: all.usual / calls,
             most,
             ranks: all.ranks,
+            released: 0,
         };
         let event = event.named();
         if let Some(changes) = &mut self.changes {
@@ -336,7 +351,8 @@ impl NewModes {
 
     /// Returns all modes, including those that were accepted as normal.
     pub fn all(&self) -> impl Iterator<Item = &NewMode> {
-        self.events.iter().map(|event| &event.mode)
+        let all = self.events.iter().map(|event| &event.mode);
+        all.filter(|mode| mode.calls > 0)
     }
 
     /// Returns the time that the modes [found](Self::found) lost on each rank, given by program and number.
@@ -392,6 +408,65 @@ impl NewModes {
                 }
             }
         }
+    }
+
+    /// Returns the share of modes in the calls of a function.
+    pub(super) fn share(&self, function: FunctionId) -> Share {
+        let Some(times) = self.functions.get(function) else {
+            return Share::default();
+        };
+        let modes = times.modes.iter().map(|mode| &self.events[*mode].mode);
+        let before = modes.clone().map(|mode| mode.before).min();
+        let mut share = Share {
+            calls: times.calls,
+            since: times.calls.saturating_sub(before.unwrap_or(0)),
+            ..Share::default()
+        };
+        for mode in modes {
+            share.in_modes = share.in_modes.saturating_add(mode.calls);
+            share.ranks = share.ranks.max(mode.ranks);
+        }
+        share
+    }
+
+    /// Returns `true` if a call of the rank of the last batch has the run time of a mode.
+    pub(super) fn is_in_mode(&self, function: FunctionId, time: Nanos) -> bool {
+        let times = self.functions.get(function);
+        times.is_some_and(|times| times.known(times.bin(time), &self.events).is_some())
+    }
+
+    /// Takes calls of the rank of the last batch that are its speed from their modes. A mode with too few other calls,
+    /// or fewer than those, is none. Returns the functions that have no modes any more.
+    pub(super) fn release(&mut self, calls: &[RunCall]) -> BTreeSet<FunctionId> {
+        let mut without = BTreeSet::new();
+        for one in calls {
+            let function = one.call.function;
+            let Some(times) = self.functions.get_mut(function) else {
+                continue;
+            };
+            times.is_at_own_speed();
+            let Some(mode) = times.known(times.bin(one.call.time), &self.events) else {
+                continue;
+            };
+            let event = &mut self.events[mode];
+            if event.mode.accepted.is_some() {
+                continue;
+            }
+            if let Some(changes) = &mut self.changes {
+                event.take_back(changes);
+            }
+            event.release(one, times.scale);
+            if event.mode.calls < CALLS.max(event.released) {
+                event.dissolve();
+                times.modes.retain(|one| *one != mode);
+                if times.modes.is_empty() {
+                    without.insert(function);
+                }
+            } else if let Some(changes) = &mut self.changes {
+                event.add_to(changes, |_| true);
+            }
+        }
+        without
     }
 
     /// Returns the number of modes that were found but not kept, beyond 1,024.

@@ -4,6 +4,7 @@
 use super::mode_calls::ModeCalls;
 use super::mode_times::ModeTimes;
 use super::own_speed::{InMeans, differ};
+use super::peers::RunCall;
 use super::run_times::Slow;
 use super::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};
@@ -120,6 +121,8 @@ pub(super) struct Event {
     pub(super) most: f64,
     /// Time lost on each rank, by program and number.
     pub(super) ranks: BTreeMap<(u32, u32), RankLoss>,
+    /// Number of calls that were taken from it because they are the speed of their rank.
+    pub(super) released: u64,
 }
 
 /// Time that slow calls of a function lost on a rank, in nanoseconds.
@@ -181,6 +184,14 @@ impl RankLoss {
             self.steps.add(call.step, call.rest());
         }
         self.add_alarm(call.step, call.alarmed.unwrap_or(0));
+    }
+
+    /// Removes a call. Returns its times, or all that is left with the last call.
+    fn remove(&mut self, call: &SlowCall) -> ModeCalls {
+        let taken = self.calls.remove(&ModeCalls::of(call));
+        self.steps.add(call.step, call.rest().saturating_neg());
+        self.add_alarm(call.step, call.alarmed.unwrap_or(0).saturating_neg());
+        taken
     }
 
     fn add_alarm(&mut self, step: u64, alarmed: i64) {
@@ -351,6 +362,44 @@ impl Event {
         }
         self.mode.ranks = self.ranks.len();
         !self.is_usual() || self.mode.before > 0
+    }
+
+    /// Takes a call from the mode, with the usual run time of the ranks that do not differ relative to that of its rank.
+    pub(super) fn release(&mut self, one: &RunCall, scale: f64) {
+        let (call, alarmed) = (&one.call, one.alarmed);
+        let Some(own) = self.ranks.get_mut(&call.rank) else {
+            return;
+        };
+        let usual = (self.usual as f64 / scale) as i64;
+        let lost = call.time.0.saturating_sub(usual).max(0);
+        let slow = SlowCall {
+            step: call.step,
+            time: call.time.0,
+            lost,
+            alarmed,
+        };
+        let taken = own.remove(&slow);
+        if own.calls.calls == 0 {
+            self.ranks.remove(&call.rank);
+        }
+        self.released = self.released.saturating_add(taken.calls);
+        let mode = &mut self.mode;
+        mode.calls = mode.calls.saturating_sub(taken.calls);
+        mode.time.0 = mode.time.0.saturating_sub(taken.time.0);
+        mode.lost.0 = mode.lost.0.saturating_sub(taken.lost.0);
+        mode.alarms = mode.alarms.saturating_sub(taken.alarms);
+        mode.alarmed.0 = mode.alarmed.0.saturating_sub(taken.alarmed.0);
+        mode.ranks = self.ranks.len();
+        let first = self.ranks.values().map(|own| own.calls.first).min();
+        mode.first = first.unwrap_or(mode.first);
+    }
+
+    /// Removes all calls.
+    pub(super) fn dissolve(&mut self) {
+        self.ranks.clear();
+        let mode = &mut self.mode;
+        (mode.calls, mode.alarms, mode.ranks) = (0, 0, 0);
+        (mode.time, mode.lost, mode.alarmed) = (Nanos(0), Nanos(0), Nanos(0));
     }
 
     /// Adds the time lost by rank and step of some ranks to changes. Of a mode that a rule accepts, alarms lost no time

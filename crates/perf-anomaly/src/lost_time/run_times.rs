@@ -5,10 +5,11 @@ use super::new_mode::{Event, RankLoss, SlowCall, bin, edge, loss_of};
 use super::own_speed::{InMeans, LONGER, is_doubtful};
 use super::rank_speed::{FirstCalls, QUANTILES, Speeds};
 use crate::{Judgement, Label, Sample};
+use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Fewest slow calls of a mode.
-const CALLS: u64 = 8;
+pub(super) const CALLS: u64 = 8;
 /// Ratio of the calls of a mode to those in as many bins directly below or above it.
 const DEPTH: u64 = 3;
 /// Number of bins of a new mode, in the order in which they are tried: widths of 30, 14, 54 and 100 %. Run times with
@@ -182,6 +183,16 @@ impl Times {
     /// calls the function once in a step.
     pub(super) fn lasts(&self) -> bool {
         self.last.1.count_ones() >= NEARLY_ALL
+    }
+
+    /// Notes that slow calls are the speed of the rank of the batch.
+    pub(super) fn is_at_own_speed(&mut self) {
+        self.last.1 = u16::MAX;
+    }
+
+    /// Returns the bin of a run time of the rank of the batch relative to its usual one.
+    pub(super) fn bin(&self, time: Nanos) -> usize {
+        bin_of(time, self.scale)
     }
 
     /// Adds the first calls of a batch of a rank, which show its usual run time.
@@ -432,8 +443,13 @@ impl Times {
 /// Returns the bin of the run time of a call relative to the usual one of its rank.
 #[inline]
 pub(super) fn relative_bin(sample: &Sample, scale: f64) -> usize {
+    bin_of(sample.runtime, scale)
+}
+
+#[inline]
+fn bin_of(time: Nanos, scale: f64) -> usize {
     if scale == 1.0 {
-        return bin(sample.runtime.0);
+        return bin(time.0);
     }
-    bin((sample.runtime.0 as f64 * scale) as i64)
+    bin((time.0 as f64 * scale) as i64)
 }

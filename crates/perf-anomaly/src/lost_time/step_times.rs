@@ -2,11 +2,12 @@
 //! compares and ranks send to a server.
 
 use super::own_speed::at_own_speed;
+use super::peers::RunCall;
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use perf_core::Merge;
+use perf_core::{Merge, Nanos};
 use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,6 +34,15 @@ impl Cell {
         self.time = self.time.saturating_add(time);
         let square = u128::from(time) * u128::from(time);
         self.squares = self.squares.saturating_add(square);
+    }
+
+    /// Adds a call, with the time that it lost if it is an alarm.
+    #[inline]
+    pub(super) fn add_call(&mut self, time: Nanos, alarmed: Option<i64>) {
+        self.add(u64::try_from(time.0).unwrap_or_default());
+        self.alarms += u64::from(alarmed.is_some());
+        let lost = u64::try_from(alarmed.unwrap_or(0)).unwrap_or_default();
+        self.alarmed = self.alarmed.saturating_add(lost);
     }
 
     /// Takes a call back.
@@ -88,14 +98,10 @@ pub(super) fn cells(
         {
             continue;
         }
-        let time = u64::try_from(sample.runtime.0).unwrap_or_default();
         let cell = cells.entry(sample.function, Cell::default);
-        cell.add(time);
-        if judgement.label.is_anomaly() {
-            let lost = u64::try_from(judgement.severity(sample).0).unwrap_or_default();
-            cell.alarms += 1;
-            cell.alarmed = cell.alarmed.saturating_add(lost);
-        }
+        let is_alarm = judgement.label.is_anomaly();
+        let alarmed = is_alarm.then(|| judgement.severity(sample).0);
+        cell.add_call(sample.runtime, alarmed);
     }
     cells
 }
@@ -224,6 +230,15 @@ impl StepTimes {
                     self.without_phases.insert(function);
                 }
             }
+        }
+    }
+
+    /// Adds slow calls of computing functions that are the speed of their rank, and were not part of the sums.
+    pub(crate) fn add_run<'a>(&mut self, calls: impl Iterator<Item = &'a RunCall>) {
+        for one in calls.filter(|one| !one.in_means) {
+            let step = self.step(one.call.step / self.group());
+            let cell = step.entry((one.call.function, one.call.rank)).or_default();
+            cell.add_call(one.call.time, one.alarmed);
         }
     }
 

@@ -486,6 +486,9 @@ impl<E: Exchange> Client<E> {
     ) {
         self.times.set_group(lasting.steps_of_group());
         self.count_without(calls, judgements, lasting.skipped());
+        let at_own_speed = lasting.at_own_speed().iter();
+        let at_own_speed = at_own_speed.filter(|one| !self.resumed.ranks.contains(&one.rank()));
+        self.times.add_run(at_own_speed);
         let step = calls.batch().step();
         let mut changes = lasting.modes_mut().take_changes();
         for (position, is_same) in &self.resumed.positions {

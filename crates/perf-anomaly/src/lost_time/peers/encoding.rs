@@ -175,7 +175,8 @@ impl Peers {
             .values()
             .map(|one| one.series.memory() + tree(one.ranks.len(), size_of::<(u32, u32)>()));
         let alarm = size_of::<((u64, FunctionId), AlarmSum)>();
-        tree(self.open.len(), cell)
+        let single = self.single.as_ref().map_or(0, StepTimes::len);
+        tree(self.open.len() + single, cell)
             + tree(self.own_alarms.len(), alarm)
             + tree(self.ranks.len(), size_of::<((u32, u32), Series)>())
             + ranks.sum::<usize>()

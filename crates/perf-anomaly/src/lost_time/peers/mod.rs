@@ -2,25 +2,25 @@
 //! and each slow phase, with the time that they lose.
 
 mod blocks;
+mod borders;
 mod encoding;
 mod entries;
+mod found;
 mod rank_mix;
+mod runs;
 mod slow_phases;
 mod slow_ranks;
 mod spells;
 
 use super::own_speed::{OwnAlarms, Withdrawn};
-use super::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use blocks::{Block, Blocks, programs_of_two};
-use entries::Entries;
 use perf_core::{Merge, Nanos};
 use rank_mix::typical_times;
-use slow_phases::phases;
-use slow_ranks::FEW;
-use slow_ranks::SlowEntries;
-use spells::{ENTRIES, Entry, OfFunction, Series};
+pub(crate) use runs::RunCall;
+pub(super) use runs::Runs;
+use spells::{ENTRIES, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ use std::sync::Arc;
 const BLOCKS: usize = 512;
 /// Fewest of these blocks into which the steps of a run are grouped to save memory.
 const LEAST_BLOCKS: usize = 64;
+/// Largest number of sums of single steps: 10 MB.
+const SINGLE: usize = 1 << 17;
 /// Number of open blocks with which one that is closed is compared if ranks are missing.
 const COMPARED: usize = 16;
 /// Largest number of sums of these blocks: 40 MB.
@@ -49,10 +51,10 @@ const CALLS_OF_PAIR: u64 = 16;
 /// log(mean of function f on rank r in step s) = typical(f) + step(f, s) + rank(r, s) + rest
 /// ```
 ///
-/// * A [slow rank](SlowRank) takes longer than the median rank, over all functions, in consecutive
+/// * A [slow rank](super::SlowRank) takes longer than the median rank, over all functions, in consecutive
 ///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
 ///   More than half of the ranks that call a function must do so in a step.
-/// * A [slow phase](SlowPhase) of a function is a range of consecutive steps in which its median
+/// * A [slow phase](super::SlowPhase) of a function is a range of consecutive steps in which its median
 ///   over ranks is above that of other steps.
 ///
 /// Abnormal calls, first calls, and calls of MPI are not part of the means. Calls of MPI take longer
@@ -97,6 +99,9 @@ const CALLS_OF_PAIR: u64 = 16;
 pub struct Peers {
     /// Blocks of steps whose calls may still arrive.
     open: StepTimes,
+    /// Steps of these blocks, which show where a slow rank or phase begins and ends; `None` if a block is one step,
+    /// or there are too many.
+    single: Option<StepTimes>,
     /// Block before which all blocks are closed.
     closed: u64,
     /// Times compared with the median rank in closed blocks, by program and rank.
@@ -127,6 +132,7 @@ impl Peers {
     /// than a few calls on a rank in a step.
     pub fn grouped(mut self, steps: u64) -> Self {
         self.open.set_group(steps);
+        self.single = (self.group() > 1).then(StepTimes::default);
         self
     }
 
@@ -141,18 +147,26 @@ impl Peers {
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
+        let number = step;
         let step = step / self.group();
         let cells = cells(judged, skipped);
-        let cells = cells
-            .unordered()
-            .filter(|(function, _)| takes_part(*function));
+        let cells = || {
+            let all = cells.unordered();
+            all.filter(|(function, _)| takes_part(*function))
+        };
         if step < self.closed {
-            self.late += cells.map(|(_, cell)| cell.calls).sum::<u64>();
+            self.late += cells().map(|(_, cell)| cell.calls).sum::<u64>();
             return;
+        }
+        if let Some(single) = &mut self.single {
+            let single = single.step(number);
+            for (function, cell) in cells() {
+                single.entry((function, rank)).or_default().merge(cell);
+            }
         }
         self.blocks.forget(step);
         let open = self.open.step(step);
-        for (function, cell) in cells {
+        for (function, cell) in cells() {
             open.entry((function, rank)).or_default().merge(cell);
             add_rank((&mut self.functions, &mut self.pairs), function, rank);
         }
@@ -172,18 +186,43 @@ impl Peers {
                 continue;
             };
             self.blocks.forget(step);
-            let open = Arc::make_mut(open);
-            if let Some(cell) = open.get_mut(&key) {
-                cell.remove(u64::try_from(call.time.0).unwrap_or_default());
-                if cell.calls == 0 {
-                    open.remove(&key);
-                }
+            withdraw(Arc::make_mut(open), key, call.time);
+            let single = self.single.as_mut();
+            let single = single.and_then(|all| all.steps.get_mut(&call.step));
+            if let Some(single) = single {
+                withdraw(Arc::make_mut(single), key, call.time);
             }
         }
     }
 
+    /// Adds slow calls that are the speed of their rank, and were not part of the means.
+    pub(super) fn add_run(&mut self, calls: &[RunCall]) {
+        for one in calls.iter().filter(|one| !one.in_means) {
+            let step = one.call.step / self.group();
+            if step < self.closed {
+                self.late += 1;
+                continue;
+            }
+            self.blocks.forget(step);
+            let (function, rank) = (one.call.function, one.call.rank);
+            let single = self.single.as_mut().map(|all| all.step(one.call.step));
+            for cells in [Some(self.open.step(step)), single].into_iter().flatten() {
+                let cell = cells.entry((function, rank)).or_default();
+                cell.add_call(one.call.time, one.alarmed);
+            }
+            add_rank((&mut self.functions, &mut self.pairs), function, rank);
+        }
+    }
+
+    /// Returns the number of ranks that call a function.
+    pub(super) fn ranks_of(&self, function: FunctionId) -> usize {
+        let times = self.functions.get(&function);
+        times.map_or(0, |times| times.ranks.len())
+    }
+
     /// Ends a step. If there are too many blocks, they are grouped, or the earliest ones are closed.
     pub fn end_step(&mut self) {
+        self.single.take_if(|all| all.len() > SINGLE);
         loop {
             let blocks = self.open.steps.len();
             if blocks <= BLOCKS && self.open.len() <= SUMS {
@@ -269,204 +308,9 @@ impl Peers {
         self.blocks.get(number, (cells, self.pairs), compare)
     }
 
-    /// Returns the sums of the open blocks of a slow rank.
-    fn open_steps(&self, slow: &SlowRank) -> impl Iterator<Item = (&u64, &Arc<Step>)> {
-        // A message may contain steps in any order.
-        let last = slow.last.max(slow.first);
-        self.open
-            .steps
-            .range(slow.first / self.group()..=last / self.group())
-    }
-
-    /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
-    /// known.
-    fn worst_function(&self, found: &SlowEntries) -> Option<OfFunction> {
-        let slow = &found.slow;
-        let rank = (slow.program, slow.rank);
-        let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
-        let mut add = |one: OfFunction| {
-            let sum = sums.entry(one.function).or_insert(OfFunction {
-                expected: 0.0,
-                lost: 0.0,
-                ..one
-            });
-            sum.expected += one.expected;
-            sum.lost += one.lost;
-        };
-        let (open, _) = self.steps_of(self.closed);
-        let closed = found.entries.iter().filter(|entry| entry.first < open);
-        closed.filter_map(|entry| entry.worst).for_each(&mut add);
-        for (number, cells) in self.open_steps(slow) {
-            let block = self.block(*number, cells);
-            let functions = block.of_rank(cells, rank, &found.references);
-            functions.for_each(&mut add);
-        }
-        let worst = sums.into_values();
-        worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
-    }
-
-    /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
-    /// are added up in groups.
-    pub fn slowness(&self) -> Slowness {
-        let Entries {
-            ranks,
-            functions,
-            own_alarms,
-        } = self.entries();
-        let mut ranks = slow_ranks::with_entries(&ranks);
-        ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
-        for found in &mut ranks {
-            let worst = self.worst_function(found);
-            let slow = &mut found.slow;
-            if let Some(worst) = worst {
-                slow.function = worst.function;
-                slow.function_factor = 1.0 + worst.lost / worst.expected.max(1.0);
-                slow.function_lost = Nanos(worst.lost as i64);
-            }
-            let rank = (slow.program, slow.rank);
-            let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
-            (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
-        }
-        ranks.retain(|found| !self.is_of_few_calls(&found.slow));
-        let own_alarms = &own_alarms;
-        let rank_steps = ranks.iter().flat_map(|found| {
-            let slow = &found.slow;
-            found.entries.iter().map(move |one| {
-                let rank = (slow.program, slow.rank);
-                let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
-                SlowStep {
-                    program: slow.program,
-                    rank: slow.rank,
-                    first: one.first,
-                    last: one.last,
-                    lost: Nanos((one.lost as i64).saturating_sub(alarmed)),
-                }
-            })
-        });
-        let rank_steps = rank_steps.filter(|step| step.lost.0 > 0).collect();
-        let ranks: Vec<SlowRank> = ranks.into_iter().map(|found| found.slow).collect();
-        let (mut phases, mut phase_steps) = self.phases_with_steps(&functions);
-        let of_ranks = |function: FunctionId, first, last| {
-            let begin = functions.get(&function).and_then(|all| all.first());
-            let begin = begin.map_or(0, |entry| entry.first);
-            self.is_phase_of_ranks((function, first, last), begin, &ranks)
-        };
-        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
-        let is_kept = |step: &PhaseStep| {
-            let mut phases = phases.iter();
-            phases.any(|one| {
-                one.function == step.function && (one.first..=one.last).contains(&step.first)
-            })
-        };
-        phase_steps.retain(is_kept);
-        phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
-        let is_of_rank = |rank: (u32, u32), step: u64| {
-            ranks.iter().any(|slow| {
-                (slow.program, slow.rank) == rank && (slow.first..=slow.last).contains(&step)
-            })
-        };
-        for one in &mut phase_steps {
-            let of_step = own_alarms.by_function(|rank, step, function| {
-                function == one.function
-                    && (one.first..=one.last).contains(&step)
-                    && !is_of_rank(rank, step)
-            });
-            let alarmed: i64 = of_step.values().map(|sum| sum.1).sum();
-            one.lost.0 = one.lost.0.saturating_sub(alarmed);
-        }
-        phase_steps.retain(|step| step.lost.0 > 0);
-        let alarms = own_alarms.by_function(|rank, step, function| {
-            let is_of_phase = |slow: &SlowPhase| {
-                slow.function == function && (slow.first..=slow.last).contains(&step)
-            };
-            is_of_rank(rank, step) || phases.iter().any(is_of_phase)
-        });
-        let alarms = alarms.into_iter();
-        Slowness {
-            alarms: alarms
-                .map(|(function, (calls, lost))| SlowAlarms {
-                    function,
-                    calls,
-                    lost: Nanos(lost),
-                })
-                .collect(),
-            rank_steps,
-            ranks,
-            phases,
-            phase_steps,
-            late: self.late,
-        }
-    }
-
-    /// Returns the slow ranks, the one with the most time lost first.
-    pub fn slow_ranks(&self) -> Vec<SlowRank> {
-        self.slowness().ranks
-    }
-
-    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
-    pub fn slow_steps(&self) -> Vec<SlowStep> {
-        self.slowness().rank_steps
-    }
-
-    /// Returns the slow phases, the one with the most time lost first.
-    pub fn slow_phases(&self) -> Vec<SlowPhase> {
-        self.slowness().phases
-    }
-
-    /// Returns `true` for a slow rank of two with too few calls of its worst function. Closed blocks have many.
-    fn is_of_few_calls(&self, slow: &SlowRank) -> bool {
-        let key = (slow.function, (slow.program, slow.rank));
-        let cells = self.open_steps(slow);
-        let cells = cells.filter_map(|(_, cells)| cells.get(&key));
-        let calls = cells.fold(0_u64, |sum, cell| sum.saturating_add(cell.calls));
-        let is_open = slow.first / self.group() >= self.closed;
-        slow.peer.is_some() && is_open && calls < CALLS_OF_PAIR
-    }
-
-    /// Returns `true` for a phase of a function that ranks call since the step `begin`, if there are few ranks or half
-    /// of them are slow, and the phase begins or ends when one of several slow ranks does, or that of two. Their median
-    /// rises with them.
-    fn is_phase_of_ranks(
-        &self,
-        (function, first, last): (FunctionId, u64, u64),
-        begin: u64,
-        slow: &[SlowRank],
-    ) -> bool {
-        let Some(times) = self.functions.get(&function) else {
-            return false;
-        };
-        let near = self.group();
-        let slow = slow.iter().filter(|one| {
-            let overlaps = one.first <= last && first <= one.last;
-            overlaps && times.ranks.contains(&(one.program, one.rank))
-        });
-        let slow: Vec<&SlowRank> = slow.collect();
-        let begins = |one: &SlowRank| one.first > begin && one.first.abs_diff(first) <= near;
-        let ends = |one: &SlowRank| !one.lasts && one.last.abs_diff(last) <= near;
-        let has_pair = slow.iter().any(|one| one.peer.is_some());
-        let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
-        is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
-    }
-
     /// Excludes a function from the slow phases because it does different work in other steps.
     pub(crate) fn ignore_phases(&mut self, function: FunctionId) {
         self.open.without_phases.insert(function);
-    }
-
-    /// Returns the slow phases and the time that they lost by step.
-    fn phases_with_steps(
-        &self,
-        functions: &BTreeMap<FunctionId, Vec<Entry>>,
-    ) -> (Vec<SlowPhase>, Vec<PhaseStep>) {
-        let mut found = (Vec::new(), Vec::new());
-        for (function, entries) in functions {
-            if !self.open.without_phases.contains(function) {
-                let ranks = self.functions.get(function);
-                let ranks = ranks.map_or(0, |times| times.ranks.len());
-                phases(*function, ranks, entries, &mut found);
-            }
-        }
-        found
     }
 
     /// Returns `true` for a function that was compared, which does not wait for others.
@@ -496,6 +340,16 @@ impl Peers {
     /// Returns the number of calls that arrived after their block was closed, and were not compared.
     pub fn late(&self) -> u64 {
         self.late
+    }
+}
+
+/// Takes a call back.
+fn withdraw(cells: &mut Step, key: (FunctionId, (u32, u32)), time: Nanos) {
+    if let Some(cell) = cells.get_mut(&key) {
+        cell.remove(u64::try_from(time.0).unwrap_or_default());
+        if cell.calls == 0 {
+            cells.remove(&key);
+        }
     }
 }
 

@@ -8,6 +8,9 @@ use perf_core::Nanos;
 
 /// Fewest steps outside of a slow phase.
 const STEPS: usize = 3;
+/// Number of steps of which the fastest one is compared with the others, before the fast steps are known: those of a
+/// function that is slow for most of the run are few.
+const FAST: usize = 10;
 /// Fewest calls of a function with slow phases, of which fewer are not judged either.
 const CALLS: f64 = 32.0;
 /// Smallest relative excess of a slow phase.
@@ -127,7 +130,7 @@ pub(super) fn phases(
     let mut sorted = logs.clone();
     sorted.sort_unstable_by(f64::total_cmp);
     // Without entries there are no phases.
-    let low = sorted.get(sorted.len() / 4).copied().unwrap_or_default();
+    let low = sorted.get(sorted.len() / FAST).copied().unwrap_or_default();
     let compared = |usual: f64| -> Vec<Entry> {
         let typical = usual.exp();
         let of = |entry: &Entry| Entry {

@@ -135,7 +135,7 @@ pub(super) fn uncertain(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Returns an entry whose expected time is that of other ranks in the same step.
-fn compared(entry: &Entry, references: &[&[Entry]]) -> Entry {
+pub(super) fn compared(entry: &Entry, references: &[&[Entry]]) -> Entry {
     let (mut log, mut variance) = (0.0, 0.0);
     for reference in references {
         let at = reference.partition_point(|one| one.first <= entry.first);

@@ -1,0 +1,213 @@
+//! Slow ranks and slow phases of [`Peers`], with the time that they lost.
+
+use super::entries::Entries;
+use super::slow_phases::phases;
+use super::slow_ranks::{FEW, SlowEntries, with_entries};
+use super::spells::{Entry, OfFunction};
+use super::{CALLS_OF_PAIR, Peers};
+use crate::FunctionId;
+use crate::lost_time::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
+use crate::lost_time::step_times::Step;
+use perf_core::Nanos;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Peers {
+    /// Returns the sums of the open blocks of a slow rank.
+    fn open_steps(&self, slow: &SlowRank) -> impl Iterator<Item = (&u64, &Arc<Step>)> {
+        // A message may contain steps in any order.
+        let last = slow.last.max(slow.first);
+        self.open
+            .steps
+            .range(slow.first / self.group()..=last / self.group())
+    }
+
+    /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
+    /// known.
+    fn worst_function(&self, found: &SlowEntries) -> Option<OfFunction> {
+        let slow = &found.slow;
+        let rank = (slow.program, slow.rank);
+        let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
+        let mut add = |one: OfFunction| {
+            let sum = sums.entry(one.function).or_insert(OfFunction {
+                expected: 0.0,
+                lost: 0.0,
+                ..one
+            });
+            sum.expected += one.expected;
+            sum.lost += one.lost;
+        };
+        let (open, _) = self.steps_of(self.closed);
+        let closed = found.entries.iter().filter(|entry| entry.first < open);
+        closed.filter_map(|entry| entry.worst).for_each(&mut add);
+        for (number, cells) in self.open_steps(slow) {
+            let block = self.block(*number, cells);
+            let functions = block.of_rank(cells, rank, &found.references);
+            functions.for_each(&mut add);
+        }
+        let worst = sums.into_values();
+        worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
+    }
+
+    /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
+    /// are added up in groups.
+    pub fn slowness(&self) -> Slowness {
+        let Entries {
+            ranks,
+            functions,
+            own_alarms,
+        } = self.entries();
+        let mut ranks = with_entries(&ranks);
+        ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
+        for found in &mut ranks {
+            let worst = self.worst_function(found);
+            let slow = &mut found.slow;
+            if let Some(worst) = worst {
+                slow.function = worst.function;
+                slow.function_factor = 1.0 + worst.lost / worst.expected.max(1.0);
+                slow.function_lost = Nanos(worst.lost as i64);
+            }
+            let rank = (slow.program, slow.rank);
+            let (alarms, alarmed) = own_alarms.of_rank(rank, slow.first, slow.last);
+            (slow.alarms, slow.alarmed) = (alarms, Nanos(alarmed));
+        }
+        ranks.retain(|found| !self.is_of_few_calls(&found.slow));
+        let own_alarms = &own_alarms;
+        let rank_steps = ranks.iter().flat_map(|found| {
+            let slow = &found.slow;
+            found.entries.iter().map(move |one| {
+                let rank = (slow.program, slow.rank);
+                let alarmed = own_alarms.of_rank(rank, one.first, one.last).1;
+                SlowStep {
+                    program: slow.program,
+                    rank: slow.rank,
+                    first: one.first,
+                    last: one.last,
+                    lost: Nanos((one.lost as i64).saturating_sub(alarmed)),
+                }
+            })
+        });
+        let mut rank_steps: Vec<SlowStep> = rank_steps.filter(|step| step.lost.0 > 0).collect();
+        let mut found = ranks;
+        let ranks: Vec<SlowRank> = found.iter().map(|found| found.slow).collect();
+        let (mut phases, mut phase_steps) = self.phases_with_steps(&functions);
+        let of_ranks = |function: FunctionId, first, last| {
+            let begin = functions.get(&function).and_then(|all| all.first());
+            let begin = begin.map_or(0, |entry| entry.first);
+            self.is_phase_of_ranks((function, first, last), begin, &ranks)
+        };
+        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
+        let is_kept = |step: &PhaseStep| {
+            let mut phases = phases.iter();
+            phases.any(|one| {
+                one.function == step.function && (one.first..=one.last).contains(&step.first)
+            })
+        };
+        phase_steps.retain(is_kept);
+        phases.sort_by_key(|slow| std::cmp::Reverse(slow.lost));
+        let is_of_rank = |rank: (u32, u32), step: u64| {
+            ranks.iter().any(|slow| {
+                (slow.program, slow.rank) == rank && (slow.first..=slow.last).contains(&step)
+            })
+        };
+        for one in &mut phase_steps {
+            let of_step = own_alarms.by_function(|rank, step, function| {
+                function == one.function
+                    && (one.first..=one.last).contains(&step)
+                    && !is_of_rank(rank, step)
+            });
+            let alarmed: i64 = of_step.values().map(|sum| sum.1).sum();
+            one.lost.0 = one.lost.0.saturating_sub(alarmed);
+        }
+        phase_steps.retain(|step| step.lost.0 > 0);
+        let alarms = own_alarms.by_function(|rank, step, function| {
+            let is_of_phase = |slow: &SlowPhase| {
+                slow.function == function && (slow.first..=slow.last).contains(&step)
+            };
+            is_of_rank(rank, step) || phases.iter().any(is_of_phase)
+        });
+        let alarms = alarms.into_iter();
+        self.find_borders_of_ranks(&mut found, &mut rank_steps);
+        self.find_borders_of_phases(&mut phases, &mut phase_steps, &functions);
+        Slowness {
+            alarms: alarms
+                .map(|(function, (calls, lost))| SlowAlarms {
+                    function,
+                    calls,
+                    lost: Nanos(lost),
+                })
+                .collect(),
+            rank_steps,
+            ranks: found.into_iter().map(|found| found.slow).collect(),
+            phases,
+            phase_steps,
+            late: self.late,
+        }
+    }
+
+    /// Returns the slow ranks, the one with the most time lost first.
+    pub fn slow_ranks(&self) -> Vec<SlowRank> {
+        self.slowness().ranks
+    }
+
+    /// Returns the time that slow ranks lost by step. The steps of a long run are added up in groups.
+    pub fn slow_steps(&self) -> Vec<SlowStep> {
+        self.slowness().rank_steps
+    }
+
+    /// Returns the slow phases, the one with the most time lost first.
+    pub fn slow_phases(&self) -> Vec<SlowPhase> {
+        self.slowness().phases
+    }
+
+    /// Returns `true` for a slow rank of two with too few calls of its worst function. Closed blocks have many.
+    fn is_of_few_calls(&self, slow: &SlowRank) -> bool {
+        let key = (slow.function, (slow.program, slow.rank));
+        let cells = self.open_steps(slow);
+        let cells = cells.filter_map(|(_, cells)| cells.get(&key));
+        let calls = cells.fold(0_u64, |sum, cell| sum.saturating_add(cell.calls));
+        let is_open = slow.first / self.group() >= self.closed;
+        slow.peer.is_some() && is_open && calls < CALLS_OF_PAIR
+    }
+
+    /// Returns `true` for a phase of a function that ranks call since the step `begin`, if there are few ranks or half
+    /// of them are slow, and the phase begins or ends when one of several slow ranks does, or that of two. Their median
+    /// rises with them.
+    fn is_phase_of_ranks(
+        &self,
+        (function, first, last): (FunctionId, u64, u64),
+        begin: u64,
+        slow: &[SlowRank],
+    ) -> bool {
+        let Some(times) = self.functions.get(&function) else {
+            return false;
+        };
+        let near = self.group();
+        let slow = slow.iter().filter(|one| {
+            let overlaps = one.first <= last && first <= one.last;
+            overlaps && times.ranks.contains(&(one.program, one.rank))
+        });
+        let slow: Vec<&SlowRank> = slow.collect();
+        let begins = |one: &SlowRank| one.first > begin && one.first.abs_diff(first) <= near;
+        let ends = |one: &SlowRank| !one.lasts && one.last.abs_diff(last) <= near;
+        let has_pair = slow.iter().any(|one| one.peer.is_some());
+        let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
+        is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
+    }
+
+    /// Returns the slow phases and the time that they lost by step.
+    fn phases_with_steps(
+        &self,
+        functions: &BTreeMap<FunctionId, Vec<Entry>>,
+    ) -> (Vec<SlowPhase>, Vec<PhaseStep>) {
+        let mut found = (Vec::new(), Vec::new());
+        for (function, entries) in functions {
+            if !self.open.without_phases.contains(function) {
+                let ranks = self.functions.get(function);
+                let ranks = ranks.map_or(0, |times| times.ranks.len());
+                phases(*function, ranks, entries, &mut found);
+            }
+        }
+        found
+    }
+}
