@@ -322,6 +322,9 @@ impl NewMode {
 
     /// Returns a sentence that calls the time `what`.
     fn text(&self, name: &str, what: &str) -> String {
+        if self.is_wide() {
+            return self.wide_text(name, what);
+        }
         let beginning = match self.beginning() {
             Beginning::Start => "since the start".into(),
             Beginning::Appeared => format!("appeared in step {}", self.first),
@@ -337,6 +340,35 @@ impl NewMode {
         };
         format!(
             "a mode at {at} of {} {beginning}: {} on {}, {} {what} so far",
+            shortened(name, NAME),
+            counted(self.calls as usize, "call"),
+            counted(self.ranks, "rank"),
+            self.lost
+        )
+    }
+
+    /// Returns the same about a wide mode.
+    fn wide_text(&self, name: &str, what: &str) -> String {
+        let steps = match self.beginning() {
+            Beginning::Start => "since the start".into(),
+            _ => steps(self.first, self.last, false),
+        };
+        let usual = self.usual.0.max(1) as f64;
+        let factors = [self.from, self.to].map(|time| times(time.0 as f64 / usual));
+        let times = if self.factor() < FAR {
+            format!("{} to {} times as long as usual", factors[0], factors[1])
+        } else {
+            format!("{} to {} (usually {})", self.from, self.to, self.usual)
+        };
+        let of = self.of.saturating_sub(self.before).max(1);
+        let share = 100.0 * self.calls as f64 / of as f64;
+        let decimals = match share {
+            large if large >= 9.95 => 0,
+            small if small >= 0.0995 => 1,
+            _ => 2,
+        };
+        format!(
+            "{share:.decimals$} % of the calls of {} took {times} {steps}: {} on {}, {} {what} so far",
             shortened(name, NAME),
             counted(self.calls as usize, "call"),
             counted(self.ranks, "rank"),

@@ -5,7 +5,7 @@ use super::mode_times::{ModeStep, ModeTimes};
 use super::new_mode::{Accepted, Event, NewMode, edge};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
 use super::peers::RunCall;
-use super::run_times::{CALLS, Times, relative_bin};
+use super::run_times::{CALLS, Times, Wide, relative_bin};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::Nanos;
@@ -146,7 +146,7 @@ impl NewModes {
             let bin = relative_bin(sample, times.scale);
             times.count(bin);
             if judgement.expected.is_none() {
-                times.count_early(bin);
+                times.count_early(bin, sample);
             }
             times.batch_calls.0 += 1;
             let mode = if times.modes.is_empty() {
@@ -154,13 +154,14 @@ impl NewModes {
             } else {
                 times.including(bin, &mut self.events, &mut grown)
             };
-            let is_slow = mode.is_some()
+            let is_noticed = mode.is_some()
                 || is_slow(sample, judgement)
                 || times.has_other && times.is_slow_on_its_rank(bin, sample, judgement);
+            let is_slow = is_noticed || bin >= times.far.from && judgement.expected.is_some();
             times.note(is_slow);
             if is_slow {
                 times.batch_calls.1 += 1;
-                candidates.push((at, bin, mode));
+                candidates.push((at, bin, mode, is_noticed));
             } else if is_doubtful(sample, judgement, times.slow_speed)
                 || times
                     .modes
@@ -184,7 +185,7 @@ impl NewModes {
             times.add_doubtful(bin, call, usual);
         }
         let at_own_speed = at_own_speed(samples, judgements);
-        for (at, bin, mode) in candidates {
+        for (at, bin, mode, is_noticed) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
@@ -211,10 +212,14 @@ impl NewModes {
                     let is_usual = judgement.label != Label::Normal;
                     let usual = usual.filter(|time| !is_usual || differ(*time, expected));
                     let usual = times.usual(sample.runtime.0, usual, expected);
+                    let usual = times.usual_of_far(bin, usual);
                     let call = InMeans::new((rank, step), sample, (self.batch, at));
-                    times.add_slow(bin, call, (sample, judgement), usual);
+                    times.add_slow(bin, call, (sample, judgement), (usual, is_noticed));
                     if let Some(bins) = times.mode(bin) {
-                        counted.extend(self.found_mode(sample.function, bins));
+                        let bins = times.grown(bins);
+                        counted.extend(self.found_mode(sample.function, bins, None));
+                    } else if let Some(wide) = times.wide(bin) {
+                        counted.extend(self.found_wide_mode(sample.function, wide));
                     }
                 }
             }
@@ -265,9 +270,13 @@ impl NewModes {
     }
 
     /// Adds a mode that was found. Returns the indices of its calls in this batch.
-    fn found_mode(&mut self, function: FunctionId, bins: (usize, usize)) -> Vec<usize> {
+    fn found_mode(
+        &mut self,
+        function: FunctionId,
+        bins: (usize, usize),
+        seen: Option<(usize, usize)>,
+    ) -> Vec<usize> {
         let times = self.functions.entry(function, Times::default);
-        let bins = times.grown(bins);
         let mut all = times.take(bins, None);
         let Some((mut first, last)) = all.steps.filter(|_| self.events.len() < MODES) else {
             self.dropped += 1;
@@ -301,6 +310,7 @@ impl NewModes {
                 accepted: None,
             },
             bins,
+            seen,
             id: 0,
             usual: all.usual / calls,
             most,
@@ -313,6 +323,20 @@ impl NewModes {
         }
         self.events.push(event);
         self.in_this_batch(in_means.iter())
+    }
+
+    /// Adds a wide mode that was found, or extends a mode that is a part of it. Returns the indices of its calls in this
+    /// batch.
+    fn found_wide_mode(&mut self, function: FunctionId, wide: Wide) -> Vec<usize> {
+        let times = self.functions.entry(function, Times::default);
+        let mut modes = times.modes.iter().copied();
+        match modes.find(|mode| wide.includes(&self.events[*mode])) {
+            Some(mode) => {
+                self.events[mode].widen(&wide);
+                self.take_beside(mode)
+            }
+            None => self.found_mode(function, wide.bins, wide.seen),
+        }
     }
 
     /// Adds the earlier calls of the neighbouring bins to which a mode now extends. Returns the indices of its calls in

@@ -5,7 +5,7 @@ use super::mode_calls::ModeCalls;
 use super::mode_times::ModeTimes;
 use super::own_speed::{InMeans, differ};
 use super::peers::RunCall;
-use super::run_times::Slow;
+use super::run_times::{Slow, Wide};
 use super::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
@@ -19,6 +19,8 @@ const MISSING: (f64, f64) = (1.0, 3.0);
 const MOST_BINS: usize = 48;
 /// Factor between a run time and the usual one from which it may be one of a mode.
 const LONGER: f64 = 1.25;
+/// Smallest factor between the longest and the shortest run time of a mode that no single factor describes.
+const WIDE: f64 = 2.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
 /// Largest number of ranks that are counted for a mode.
@@ -105,6 +107,11 @@ impl NewMode {
         let mean = self.time.0 as f64 / self.calls.max(1) as f64;
         mean / (self.usual.0.max(1) as f64)
     }
+
+    /// Returns `true` if the run times differ by so much that no single factor describes them.
+    pub(super) fn is_wide(&self) -> bool {
+        self.to.0 as f64 >= WIDE * self.from.0 as f64
+    }
 }
 
 /// Mode and the ranks on which it occurred.
@@ -113,6 +120,8 @@ pub(super) struct Event {
     pub(super) mode: NewMode,
     /// Bins of its run times relative to the usual ones of each rank.
     pub(super) bins: (usize, usize),
+    /// First and last of them with calls, and the end of these bins, if the mode is wide; otherwise `None`.
+    pub(super) seen: Option<(usize, usize)>,
     /// First of them when the mode was found, which identifies it among those of the function.
     pub(super) id: u32,
     /// Usual run time when the mode was first noticed, relative to the ranks that do not differ, in nanoseconds.
@@ -208,16 +217,29 @@ impl RankLoss {
 }
 
 impl Event {
-    /// Returns `true` for a bin of the mode, or a near one to which the mode then [extends](Self::extended). `between`
-    /// returns the number of calls in a range of bins.
+    /// Returns `true` for a bin of the mode.
     #[inline]
-    pub(super) fn includes(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
-        let (from, until) = self.bins;
-        if (from..until).contains(&bin) {
-            return true;
+    pub(super) fn has(&mut self, bin: usize) -> bool {
+        if !(self.bins.0..self.bins.1).contains(&bin) {
+            return false;
         }
+        if let Some(seen) = &mut self.seen
+            && !(seen.0..seen.1).contains(&bin)
+        {
+            *seen = (bin.min(seen.0), seen.1.max(bin + 1));
+            (self.mode.from, self.mode.to) = self.times();
+        }
+        true
+    }
+
+    /// Returns `true` for a near bin to which the mode then [extends](Self::extended). `between` returns the number of calls
+    /// in a range of bins.
+    #[inline]
+    pub(super) fn extends(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
+        let (from, until) = self.bins;
         let reach = (until - from) / 2;
-        if bin + reach < from || bin >= until + reach || self.is_usual() {
+        let is_near = bin + reach >= from && bin < until + reach;
+        if !is_near || self.seen.is_some() || self.is_usual() {
             return false;
         }
         let Some(bins) = Self::extended(self.bins, bin, between) else {
@@ -254,14 +276,25 @@ impl Event {
         edge(bin) as f64 > LONGER * self.usual as f64
     }
 
-    fn is_usual(&self) -> bool {
+    pub(super) fn is_usual(&self) -> bool {
         matches!(self.mode.accepted, Some(Accepted::UsualSince(_)))
     }
 
     /// Returns the shortest and the longest run time on most ranks.
     fn times(&self) -> (Nanos, Nanos) {
         let time = |bin| Nanos((edge(bin) as f64 * self.most) as i64);
-        (time(self.bins.0), time(self.bins.1))
+        let (from, until) = self.seen.unwrap_or(self.bins);
+        (time(from), time(until))
+    }
+
+    /// Makes the mode wide.
+    pub(super) fn widen(&mut self, wide: &Wide) {
+        let union =
+            |one: (usize, usize), other: (usize, usize)| (one.0.min(other.0), one.1.max(other.1));
+        let own = self.seen.unwrap_or(self.bins);
+        self.seen = wide.seen.map(|other| union(own, other)).or(self.seen);
+        self.bins = union(self.bins, wide.bins);
+        (self.mode.from, self.mode.to) = self.times();
     }
 
     /// Returns the end of the bins of the mode on most ranks.
@@ -285,6 +318,9 @@ impl Event {
         mode.alarmed.0 = mode.alarmed.0.saturating_add(all.alarmed);
         if let Some((first, last)) = all.steps {
             (mode.first, mode.last) = (mode.first.min(first), mode.last.max(last));
+        }
+        if let Some(before) = all.before {
+            mode.before = mode.before.min(before);
         }
         if mode.accepted.is_none() {
             mode.lost.0 = mode.lost.0.saturating_add(all.lost);
@@ -322,7 +358,9 @@ impl Event {
             mode.alarmed.0 = mode.alarmed.0.saturating_add(alarmed);
         }
         if mode.accepted.is_none() {
-            let is_of_rank = |time: &i64| *time < sample.runtime.0 && differ(*time, self.usual);
+            let shortest = (edge(self.bins.0) as f64 / scale) as i64;
+            let is_of_rank =
+                |time: &i64| *time < sample.runtime.0.min(shortest) && differ(*time, self.usual);
             let relative = (self.usual as f64 / scale) as i64;
             let usual = usual.filter(is_of_rank).unwrap_or(relative);
             let lost = sample.runtime.0.saturating_sub(usual).max(0);

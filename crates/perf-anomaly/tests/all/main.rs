@@ -20,3 +20,4 @@ mod spans;
 mod stream;
 mod tables;
 mod waiting;
+mod wide_modes;

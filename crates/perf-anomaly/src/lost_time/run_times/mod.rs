@@ -1,10 +1,15 @@
 //! [`Times`]: run times of a function, relative to the usual ones of each rank, in which new modes stand out;
 //! [`Slow`]: slow calls.
 
-use super::new_mode::{Event, RankLoss, SlowCall, bin, edge, loss_of};
+mod far;
+
+pub(super) use far::Wide;
+
+use super::new_mode::{Event, RankLoss, SlowCall, bin, loss_of};
 use super::own_speed::{InMeans, LONGER, is_doubtful};
 use super::rank_speed::{FirstCalls, QUANTILES, Speeds};
 use crate::{Judgement, Label, Sample};
+use far::{Far, Tick, quantile};
 use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -35,11 +40,12 @@ const MOST_RANKS: usize = 4096;
 /// Largest factor between a call that is normal only because of a slow rank and the usual run time of its own rank.
 /// Ranks that differ by more do other work.
 const OTHER_WORK: f64 = 3.0;
-
 /// Slow calls in a range of bins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slow {
     pub(super) calls: u64,
+    /// Number of those that are slow to the detector too, and not only far above the usual run times.
+    noticed: u64,
     pub(super) time: i64,
     pub(super) lost: i64,
     /// Sum of the usual run times relative to those of the ranks that do not differ.
@@ -101,11 +107,18 @@ pub(super) struct Times {
     pub(super) speeds: Speeds,
     /// First calls of a batch, and its number.
     pub(super) sampled: (u64, FirstCalls),
+    /// Run times far above the usual ones.
+    pub(super) far: Far,
+    /// Number of calls at which these are determined again.
+    far_at: u64,
+    /// Tick of the clock.
+    tick: Tick,
 }
 
 impl Slow {
     fn add(&mut self, other: Slow) {
         self.calls += other.calls;
+        self.noticed += other.noticed;
         self.time = self.time.saturating_add(other.time);
         self.lost = self.lost.saturating_add(other.lost);
         self.usual = self.usual.saturating_add(other.usual);
@@ -197,25 +210,17 @@ impl Times {
 
     /// Adds the first calls of a batch of a rank, which show its usual run time.
     pub(super) fn sample(&mut self, rank: (u32, u32)) {
-        let quantile = |share: f64| {
-            let mut rest = (share * self.calls as f64) as u64;
-            let bin = self.bins.iter().zip(self.start..).find(|(calls, _)| {
-                let is_here = rest < **calls;
-                rest -= if is_here { 0 } else { **calls };
-                is_here
-            });
-            bin.map_or(0.0, |(calls, bin)| {
-                let (from, to) = (edge(bin) as f64, edge(bin + 1) as f64);
-                from + (to - from) * (rest as f64 + 0.5) / *calls as f64
-            })
-        };
-        let quantiles = || QUANTILES.map(quantile);
+        let quantiles =
+            || QUANTILES.map(|share| quantile((&self.bins, self.start), self.calls, share));
         self.speeds.add(rank, &self.sampled.1, quantiles);
     }
 
     #[inline]
     pub(super) fn count(&mut self, bin: usize) {
         self.calls += 1;
+        if self.calls >= self.far_at {
+            self.update_far();
+        }
         let at = bin.wrapping_sub(self.start);
         match self.bins.get_mut(at) {
             Some(count) => *count += 1,
@@ -239,7 +244,8 @@ impl Times {
     }
 
     /// Counts a call that was not judged.
-    pub(super) fn count_early(&mut self, bin: usize) {
+    pub(super) fn count_early(&mut self, bin: usize, sample: &Sample) {
+        self.tick.add(sample.runtime.0);
         *self.early.entry(bin).or_default() += 1;
     }
 
@@ -263,7 +269,9 @@ impl Times {
         modes.find(|mode| {
             let event = &mut events[*mode];
             let bins = event.bins;
-            let includes = event.includes(bin, |from, until| self.between(from, until));
+            let includes = event.has(bin)
+                || bin >= self.far.tail
+                    && event.extends(bin, |from, until| self.between(from, until));
             if bins != event.bins {
                 grown.insert(*mode);
             }
@@ -342,7 +350,7 @@ impl Times {
         let first = (bin + 1).saturating_sub(MOST_WIDTH);
         let mut sums = [(0, 0); 2 * MOST_WIDTH];
         for (at, slow) in self.slow.range(first..bin + MOST_WIDTH) {
-            sums[at - first + 1] = (slow.calls, slow.alarms);
+            sums[at - first + 1] = (slow.noticed, slow.alarms);
         }
         for at in 1..sums.len() {
             let before = sums[at - 1];
@@ -371,7 +379,8 @@ impl Times {
     /// Returns the bins of a mode with the neighbouring ones to which it extends.
     pub(super) fn grown(&self, (mut from, mut until): (usize, usize)) -> (usize, usize) {
         loop {
-            let below = (from.saturating_sub(until - from)..from).rev();
+            let least = from.saturating_sub(until - from).max(self.far.tail);
+            let below = (least..from).rev();
             let above = until..until + (until - from);
             let mut beside = below
                 .chain(above)
@@ -386,19 +395,22 @@ impl Times {
         }
     }
 
-    /// Adds a slow call outside of known modes, with its usual run time in nanoseconds.
+    /// Adds a slow call outside of known modes, with its usual run time in nanoseconds. `is_noticed` is `false` for a call
+    /// that is only far above the usual run times.
     pub(super) fn add_slow(
         &mut self,
         bin: usize,
         call: InMeans,
         (sample, judgement): (&Sample, &Judgement),
-        usual: i64,
+        (usual, is_noticed): (i64, bool),
     ) {
         let before = self.calls.saturating_sub(1);
+        self.tick.add(sample.runtime.0);
         let usual = (usual, self.relative(usual));
         let slow = self.slow.entry(bin).or_default();
         slow.before = slow.before.or(Some(before));
         let alarmed = judgement.severity(sample).0;
+        slow.noticed += u64::from(is_noticed);
         slow.call(&call, usual, judgement.label.is_slow().then_some(alarmed));
         if !judgement.label.is_anomaly() {
             keep(&mut slow.in_means, call);
