@@ -203,6 +203,52 @@ impl Lasting {
         lost
     }
 
+    /// Returns the time that each rank waited for others longer than usual, in nanoseconds: in abnormal calls, which
+    /// `ranks` have, and in new modes. The sum is [`LostTime::waiting`], apart from accepted modes.
+    ///
+    /// ```
+    /// use perf_anomaly::Monitor;
+    /// use perf_anomaly::server::RankSummary;
+    /// use perf_core::Nanos;
+    /// let report = Monitor::default().finish()?;
+    /// let mut rank = RankSummary::default();
+    /// rank.loss.waiting = Nanos(700);
+    /// assert_eq!(report.lasting.waiting_by_rank(&[rank], &report.calls), [Nanos(700)]);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn waiting_by_rank(&self, ranks: &[RankSummary], calls: &Calls) -> Vec<Nanos> {
+        let mut waiting: BTreeMap<(u32, u32), i64> = BTreeMap::new();
+        for one in self.modes.steps().filter(|one| calls.waits(one.function)) {
+            let sum = waiting.entry((one.program, one.rank)).or_default();
+            *sum = sum.saturating_add(one.lost.0);
+        }
+        let of = |rank: &RankSummary| {
+            // Most ranks wait in single calls only.
+            let in_modes = waiting.get(&(rank.program, rank.rank)).copied();
+            let in_modes = in_modes.unwrap_or_default();
+            Nanos(rank.loss.waiting.0.saturating_add(in_modes).max(0))
+        };
+        ranks.iter().map(of).collect()
+    }
+
+    /// Returns the time that calls of new modes waited for others longer than usual, by function, in calls that are no
+    /// alarms. That of alarms is [`Loss::waiting`] of the function.
+    ///
+    /// ```
+    /// use perf_anomaly::Monitor;
+    /// let report = Monitor::default().finish()?;
+    /// assert!(report.lasting.waiting_by_function(&report.calls).is_empty());
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn waiting_by_function(&self, calls: &Calls) -> BTreeMap<FunctionId, Nanos> {
+        let mut waiting: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
+        for one in self.modes.steps().filter(|one| calls.waits(one.function)) {
+            let sum = waiting.entry(one.function).or_default();
+            sum.0 = sum.0.saturating_add(one.lost.0);
+        }
+        waiting
+    }
+
     /// Sets the number of steps in which ranks are compared.
     pub(crate) fn group(&mut self, steps: u64) {
         self.group = steps;

@@ -141,7 +141,7 @@ impl NewModes {
                 times.first = step;
             }
             if times.batch != self.batch {
-                times.begin(self.batch, rank);
+                times.begin(self.batch, rank, waits(sample.function));
             }
             let bin = relative_bin(sample, times.scale);
             times.count(bin);
@@ -190,14 +190,15 @@ impl NewModes {
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
             let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
-            let is_speed = is_speed || times.lasts() && !waits(sample.function);
-            if is_speed || at_own_speed.binary_search(&at).is_ok() {
+            let is_speed = is_speed || times.lasts() || at_own_speed.binary_search(&at).is_ok();
+            // Ranks are not compared in functions that wait for others.
+            if is_speed && !times.waits {
                 continue;
             }
             let usual = usual.below(sample.function, sample.runtime.0);
             // The mode may have been found by a call before it in the same step.
             let mode = mode.or_else(|| times.known(bin, &self.events));
-            let all = times.calls;
+            let all = (times.calls, times.waits);
             match mode {
                 Some(mode) => {
                     let usual = (times.scale, usual.filter(|_| times.scale == 1.0));
@@ -250,6 +251,10 @@ impl NewModes {
                 continue;
             }
             let times = self.functions.entry(sample.function, Times::default);
+            // Functions that wait for others take longer on fast ranks.
+            if times.waits {
+                continue;
+            }
             let (batch, calls) = &mut times.sampled;
             if *batch != self.batch {
                 *batch = self.batch;

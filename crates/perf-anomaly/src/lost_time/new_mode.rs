@@ -342,7 +342,7 @@ impl Event {
     pub(super) fn add(
         &mut self,
         (rank, step): ((u32, u32), u64),
-        calls: u64,
+        (calls, waits): (u64, bool),
         (sample, judgement, (scale, usual)): (&Sample, &Judgement, (f64, Option<i64>)),
         mut changes: Option<&mut ModeTimes>,
     ) -> bool {
@@ -381,7 +381,9 @@ impl Event {
                     changes.set_calls(rank, (mode.function, self.id), calls);
                 }
             }
-            if mode.calls as f64 >= USUAL_SHARE * calls as f64 {
+            // Longer waiting since a step is no new speed, which ranks and phases have.
+            let may_last = waits && mode.beginning() != Beginning::Start;
+            if mode.calls as f64 >= USUAL_SHARE * calls as f64 && !may_last {
                 if let Some(changes) = changes {
                     self.take_back(changes);
                 }

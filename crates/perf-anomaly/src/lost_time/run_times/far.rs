@@ -7,6 +7,9 @@ use crate::lost_time::new_mode::{Event, bin, edge};
 /// are the tail of the usual ones. The spread is about the distance of an eighth of the calls from the median: for a
 /// normal distribution, 4 spreads are 4.6 standard deviations.
 const FAR: (f64, f64) = (4.0, 3.0);
+/// The same numbers for functions that wait for others. Their spread is the difference between the median and the shorter
+/// times of an eighth of the calls: waiting is a difference of run times, and long waiting may be frequent.
+const FAR_WAITS: (f64, f64) = (6.0, 3.0);
 /// Range of the factor between the median and run times far above it. If usual run times vary more, long ones are usual
 /// too.
 const FAR_FACTOR: (f64, f64) = (1.5, 4.0);
@@ -103,11 +106,20 @@ impl Times {
         }
         let [low, usual, high] =
             [0.125, 0.5, 0.75].map(|share| quantile((&self.bins, self.start), self.calls, share));
+        let after = |time: f64| bin(time as i64) + 1;
+        let visible = usual + (TICKS * self.tick.0) as f64;
+        if self.waits {
+            let time = |spreads: f64| usual + spreads * (usual - low);
+            self.far = Far {
+                from: after((FAR_FACTOR.0 * usual).max(time(FAR_WAITS.0)).max(visible)),
+                tail: after(time(FAR_WAITS.1)),
+                usual: usual as i64,
+            };
+            return;
+        }
         let spread = (usual / low).ln().max(EIGHTH * (high / usual).ln());
         let factor = (FAR.0 * spread).exp();
         if factor <= FAR_FACTOR.1 {
-            let after = |time: f64| bin(time as i64) + 1;
-            let visible = usual + (TICKS * self.tick.0) as f64;
             self.far = Far {
                 from: after((usual * factor.max(FAR_FACTOR.0)).max(visible)),
                 tail: after(usual * (FAR.1 * spread).exp()),
@@ -128,9 +140,10 @@ impl Times {
         for (_, slow) in self.slow.range(from..bins.1) {
             (calls, alarms) = (calls + slow.calls, alarms + slow.alarms);
         }
+        let share = if self.waits { 0.5 } else { WIDE_SHARE };
         let is_noticed = ((calls - alarms) as f64) < UNNOTICED * calls as f64;
         let own = self.between(from, bins.1);
-        if calls < WIDE_CALLS || is_noticed || own as f64 > WIDE_SHARE * self.calls as f64 {
+        if calls < WIDE_CALLS || is_noticed || own as f64 > share * self.calls as f64 {
             return None;
         }
         let tail = self.between(self.far.tail, from);

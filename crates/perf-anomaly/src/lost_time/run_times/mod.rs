@@ -111,6 +111,8 @@ pub(super) struct Times {
     pub(super) far: Far,
     /// Number of calls at which these are determined again.
     far_at: u64,
+    /// `true` if the function waits for others.
+    pub(super) waits: bool,
     /// Tick of the clock.
     tick: Tick,
 }
@@ -169,7 +171,8 @@ fn keep<T>(calls: &mut VecDeque<T>, call: T) {
 impl Times {
     /// Begins a batch of a rank, before its first call of the function.
     #[inline]
-    pub(super) fn begin(&mut self, batch: u64, rank: (u32, u32)) {
+    pub(super) fn begin(&mut self, batch: u64, rank: (u32, u32), waits: bool) {
+        self.waits = waits;
         (self.batch, self.batch_calls) = (batch, (0, 0));
         if self.last.0 != rank {
             let (before, bits) = std::mem::replace(&mut self.last, (rank, 0));
