@@ -218,7 +218,7 @@ impl NewModes {
                     times.add_slow(bin, call, (sample, judgement), (usual, is_noticed));
                     if let Some(bins) = times.mode(bin) {
                         let bins = times.grown(bins);
-                        counted.extend(self.found_mode(sample.function, bins, None));
+                        counted.extend(self.found_near_mode(sample.function, bins));
                     } else if let Some(wide) = times.wide(bin) {
                         counted.extend(self.found_wide_mode(sample.function, wide));
                     }
@@ -328,6 +328,20 @@ impl NewModes {
         }
         self.events.push(event);
         self.in_this_batch(in_means.iter())
+    }
+
+    /// Adds a mode of similar run times that was found, or extends a wide mode beside it. Returns the indices of its calls
+    /// in this batch.
+    fn found_near_mode(&mut self, function: FunctionId, bins: (usize, usize)) -> Vec<usize> {
+        let times = self.functions.entry(function, Times::default);
+        let mut modes = times.modes.iter().copied();
+        match modes.find(|mode| self.events[*mode].is_wide_beside(bins)) {
+            Some(mode) => {
+                self.events[mode].widen(&Wide::part(bins));
+                self.take_beside(mode)
+            }
+            None => self.found_mode(function, bins, None),
+        }
     }
 
     /// Adds a wide mode that was found, or extends a mode that is a part of it. Returns the indices of its calls in this

@@ -23,6 +23,9 @@ const LONGER: f64 = 1.25;
 const WIDE: f64 = 2.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
+/// The same share for a wide mode that was there since the start, from a number of calls of the function on: run times
+/// that vary so much are usual.
+const USUAL_WIDE: (f64, u64) = (0.15, 500);
 /// Largest number of ranks that are counted for a mode.
 const RANKS: usize = 1 << 16;
 /// Bits of the fraction of a floating-point number that select a bin: 16 bins for each factor of 2.
@@ -287,6 +290,12 @@ impl Event {
         (time(from), time(until))
     }
 
+    /// Returns `true` for bins beside those of a wide mode, or among them.
+    pub(super) fn is_wide_beside(&self, (from, until): (usize, usize)) -> bool {
+        let is_beside = from <= self.bins.1 && self.bins.0 <= until;
+        self.seen.is_some() && is_beside && !self.is_usual()
+    }
+
     /// Makes the mode wide.
     pub(super) fn widen(&mut self, wide: &Wide) {
         let union =
@@ -382,8 +391,13 @@ impl Event {
                 }
             }
             // Longer waiting since a step is no new speed, which ranks and phases have.
-            let may_last = waits && mode.beginning() != Beginning::Start;
-            if mode.calls as f64 >= USUAL_SHARE * calls as f64 && !may_last {
+            let is_of_start = mode.beginning() == Beginning::Start;
+            let share = match self.seen {
+                Some(_) if is_of_start && !waits && calls >= USUAL_WIDE.1 => USUAL_WIDE.0,
+                _ => USUAL_SHARE,
+            };
+            let is_usual = mode.calls as f64 >= share * calls as f64;
+            if is_usual && (is_of_start || !waits) {
                 if let Some(changes) = changes {
                     self.take_back(changes);
                 }

@@ -69,6 +69,15 @@ pub(in crate::lost_time) struct Wide {
 }
 
 impl Wide {
+    /// Returns bins without a valley to a wide mode as a part of it.
+    pub(in crate::lost_time) fn part(bins: (usize, usize)) -> Self {
+        Wide {
+            bins,
+            seen: Some(bins),
+            calls: 0,
+        }
+    }
+
     /// Returns `true` if a mode of similar run times is a part of the wide mode, and not a mode of its own.
     pub(in crate::lost_time) fn includes(&self, mode: &Event) -> bool {
         let is_inside = self.bins.0 <= mode.bins.1 && mode.bins.0 < self.bins.1;
@@ -155,7 +164,7 @@ impl Times {
         let seen = (first, last + 1);
         // Most of them may have about the same run time.
         let near = |from: usize| {
-            let near = self.slow.range(from..from + NEAR);
+            let near = self.slow.range(from..bins.1.min(from + NEAR));
             (near.map(|(_, slow)| slow.calls).sum::<u64>(), from)
         };
         let (most, from) = self

@@ -269,17 +269,17 @@ impl Times {
         grown: &mut BTreeSet<usize>,
     ) -> Option<usize> {
         let mut modes = self.modes.iter().copied();
-        modes.find(|mode| {
-            let event = &mut events[*mode];
-            let bins = event.bins;
-            let includes = event.has(bin)
-                || bin >= self.far.tail
-                    && event.extends(bin, |from, until| self.between(from, until));
-            if bins != event.bins {
-                grown.insert(*mode);
-            }
-            includes
-        })
+        if let Some(mode) = modes.find(|mode| events[*mode].has(bin)) {
+            return Some(mode);
+        }
+        if bin < self.far.tail {
+            return None;
+        }
+        let mut modes = self.modes.iter().copied();
+        let mode = modes
+            .find(|mode| events[*mode].extends(bin, |from, until| self.between(from, until)))?;
+        grown.insert(mode);
+        Some(mode)
     }
 
     /// Returns the index of the mode with a bin.
