@@ -360,7 +360,9 @@ impl Lasting {
             takes_part,
         );
         let without_modes = self.modes.release(&at_own_speed);
-        at_own_speed.extend(self.runs.release_all(&without_modes));
+        let others = self.runs.release_all(&without_modes);
+        self.modes.are_at_own_speed(&others);
+        at_own_speed.extend(others);
         self.peers.add_run(&at_own_speed);
         self.at_own_speed.extend(at_own_speed);
     }

@@ -100,6 +100,8 @@ pub struct NewModes {
     changes: Option<ModeTimes>,
     /// Calls of earlier batches that turned out to be in new modes in the last batch.
     withdrawn: Vec<Withdrawn>,
+    /// Indices of the slow and doubtful calls of the last batch.
+    slow: Vec<usize>,
 }
 
 impl NewModes {
@@ -163,6 +165,7 @@ impl NewModes {
                 times.batch_calls.1 += 1;
                 candidates.push((at, bin, mode, is_noticed));
             } else if is_doubtful(sample, judgement, times.slow_speed)
+                || times.is_unusual(bin)
                 || times
                     .modes
                     .iter()
@@ -175,12 +178,14 @@ impl NewModes {
         let mut slow: Vec<usize> = both.chain(doubtful.iter().map(|one| one.0)).collect();
         slow.sort_unstable();
         let usual = Usual::of(samples, judgements, slow.iter().copied());
+        self.slow = slow;
         for (at, bin) in doubtful {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let of_rank = usual.below(sample.function, sample.runtime.0);
             let expected = judgement.expected.map_or(0, |time| time.0);
             let times = self.functions.entry(sample.function, Times::default);
             let usual = times.usual(sample.runtime.0, of_rank, expected);
+            let usual = times.usual_of_far(bin, usual);
             let call = InMeans::new((rank, step), sample, (self.batch, at));
             times.add_doubtful(bin, call, usual);
         }
@@ -266,6 +271,11 @@ impl NewModes {
         for function in functions {
             self.functions.entry(function, Times::default).sample(rank);
         }
+    }
+
+    /// Returns the indices of the calls of the last batch that are slow, or may be in a mode, in ascending order.
+    pub(super) fn last_slow(&self) -> &[usize] {
+        &self.slow
     }
 
     /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
@@ -478,6 +488,15 @@ impl NewModes {
         times.is_some_and(|times| times.known(times.bin(time), &self.events).is_some())
     }
 
+    /// Notes that slow calls of ranks are their speed.
+    pub(super) fn are_at_own_speed(&mut self, calls: &[RunCall]) {
+        for one in calls {
+            if let Some(times) = self.functions.get_mut(one.call.function) {
+                times.is_at_own_speed(one.rank());
+            }
+        }
+    }
+
     /// Takes calls of the rank of the last batch that are its speed from their modes. A mode with too few other calls,
     /// or fewer than those, is none. Returns the functions that have no modes any more.
     pub(super) fn release(&mut self, calls: &[RunCall]) -> BTreeSet<FunctionId> {
@@ -487,7 +506,7 @@ impl NewModes {
             let Some(times) = self.functions.get_mut(function) else {
                 continue;
             };
-            times.is_at_own_speed();
+            times.is_at_own_speed(one.rank());
             let Some(mode) = times.known(times.bin(one.call.time), &self.events) else {
                 continue;
             };

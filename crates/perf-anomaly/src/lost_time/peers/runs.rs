@@ -1,7 +1,7 @@
 //! [`Runs`]: consecutive slow calls of a function on a rank, which are the speed of the rank and no mode.
 
 use crate::lost_time::modes::NewModes;
-use crate::lost_time::own_speed::{Withdrawn, at_own_speed, is_doubtful, is_slow};
+use crate::lost_time::own_speed::{Withdrawn, at_own_speed};
 use crate::{FunctionId, Judgement, Label, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,9 +69,8 @@ impl Runs {
         takes_part: impl Fn(FunctionId) -> bool,
     ) -> Vec<RunCall> {
         let mut released = Vec::new();
-        let mut both = samples.iter().zip(judgements);
-        let has_slow = !in_modes.is_empty() || both.any(|one| is_slow(one.0, one.1));
-        if !has_slow && !self.ranks.contains_key(&rank) {
+        let slow = modes.last_slow();
+        if slow.is_empty() && !self.ranks.contains_key(&rank) {
             return released;
         }
         let at_own_speed = at_own_speed(samples, judgements);
@@ -82,8 +81,7 @@ impl Runs {
                 continue;
             }
             let in_mode = in_modes.binary_search(&at).is_ok();
-            let is_slow = is_slow(sample, judgement) || is_doubtful(sample, judgement, 0.0);
-            if !in_mode && !is_slow {
+            if !in_mode && slow.binary_search(&at).is_err() {
                 if let Some(run) = own.remove(&function) {
                     self.forget(function, &run.calls);
                 }

@@ -185,10 +185,23 @@ impl Times {
         })
     }
 
-    /// Returns the usual run time of a slow call in nanoseconds, given that of the mode below it, which may itself be far
+    /// Returns `true` for a bin above the tail of the usual run times; of functions that wait for others, far above.
+    #[inline]
+    pub(in crate::lost_time) fn is_unusual(&self, bin: usize) -> bool {
+        let is_known = self.far.from != usize::MAX;
+        is_known
+            && bin
+                >= if self.waits {
+                    self.far.from
+                } else {
+                    self.far.tail
+                }
+    }
+
+    /// Returns the usual run time of a slow call in nanoseconds, given that of the mode below it, which may itself be
     /// above the usual run times.
     pub(in crate::lost_time) fn usual_of_far(&self, bin_of_call: usize, usual: i64) -> i64 {
-        if bin_of_call >= self.far.from && bin(self.relative(usual)) >= self.far.from {
+        if self.is_unusual(bin_of_call) && self.is_unusual(bin(self.relative(usual))) {
             (self.far.usual as f64 / self.scale) as i64
         } else {
             usual

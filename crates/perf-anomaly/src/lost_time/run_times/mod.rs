@@ -201,9 +201,13 @@ impl Times {
         self.last.1.count_ones() >= NEARLY_ALL
     }
 
-    /// Notes that slow calls are the speed of the rank of the batch.
-    pub(super) fn is_at_own_speed(&mut self) {
-        self.last.1 = u16::MAX;
+    /// Notes that slow calls are the speed of a rank.
+    pub(super) fn is_at_own_speed(&mut self, rank: (u32, u32)) {
+        if self.last.0 == rank {
+            self.last.1 = u16::MAX;
+        } else if let Some(bits) = self.others.get_mut(&rank) {
+            *bits = u16::MAX;
+        }
     }
 
     /// Returns the bin of a run time of the rank of the batch relative to its usual one.
