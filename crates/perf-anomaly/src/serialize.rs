@@ -90,7 +90,7 @@ impl Serialize for Report {
         let changes: Option<&[Change]> = self.drift.as_ref().map(Drift::changes);
         let reduction: Option<&Reduction> = self.store.as_ref().map(|(_, reduction)| reduction);
         let losses: &Losses = &self.losses;
-        let mut report = to.serialize_struct("Report", 11)?;
+        let mut report = to.serialize_struct("Report", 12)?;
         report.serialize_field("detector", self.detector.name())?;
         report.serialize_field("losses", losses)?;
         let (modes, peers) = (self.lasting.modes(), self.lasting.peers());
@@ -101,6 +101,7 @@ impl Serialize for Report {
         report.serialize_field("slow_phases", &peers.slow_phases())?;
         report.serialize_field("ranks", &self.ranks)?;
         report.serialize_field("changes", &changes)?;
+        report.serialize_field("counters", &self.counters())?;
         report.serialize_field("health", &self.calls.health())?;
         report.serialize_field("left_out", &self.left_out)?;
         report.serialize_field("reduction", &reduction)?;

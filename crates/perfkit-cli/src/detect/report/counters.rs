@@ -2,7 +2,7 @@
 
 use super::Detected;
 use crate::failure::Outcome;
-use crate::table::{self, counted, grouped};
+use crate::table::{self, counted};
 use perfkit::anomaly::CounterSummary;
 use perfkit::core::Table;
 use std::io::Write;
@@ -11,7 +11,6 @@ impl Detected {
     /// Writes a table of the counters if there are any, those with a single value last.
     pub(super) fn counters(&self, out: &mut dyn Write) -> Outcome {
         let mut all = self.report.counters();
-        let dropped = self.report.dropped_counter_values();
         if all.is_empty() {
             return Ok(());
         }
@@ -32,13 +31,6 @@ impl Detected {
         table::print(out, &CounterSummary::table(&all).select(&columns), 48)?;
         if more > 0 {
             writeln!(out, "  and {}: --top", counted(more, "further counter"))?;
-        }
-        if dropped > 0 {
-            writeln!(
-                out,
-                "  {} values are not counted: they are no numbers, or there are more than 4,096 counters",
-                grouped(dropped)
-            )?;
         }
         Ok(())
     }

@@ -318,8 +318,8 @@ impl Detected {
     }
 
     /// Returns the numbers of dropped events and records, by name: events that were lost before
-    /// they became calls, and anomalies and changes without a record.
-    fn left_out(&self) -> [(&'static str, u64); 8] {
+    /// they became calls, counter values in no statistics, and anomalies and changes without a record.
+    fn left_out(&self) -> [(&'static str, u64); 9] {
         let health = self.report.calls.health();
         let lost = self.diagnostics.iter();
         let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
@@ -328,6 +328,7 @@ impl Detected {
         [
             ("reader", lost.map(|(_, found)| found.count).sum()),
             ("events", self.report.left_out + health.ignored()),
+            ("counter_values", self.report.dropped_counter_values()),
             ("filtered", reduction.filtered),
             ("not_among_worst", reduction.not_among_worst),
             ("over_budget", reduction.over_budget),

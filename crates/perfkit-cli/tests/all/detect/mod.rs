@@ -1,5 +1,6 @@
 //! `detect` on recorded streams and on a growing one, and its messages about invalid input.
 
+mod counters;
 mod following;
 mod lost_time;
 

@@ -1,0 +1,68 @@
+//! Counters of a stream in the text, JSON and page of `detect`.
+
+use super::{HEAD, json, run, scratch, text};
+
+const SIZE: &str = "Message size <b>";
+
+#[test]
+fn counters_are_listed_below_the_functions() {
+    let stream = scratch("detect-counters.tsv");
+    let mut rows = HEAD.to_string();
+    for call in 0..200 {
+        for rank in 0..2 {
+            let (step, at) = (call / 50, 1000 * call);
+            let mut row = |kind, name, after, value: String| {
+                let at = at + after;
+                rows += &format!("{step}\t{at}\t0\t{rank}\t0\t{kind}\t{name}\t\t\t{value}\n");
+            };
+            row("ENTRY", "solve", 0, String::new());
+            row("COUNTER", SIZE, 1, (1000 * rank + call % 2).to_string());
+            row("COUNTER", "Correlation ID", 1, call.to_string());
+            row(
+                "COUNTER",
+                "cycles",
+                2,
+                (7000 * call * (rank + 1)).to_string(),
+            );
+            row("COUNTER", "constant", 2, "8".into());
+            row("EXIT", "solve", 100, String::new());
+        }
+    }
+    std::fs::write(&stream, rows).expect("it can be written");
+    let page = scratch("detect-counters.html");
+    let shown = run(&[text(&stream), "--html", text(&page)]).expect("a stream");
+    let (_, counters) = shown
+        .split_once("\ncounters\n")
+        .expect("there are counters");
+    let lines: Vec<_> = counters
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let expected = [
+        "counter ranks values mean deviation smallest largest increase highest rank on it",
+        "Message size <b> 2 400 500 501 0 1 001 - 1 1 000",
+        "cycles 2 400 - - 0 2 786 000 4 179 000 1 2 786 000",
+        "constant 2 400 8.00 0 8 8 - - -",
+    ];
+    assert_eq!(lines[0], expected[0]);
+    for (line, expected) in lines.iter().zip(expected).skip(1) {
+        assert_eq!(line, expected);
+    }
+    let found = json(&[text(&stream)]);
+    let rows = found["counters"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3);
+    assert_eq!(
+        (&rows[0]["counter"], &rows[0]["sum"]),
+        (&SIZE.into(), &200_200.0.into())
+    );
+    assert_eq!(
+        (&rows[2]["mean"], &rows[2]["increase"]),
+        (&serde_json::Value::Null, &4_179_000.0.into())
+    );
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("Counters, all values of all ranks (3)"));
+    assert!(page.contains("Message size &lt;b&gt;") && page.contains("rank 1: 2 786 000"));
+    let one = run(&[text(&stream), "--top", "1"]).expect("a stream");
+    assert!(one.contains("  and 2 further counters: --top\n"), "{one}");
+}
