@@ -321,8 +321,13 @@ impl Lasting {
                 self.unknown = self.unknown.saturating_add(time);
             }
         }
-        let waits = |function| !calls.computes(function);
-        let in_modes = self.modes.add_to((rank, step), samples, judgements, waits);
+        let natures = (
+            |function| calls.waits(function),
+            |function| calls.computes(function),
+        );
+        let in_modes = self
+            .modes
+            .add_to((rank, step), samples, judgements, natures);
         let mut skipped = in_modes.clone();
         // The end of a stream or of a window cuts calls.
         let own = batch.calls()[start..]

@@ -114,17 +114,19 @@ impl NewModes {
         samples: &[Sample],
         judgements: &[Judgement],
     ) -> Vec<usize> {
-        self.add_to((rank, step), samples, judgements, |_| false)
+        let natures = (|_| false, |_| true);
+        self.add_to((rank, step), samples, judgements, natures)
     }
 
     /// Adds calls as [`add`](Self::add) does. `waits` returns `true` for functions that wait for others: their calls
-    /// are in a mode although all of those of a rank are, because their ranks are not compared.
+    /// are in a mode although all of those of a rank are, because their ranks are not compared. `is_compared` returns
+    /// `false` for these, and for functions whose work depends on others.
     pub(crate) fn add_to(
         &mut self,
         (rank, step): ((u32, u32), u64),
         samples: &[Sample],
         judgements: &[Judgement],
-        waits: impl Fn(FunctionId) -> bool,
+        (waits, is_compared): (impl Fn(FunctionId) -> bool, impl Fn(FunctionId) -> bool),
     ) -> Vec<usize> {
         let (mut candidates, mut counted) = (Vec::new(), Vec::new());
         let (mut doubtful, mut grown) = (Vec::new(), BTreeSet::new());
@@ -195,7 +197,8 @@ impl NewModes {
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
             let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
-            let is_speed = is_speed || times.lasts() || at_own_speed.binary_search(&at).is_ok();
+            let is_speed = is_speed || times.lasts() && is_compared(sample.function);
+            let is_speed = is_speed || at_own_speed.binary_search(&at).is_ok();
             // Ranks are not compared in functions that wait for others.
             if is_speed && !times.waits {
                 continue;

@@ -393,7 +393,7 @@ impl Event {
             // Longer waiting since a step is no new speed, which ranks and phases have.
             let is_of_start = mode.beginning() == Beginning::Start;
             let share = match self.seen {
-                Some(_) if is_of_start && !waits && calls >= USUAL_WIDE.1 => USUAL_WIDE.0,
+                Some(_) if is_of_start && calls >= USUAL_WIDE.1 => USUAL_WIDE.0,
                 _ => USUAL_SHARE,
             };
             let is_usual = mode.calls as f64 >= share * calls as f64;
