@@ -20,6 +20,7 @@ use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId, StreamKey,
 };
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -159,6 +160,27 @@ impl Monitor {
     /// ranks and phases. Must be set before the first step. Default: 1.
     pub fn compare_steps(mut self, steps: u64) -> Self {
         self.lasting.group(steps);
+        self
+    }
+
+    /// Sets the steps that are compared to find slow ranks and phases, such as the iterations of a program without its
+    /// initialisation. Calls of other steps are judged, but not compared between ranks and steps. Default: all.
+    ///
+    /// ```
+    /// use perf_anomaly::{Monitor, Replay};
+    /// use perf_core::{EventSource, Job};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let replay = Replay::in_steps(trace.view(), 100);
+    /// let iterations = replay.iterations(&Job::default())?.expect("a loop of 60 iterations");
+    /// let compared = 1..=iterations.count() as u64;
+    /// let mut monitor = Monitor::default().compare_between(compared);
+    /// let mut replay = replay.with_iterations(&iterations);
+    /// while replay.next_step(&mut monitor, &Job::default())? {}
+    /// assert_eq!(monitor.finish()?.steps, 61);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn compare_between(mut self, steps: RangeInclusive<u64>) -> Self {
+        self.lasting.compare_between(steps);
         self
     }
 

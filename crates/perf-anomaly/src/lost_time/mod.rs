@@ -46,7 +46,7 @@ use crate::{FunctionId, Judgement, Loss, Losses};
 use peers::{RunCall, Runs};
 use perf_core::{Nanos, fits};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Time lost in a run, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,6 +148,8 @@ pub struct Lasting {
     is_shared: bool,
     /// Number of steps in which ranks are compared, unless there are many; 0 is 1.
     group: u64,
+    /// Steps that are compared; `None` for all.
+    compared: Option<RangeInclusive<u64>>,
 }
 
 impl Lasting {
@@ -260,6 +262,11 @@ impl Lasting {
         self.group
     }
 
+    /// Sets the steps in which ranks and steps are compared.
+    pub(crate) fn compare_between(&mut self, steps: RangeInclusive<u64>) {
+        self.compared = Some(steps);
+    }
+
     /// Accepts the new modes of functions whose name matches a pattern as normal, for a reason.
     pub(crate) fn accept(&mut self, pattern: String, reason: String) {
         self.rules.push((pattern, reason));
@@ -344,6 +351,10 @@ impl Lasting {
             self.peers.withdraw(self.modes.withdrawn());
         }
         self.runs.withdraw(self.modes.withdrawn(), self.is_shared);
+        let compared = self.compared.as_ref();
+        if compared.is_some_and(|steps| !steps.contains(&step)) {
+            return;
+        }
         let takes_part = |function| calls.computes(function);
         self.peers
             .add(rank, step, (samples, judgements), &skipped, takes_part);

@@ -33,7 +33,8 @@ const NAMED: &str = "ProfilerStep#*";
 /// Iterations of a recorded program: times at which steps begin, on each rank.
 ///
 /// A step begins at each call of a function, or of all functions that match a pattern, on one thread of
-/// each rank. Step 0 is the time before the first call.
+/// each rank. Step 0 is the time before the first call. What follows the last iteration, which ends after as many
+/// events as usual, is a step too.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -60,6 +61,8 @@ pub struct Iterations {
     every: usize,
     /// Times at which steps begin after step 0, by program and rank.
     begins: Arc<BTreeMap<(u32, u32), Vec<Ticks>>>,
+    /// Time at which the last step ends on each rank that has later events.
+    ends: Arc<BTreeMap<(u32, u32), Ticks>>,
     /// Rank with most of them.
     longest: (u32, u32),
 }
@@ -75,32 +78,46 @@ impl Iterations {
         self.every
     }
 
-    /// Returns the number of steps after step 0.
+    /// Returns the number of steps that begin at a call: all but step 0 and the step after the last iteration.
     pub fn count(&self) -> usize {
         self.begins.get(&self.longest).map_or(0, Vec::len)
     }
 
-    /// Returns the begins of steps after step 0 on a rank, given by program and number. A rank without
-    /// iterations has those of the rank with most of them.
-    pub(super) fn of_rank(&self, rank: (u32, u32)) -> &[Ticks] {
-        let own = self.begins.get(&rank);
-        own.or_else(|| self.begins.get(&self.longest))
-            .map_or(&[], Vec::as_slice)
+    /// Returns the number of all steps, with step 0 and that after the last iteration, if there is one.
+    pub(super) fn steps(&self) -> u64 {
+        self.count() as u64 + 1 + u64::from(!self.ends.is_empty())
+    }
+
+    /// Returns the time at which a step but the last one ends on a rank, given by program and number; `None` if it ends
+    /// with the recording. A rank without iterations has those of the rank with most of them.
+    pub(super) fn end(&self, rank: (u32, u32), step: u64) -> Option<Ticks> {
+        let own = self.begins.get_key_value(&rank);
+        let (rank, begins) = own.or_else(|| self.begins.get_key_value(&self.longest))?;
+        let begin = usize::try_from(step).ok().and_then(|step| begins.get(step));
+        begin.or_else(|| self.ends.get(rank)).copied()
     }
 
     fn new(
         name: &str,
         every: usize,
-        begins: impl IntoIterator<Item = ((u32, u32), Vec<Ticks>)>,
+        steps: impl IntoIterator<Item = ((u32, u32), Times)>,
     ) -> Option<Self> {
-        let mut all: BTreeMap<(u32, u32), Vec<Ticks>> = begins.into_iter().collect();
-        all.retain(|_, begins| !begins.is_empty());
-        let longest = all.iter().max_by_key(|(_, begins)| begins.len());
+        let (mut all, mut ends) = (BTreeMap::new(), BTreeMap::new());
+        for (rank, times) in steps {
+            if !times.begins.is_empty() {
+                all.insert(rank, times.begins);
+                ends.extend(times.end.map(|end| (rank, end)));
+            }
+        }
+        let longest = all
+            .iter()
+            .max_by_key(|(_, begins): &(_, &Vec<Ticks>)| begins.len());
         let longest = longest.map(|(rank, _)| *rank)?;
         Some(Iterations {
             name: name.to_string(),
             every,
             begins: Arc::new(all),
+            ends: Arc::new(ends),
             longest,
         })
     }
@@ -169,13 +186,13 @@ impl Replay<'_> {
             return Ok(None);
         };
         let calls = candidates.get(&name).copied().unwrap_or_default();
-        let every = every * (calls / every).div_ceil(MOST);
-        let mut begins = Vec::new();
+        let iterations = (calls / every).div_ceil(MOST);
+        let (mut steps, size) = (Vec::new(), (every, iterations));
         for (rank, lead) in &leads {
-            begins.push((*rank, times(lead, &names, |one| one == name, every, job)?));
+            steps.push((*rank, times(lead, &names, |one| one == name, size, job)?));
         }
         let text = regions.get(name).map_or("", |region| region.name.as_str());
-        Ok(Iterations::new(text, every, begins))
+        Ok(Iterations::new(text, every * iterations, steps))
     }
 
     /// Returns the iterations that begin at each call of the functions whose names match a pattern, on the thread
@@ -200,7 +217,7 @@ impl Replay<'_> {
         if matching.is_empty() {
             return Ok(None);
         }
-        let mut begins: BTreeMap<(u32, u32), Vec<Ticks>> = BTreeMap::new();
+        let mut steps: BTreeMap<(u32, u32), Times> = BTreeMap::new();
         for source in &self.streams {
             let Some(location) = self.view.location(source.location) else {
                 continue;
@@ -208,14 +225,15 @@ impl Replay<'_> {
             if is_gpu(self.view.definitions(), source.location) {
                 continue;
             }
-            let own = times(&location, names, |name| matching.contains(&name), 1, job)?;
+            let is_begin = |name| matching.contains(&name);
+            let own = times(&location, names, is_begin, (1, 1), job)?;
             let rank = (source.key.program, source.key.rank);
-            let known = begins.entry(rank).or_default();
-            if own.len() > known.len() {
+            let known = steps.entry(rank).or_default();
+            if own.begins.len() > known.begins.len() {
                 *known = own;
             }
         }
-        Ok(Iterations::new(pattern, 1, begins))
+        Ok(Iterations::new(pattern, 1, steps))
     }
 }
 
@@ -274,24 +292,43 @@ fn enters(
     Ok(())
 }
 
-/// Returns the times of every `every`-th of the calls that match.
+/// Times of the steps of a rank.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    /// Begins of steps.
+    begins: Vec<Ticks>,
+    /// End of the last iteration, if there are later events.
+    end: Option<Ticks>,
+}
+
+/// Returns the times of steps of several `iterations`, which begin at every `every`-th of the calls that match. The last
+/// iteration has as many events as the median one.
 fn times(
     location: &LocationView<'_>,
     names: &[usize],
     matches: impl Fn(usize) -> bool,
-    every: usize,
+    (every, iterations): (usize, usize),
     job: &Job,
-) -> Result<Vec<Ticks>, Cancelled> {
+) -> Result<Times, Cancelled> {
     let (mut found, mut count) = (Vec::new(), 0_usize);
-    enters(location, names, job, |name, _, at| {
+    enters(location, names, job, |name, index, at| {
         if matches(name) {
             if count.is_multiple_of(every.max(1)) {
-                found.push(at);
+                found.push((index, at));
             }
             count += 1;
         }
     })?;
-    Ok(found)
+    let mut events: Vec<usize> = found.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let middle = events.len() / 2;
+    let usual = (!events.is_empty()).then(|| *events.select_nth_unstable(middle).1);
+    let end = found.last().zip(usual);
+    let end = end.and_then(|((index, _), usual)| location.times().get(index + usual));
+    let begins = found.iter().step_by(iterations.max(1));
+    Ok(Times {
+        begins: begins.map(|one| one.1).collect(),
+        end: end.copied(),
+    })
 }
 
 /// Returns the number of calls and the number of events of an iteration that begins with a call of a function, and the

@@ -131,7 +131,7 @@ impl<'a> Replay<'a> {
     pub fn steps(&self) -> u64 {
         match (&self.iterations, self.range) {
             (_, None) => 0,
-            (Some(iterations), Some(_)) => iterations.count() as u64 + 1,
+            (Some(iterations), Some(_)) => iterations.steps(),
             (None, Some(range)) => range.len().div_ceil(self.period),
         }
     }
@@ -145,9 +145,8 @@ impl<'a> Replay<'a> {
             _ if step >= last => range.len(),
             None => step.saturating_add(1).saturating_mul(self.period),
             Some(iterations) => {
-                let begins = iterations.of_rank(rank);
-                let begin = usize::try_from(step).ok().and_then(|step| begins.get(step));
-                begin.map_or(range.len(), |begin| begin.0.saturating_sub(range.start.0))
+                let end = iterations.end(rank, step);
+                end.map_or(range.len(), |end| end.0.saturating_sub(range.start.0))
             }
         }
     }

@@ -83,6 +83,7 @@ impl<'a> Replayed<'a> {
             Steps::Period(_) => monitor,
             Steps::Iterations(found) => {
                 let steps = (found.count() / UNITS).max(1);
+                let monitor = monitor.compare_between(1..=found.count() as u64);
                 monitor.compare_steps(steps as u64)
             }
             Steps::Parts => monitor.compare_steps(COMPARED_STEPS),
@@ -120,8 +121,14 @@ impl<'a> Replayed<'a> {
                     more => format!("every {more} calls"),
                 };
                 let name = shortened(found.name(), 60);
+                let last = self.replay().steps().saturating_sub(1);
+                let others = if last > found.count() as u64 {
+                    format!("steps 0 and {last} are the times before the first and after the last one")
+                } else {
+                    "step 0 is the time before the first one".into()
+                };
                 Some(format!(
-                    "a step begins at {calls} of {name} on a rank, and step 0 is the time before the first one (--step-at, --period)"
+                    "a step begins at {calls} of {name} on a rank, and {others} (--step-at, --period)"
                 ))
             }
             Steps::Period(_) | Steps::Parts => self.step_length().map(|length| {

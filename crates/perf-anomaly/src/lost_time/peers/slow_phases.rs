@@ -73,7 +73,7 @@ fn slow_entries(entries: &[Entry], spell: &Spell, least: f64) -> Vec<usize> {
 }
 
 /// Returns the median of differences if most of them have the same sign, and 0 otherwise. A drift is no noise.
-fn drift(differences: &[f64]) -> f64 {
+pub(super) fn drift(differences: &[f64]) -> f64 {
     let rising = differences.iter().filter(|one| **one > 0.0).count();
     let most = rising.max(differences.len() - rising);
     if most as f64 >= SAME_SIGN * differences.len() as f64 {

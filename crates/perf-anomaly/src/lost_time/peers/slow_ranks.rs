@@ -2,7 +2,7 @@
 //! the fast ones.
 
 use super::RANKS;
-use super::slow_phases::{PHASE_SCORE, within};
+use super::slow_phases::{PHASE_SCORE, drift, within};
 use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::SlowRank;
@@ -25,6 +25,8 @@ const SLOW_OF_THREE: f64 = 0.2;
 const SLOWER_THAN_BEFORE: f64 = 0.1;
 /// Standard deviation between ranks in log time that is assumed if one rank is compared with another.
 const SPREAD: f64 = 0.02;
+/// Number of parts of a spell of one of two ranks that are compared with each other.
+const PARTS: usize = 5;
 /// Smallest relative excess of the slow half of more ranks.
 const SLOW_HALF: f64 = 0.05;
 /// Smallest distance between the fast and the slow half, relative to the distances within a half.
@@ -90,7 +92,9 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         let mut spells = spells(&entries, &bounds);
         spells.retain(|spell| {
             let is_slow = ranks.len() > 2 || spell.sum.log() >= SLOW_OF_THREE.ln_1p();
-            spell.until - spell.from >= STEPS && (is_slow || changes(&entries, spell, &bounds))
+            spell.until - spell.from >= STEPS
+                && (is_slow || changes(&entries, spell, &bounds))
+                && (ranks.len() > 2 || !wanders(&entries, spell, score))
         });
         SlowOfFew {
             rank: *rank,
@@ -124,6 +128,22 @@ fn is_apart(fast: &[(f64, usize)], slow: &[(f64, usize)]) -> Option<f64> {
     let apart = slow.first()?.0 - fast.last()?.0;
     let is_wide = apart >= SLOW_HALF.ln_1p().max(APART * widest);
     (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
+}
+
+/// Returns `true` if the parts of a spell of one of two ranks differ so much that the spell is no more than one of them:
+/// run times that wander differ for a while.
+fn wanders(entries: &[Entry], spell: &Spell, score: f64) -> bool {
+    let logs: Vec<f64> = entries[spell.from..spell.until]
+        .iter()
+        .map(Entry::log)
+        .collect();
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    let parts = logs.chunks_exact((logs.len() / PARTS).max(1)).map(mean);
+    let parts: Vec<f64> = parts.collect();
+    let steps: Vec<f64> = parts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let drift = drift(&steps);
+    let spread = uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2;
+    spell.sum.log() < score * spread.hypot(spell.sum.log() / spell.score)
 }
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is

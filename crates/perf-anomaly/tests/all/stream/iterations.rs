@@ -97,6 +97,37 @@ fn steps_are_the_iterations_of_each_rank() {
     }
 }
 
+/// What follows the last iteration is a step, which is not compared with the iterations.
+#[test]
+fn what_follows_the_last_iteration_is_a_step() {
+    for seed in 0..10 {
+        let trace = trace(NAMES, 7, |rank, iteration| {
+            let noise = |at: u64| (seed * 13 + iteration * 37 + at * 11) % 900;
+            let slow = if rank == 1 && iteration >= 15 { 2 } else { 1 };
+            let solve = (0..7).map(|at| (2, slow * (40_000 + noise(at + u64::from(rank)))));
+            let mut all: Vec<Call> = [(0, 1000), (1, 5000)].into_iter().chain(solve).collect();
+            if iteration + 1 == COUNT {
+                all.extend([(2, 900_000), (1, 500), (2, 900_000)]);
+            }
+            all
+        });
+        let iterations = found(&trace).expect("30 equal iterations");
+        assert_eq!(iterations.count(), 30);
+        let mut replay = Replay::in_steps(trace.view(), 100).with_iterations(&iterations);
+        assert_eq!(replay.steps(), 32);
+        let monitor = Monitor::default().compare_between(1..=30).compare_steps(3);
+        let report = report(&mut replay, monitor);
+        let calls = report.ranks.steps(0, 0).map(|one| one.loss.calls);
+        assert_eq!(calls.skip(29).collect::<Vec<_>>(), [9, 9, 3]);
+        let slowness = report.lasting.peers().slowness();
+        assert_eq!(slowness.phases, []);
+        let [slow] = slowness.ranks[..] else {
+            panic!("{seed}: one slow rank, {slowness:?}")
+        };
+        assert_eq!((slow.rank, slow.first, slow.lasts), (1, 16, true), "{seed}");
+    }
+}
+
 /// Equal parts of the run contain other parts of an iteration, so that a healthy function is slow in some of them.
 #[test]
 fn healthy_iterations_have_no_slow_phases() {
