@@ -15,6 +15,8 @@ const FAST: usize = 10;
 const CALLS: f64 = 32.0;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
+/// Smallest relative excess of phases of more than three quarters of the steps: the fast steps before may do less work.
+const FOR_MOST: f64 = 0.2;
 /// Smallest distance of a slow phase from other steps, in standard errors.
 pub(super) const PHASE_SCORE: f64 = 6.0;
 /// Largest factor between the standard deviation of steps from the others and from their neighbours.
@@ -161,6 +163,11 @@ pub(super) fn phases(
         return;
     }
     let outside = rest.len() as f64;
+    let least = if rest.len() < entries.len() / 4 {
+        FOR_MOST.ln_1p()
+    } else {
+        bounds.least
+    };
     let excess = compared(median(&mut rest));
     let calls_variance = relative_variance(entries, ranks);
     for (own, spell) in slow {
@@ -174,7 +181,7 @@ pub(super) fn phases(
         let error = noise * (1.0 / part.len() as f64 + 1.0 / outside).sqrt();
         let calls: Vec<Entry> = own.iter().map(|at| entries[*at]).collect();
         let has_fast = own.len() < spell.until - spell.from;
-        if log >= bounds.least
+        if log >= least
             && log / error >= bounds.score
             && !is_of_few_calls(&calls, lost, (ranks, calls_variance))
         {

@@ -94,7 +94,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
             let is_slow = ranks.len() > 2 || spell.sum.log() >= SLOW_OF_THREE.ln_1p();
             spell.until - spell.from >= STEPS
                 && (is_slow || changes(&entries, spell, &bounds))
-                && (ranks.len() > 2 || !wanders(&entries, spell, score))
+                && (ranks.len() > 2 || !wanders(&entries, spell, &bounds))
         });
         SlowOfFew {
             rank: *rank,
@@ -130,20 +130,22 @@ fn is_apart(fast: &[(f64, usize)], slow: &[(f64, usize)]) -> Option<f64> {
     (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
 }
 
-/// Returns `true` if the parts of a spell of one of two ranks differ so much that the spell is no more than one of them:
-/// run times that wander differ for a while.
-fn wanders(entries: &[Entry], spell: &Spell, score: f64) -> bool {
-    let logs: Vec<f64> = entries[spell.from..spell.until]
-        .iter()
-        .map(Entry::log)
+/// Returns `true` if the parts of a spell of one of two ranks differ so much, beyond the deviation between steps, that
+/// it is as likely as one of them: run times that wander differ for a while.
+fn wanders(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
+    let part = &entries[spell.from..spell.until];
+    let logs: Vec<f64> = part.iter().map(Entry::log).collect();
+    let size = (logs.len() / PARTS).max(1);
+    let means = logs.chunks_exact(size);
+    let means: Vec<f64> = means
+        .map(|part| part.iter().sum::<f64>() / size as f64)
         .collect();
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
-    let parts = logs.chunks_exact((logs.len() / PARTS).max(1)).map(mean);
-    let parts: Vec<f64> = parts.collect();
-    let steps: Vec<f64> = parts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let drift = drift(&steps);
-    let spread = uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2;
-    spell.sum.log() < score * spread.hypot(spell.sum.log() / spell.score)
+    let between = uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2;
+    let spread = (between.powi(2) - bounds.noise.powi(2) / size as f64).max(0.0);
+    let (log, error) = (spell.sum.log(), spell.sum.log() / spell.score);
+    log < bounds.score * (spread + error * error).sqrt()
 }
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
