@@ -8,7 +8,7 @@
 //! | column | contents |
 //! |---|---|
 //! | `step` | step of the stream; without it, steps have a [fixed length](Streams::period) |
-//! | `ts_us` or `ts_ns` | time in microseconds or nanoseconds, integer or decimal |
+//! | `ts_us`, `ts_ns`, `ts_ms` or `ts_s` | time in microseconds, nanoseconds, milliseconds or seconds, integer or decimal |
 //! | `program`, `rank`, `thread` | location; 0 if it is missing or empty |
 //! | `kind` | `ENTRY`, `EXIT`, `SEND`, `RECV`, `COUNTER` or `METADATA` |
 //! | `name` | name of the region, counter or metadata |

@@ -1,7 +1,7 @@
 //! [`Names`]: parses a line of newline-delimited JSON to a [`Line`]: a [`Row`] from an array of 12
 //! columns or an object, or definitions of numbered names, which it keeps.
 
-use super::row::{Kind, Row, Wrong, number, time, whole};
+use super::row::{Kind, Row, Wrong, number, time, unit, whole};
 use super::scan::{Field, Scalar, fields};
 use super::tsv::{integer, signed, small, wrong};
 use perf_core::{Nanos, Peer, StreamKey, Value};
@@ -30,7 +30,7 @@ pub(in crate::streams) enum Line<'a> {
 }
 
 fn is_event(fields: &[Field<'_>]) -> bool {
-    let is_of_event = |key: &str| matches!(key, "ts_us" | "ts_ns" | "timestamp" | "kind");
+    let is_of_event = |key: &str| matches!(key, "timestamp" | "kind") || unit(key).is_some();
     fields.iter().any(|(key, _)| is_of_event(key))
 }
 
@@ -124,8 +124,7 @@ impl Names {
             let text = field.text();
             match &**key {
                 "step" => row.step = Some(integer(text, "a step")?),
-                "ts_us" | "timestamp" => at = Some(at_time(text, 1000)?),
-                "ts_ns" => at = Some(at_time(text, 1)?),
+                "timestamp" => at = Some(at_time(text, 1000)?),
                 "program" => row.key.program = small(text, "a program")?,
                 "rank" => row.key.rank = small(text, "a rank")?,
                 "thread" => row.key.thread = small(text, "a thread")?,
@@ -135,7 +134,11 @@ impl Names {
                 "partner" => row.peer.rank = small(text, "a rank")?,
                 "bytes" => row.peer.bytes = integer(text, "a number of bytes")?,
                 "value" => value = Some(field),
-                _ => {}
+                other => {
+                    if let Some(unit) = unit(other) {
+                        at = Some(at_time(text, unit)?);
+                    }
+                }
             }
         }
         let kind = kind.unwrap_or_default();

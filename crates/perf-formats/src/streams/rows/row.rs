@@ -74,6 +74,17 @@ impl Row<'_> {
     }
 }
 
+/// Returns the unit of a column of times in nanoseconds; `None` for other names.
+pub(in crate::streams) fn unit(name: &str) -> Option<i64> {
+    Some(match name {
+        "ts_s" => 1_000_000_000,
+        "ts_ms" => 1_000_000,
+        "ts_us" => 1_000,
+        "ts_ns" => 1,
+        _ => return None,
+    })
+}
+
 /// Parses a decimal number in units of `scale` nanoseconds, such as `12.5` or `1.25e1`
 /// microseconds, exactly. Digits below a nanosecond are truncated.
 pub(in crate::streams) fn time(text: &str, scale: i64) -> Option<Nanos> {

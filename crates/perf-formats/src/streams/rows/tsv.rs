@@ -1,7 +1,7 @@
 //! [`Header`]: columns of a tab-separated table, repaired if damaged, by which its lines are parsed
 //! to a [`Row`].
 
-use super::row::{Kind, Row, Wrong, number, time, whole};
+use super::row::{Kind, Row, Wrong, number, time, unit, whole};
 use perf_core::{Nanos, Peer, StreamKey, Value};
 
 /// Meaning of the columns.
@@ -38,8 +38,6 @@ impl Column {
     fn named(name: &str) -> Self {
         match name {
             "step" => Column::Step,
-            "ts_us" => Column::Time(1000),
-            "ts_ns" => Column::Time(1),
             "program" => Column::Program,
             "rank" => Column::Rank,
             "thread" => Column::Thread,
@@ -49,9 +47,19 @@ impl Column {
             "partner" => Column::Partner,
             "bytes" => Column::Bytes,
             "value" => Column::Value,
-            _ => Column::Unknown,
+            _ => unit(name).map_or(Column::Unknown, Column::Time),
         }
     }
+}
+
+/// Returns `true` for a name that is another one with a wrong part, such as `t_us` for `ts_us`. Other names are columns of
+/// another meaning.
+fn is_damaged(name: &str, usual: &str) -> bool {
+    let equal = |(own, other): &(u8, u8)| own == other;
+    let first = name.bytes().zip(usual.bytes()).take_while(equal).count();
+    let last = name.bytes().rev().zip(usual.bytes().rev());
+    let last = last.take_while(equal).count();
+    name.len().abs_diff(usual.len()) <= 1 && 2 * (first + last) >= usual.len()
 }
 
 impl Header {
@@ -70,7 +78,7 @@ impl Header {
         }
     }
 
-    /// Parses a header; the flag is `true` if it was repaired. Unknown names are repaired if at
+    /// Parses a header; the flag is `true` if it was repaired. Damaged names are repaired if at
     /// least half of the columns equal those of the usual header. Returns `None` without a time or
     /// a kind.
     pub(in crate::streams) fn repaired(line: &str) -> Option<(Self, bool)> {
@@ -82,8 +90,9 @@ impl Header {
             .filter(|(own, other)| own == other);
         let mut is_repaired = false;
         if columns.len() + 1 >= usual.len() && 2 * same.count() >= usual.len() {
-            for (own, other) in columns.iter_mut().zip(usual) {
-                if *own == Column::Unknown {
+            let names = line.split('\t').zip(USUAL);
+            for ((own, other), (name, usual)) in columns.iter_mut().zip(usual).zip(names) {
+                if *own == Column::Unknown && is_damaged(name, usual) {
                     is_repaired = true;
                     *own = other;
                 }
@@ -230,6 +239,14 @@ mod tests {
             .replace("ts_us", "t_us")
             .replace("rank", "r?nk");
         assert_eq!(Header::repaired(&damaged), Some((Header::usual(), true)));
+        // Columns of another meaning are ignored, wherever they are.
+        let more = USUAL.join("\t").replace("value", "extra");
+        let (header, is_repaired) = Header::repaired(&more).unwrap();
+        assert!(!is_repaired && !header.is_known());
+        let seconds = USUAL.join("\t").replace("ts_us", "ts_s");
+        let (header, _) = Header::repaired(&seconds).unwrap();
+        let row = header.row("0\t1.5\t0\t0\t0\tENTRY\tmain").unwrap();
+        assert_eq!(row.at, Nanos(1_500_000_000));
         assert_eq!(
             Header::repaired(&USUAL.join("\t")),
             Some((Header::usual(), false))

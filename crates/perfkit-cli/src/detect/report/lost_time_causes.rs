@@ -44,9 +44,12 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
     let calls = &report.calls;
     let found = (&report.lasting, calls, &report.ranks);
     let longest = |function| {
-        let name = calls.function_name(function);
-        let mut records = records.iter();
-        let longest = records.find(|one| one.function == name && one.severity.0 > 0)?;
+        let (name, program) = (
+            calls.function_name(function),
+            calls.function_program(function),
+        );
+        let mut own = records.iter().filter(|one| Some(one.program) == program);
+        let longest = own.find(|one| one.function == name && one.severity.0 > 0)?;
         Some((longest.program, longest.rank, longest.step))
     };
     with_found(found, many, |found| {
