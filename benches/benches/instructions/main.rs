@@ -21,8 +21,8 @@ use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::spans::{Spans, Watching};
 use perfkit::anomaly::{Detector, Drift, Judgement, Model, Monitor, Sample, Sstd, Tail};
 use perfkit::core::{
-    EventSink, Job, Messages, Nanos, Profile, StreamEvent, StreamId, Ticks, TimeRange, Trace,
-    match_messages,
+    EventSink, Job, Messages, MetricId, Nanos, Profile, StreamEvent, StreamId, Ticks, TimeRange,
+    Trace, Value, match_messages,
 };
 use perfkit::fold::{DeviceParams, Devices, Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::OpenOptions;
@@ -226,6 +226,36 @@ fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor,
     black_box((monitor, (stream, events)))
 }
 
+/// Returns the input of `anomaly_labels` with a value of one of eight counters in each of the 50,000 calls.
+fn counting() -> (Monitor, Step) {
+    let (mut monitor, (stream, events)) = monitoring();
+    let counters: Vec<MetricId> = (0..8)
+        .map(|at| monitor.counter(&format!("counter {at}")))
+        .collect();
+    let mut values = 0_u64;
+    let with_value = |(at, event): (Nanos, StreamEvent)| {
+        let value = matches!(event, StreamEvent::Enter(_)).then(|| {
+            values += 1;
+            let counter = counters[values as usize % counters.len()];
+            let value = Value::U64(values * 7919 % 10_007);
+            (at, StreamEvent::Counter(counter, value))
+        });
+        [Some((at, event)), value]
+    };
+    let events = events.into_iter().flat_map(with_value).flatten().collect();
+    (monitor, (stream, events))
+}
+
+#[library_benchmark]
+#[bench::values(args = (), setup = counting, config = near(247_371_914))]
+fn anomaly_counters((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
+    for (at, event) in &events {
+        monitor.push(stream, *at, *event);
+    }
+    monitor.end_step(0);
+    black_box((monitor, (stream, events)))
+}
+
 /// Returns two models with the moments of 1,000 functions.
 fn models() -> (Model, Model) {
     let params = Sstd::params().check().expect("defaults");
@@ -392,6 +422,7 @@ library_benchmark_group!(
         fold_zoom,
         anomaly_calls,
         anomaly_labels,
+        anomaly_counters,
         anomaly_detect,
         anomaly_merge,
         anomaly_provenance,
