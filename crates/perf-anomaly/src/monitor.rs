@@ -163,22 +163,8 @@ impl Monitor {
         self
     }
 
-    /// Sets the steps that are compared to find slow ranks and phases, such as the iterations of a program without its
-    /// initialisation. Calls of other steps are judged, but not compared between ranks and steps. Default: all.
-    ///
-    /// ```
-    /// use perf_anomaly::{Monitor, Replay};
-    /// use perf_core::{EventSource, Job};
-    /// let trace = perf_core::samples::cosmo::trace();
-    /// let replay = Replay::in_steps(trace.view(), 100);
-    /// let iterations = replay.iterations(&Job::default())?.expect("a loop of 60 iterations");
-    /// let compared = 1..=iterations.count() as u64;
-    /// let mut monitor = Monitor::default().compare_between(compared);
-    /// let mut replay = replay.with_iterations(&iterations);
-    /// while replay.next_step(&mut monitor, &Job::default())? {}
-    /// assert_eq!(monitor.finish()?.steps, 61);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Sets the steps that are [compared](crate::lost_time::Peers) to find slow ranks and phases, such as the iterations of
+    /// a program without its initialisation. Default: all.
     pub fn compare_between(mut self, steps: RangeInclusive<u64>) -> Self {
         self.lasting.compare_between(steps);
         self

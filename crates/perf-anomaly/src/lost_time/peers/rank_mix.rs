@@ -65,7 +65,7 @@ fn within_ranks(blocks: &[Logs], ranks: usize) -> Vec<f64> {
         let own: Vec<f64> = differences.iter_mut().map(|all| median(all)).collect();
         let common = median(&mut own.clone());
         for (block, typical) in blocks.iter().zip(&mut typical) {
-            if !block.is_empty() && !(has_complete && is_complete(&block)) {
+            if !(block.is_empty() || has_complete && is_complete(&block)) {
                 let logs = block.iter().map(|(rank, log)| log - (own[*rank] - common));
                 *typical = median(&mut logs.collect::<Vec<_>>());
             }
