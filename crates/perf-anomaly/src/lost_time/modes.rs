@@ -92,8 +92,8 @@ pub struct NewModes {
     dropped: u64,
     /// Number of batches so far.
     batch: u64,
-    /// Number of batches of each rank.
-    ranks: BTreeMap<(u32, u32), u64>,
+    /// Index of each rank in the order of their first batches, and number of its batches.
+    ranks: BTreeMap<(u32, u32), (usize, u64)>,
     /// Functions without modes.
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
@@ -132,7 +132,7 @@ impl NewModes {
         let (mut doubtful, mut grown) = (Vec::new(), BTreeSet::new());
         self.batch += 1;
         self.withdrawn.clear();
-        self.compare(rank, samples, judgements);
+        let index = self.compare(rank, samples, judgements);
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             if sample.first || judgement.label == Label::Ignored {
                 continue;
@@ -145,7 +145,7 @@ impl NewModes {
                 times.first = step;
             }
             if times.batch != self.batch {
-                times.begin(self.batch, rank, waits(sample.function));
+                times.begin(self.batch, (rank, index), waits(sample.function));
             }
             let bin = relative_bin(sample, times.scale);
             times.count(bin);
@@ -242,16 +242,18 @@ impl NewModes {
     }
 
     /// Determines the usual run times of a rank from the first calls of some batches. One rank alone is
-    /// compared with no other.
-    fn compare(&mut self, rank: (u32, u32), samples: &[Sample], judgements: &[Judgement]) {
-        if self.ranks.len() >= RANKS && !self.ranks.contains_key(&rank) {
-            return;
+    /// compared with no other. Returns the index of the rank, which is [`RANKS`] for all beyond that number.
+    fn compare(&mut self, rank: (u32, u32), samples: &[Sample], judgements: &[Judgement]) -> usize {
+        let count = self.ranks.len();
+        if count >= RANKS && !self.ranks.contains_key(&rank) {
+            return RANKS;
         }
-        let batches = self.ranks.entry(rank).or_default();
+        let (index, batches) = self.ranks.entry(rank).or_insert((count, 0));
+        let index = *index;
         *batches += 1;
         let is_due = *batches <= FIRST || batches.is_multiple_of(BETWEEN);
         if self.ranks.len() < 2 || !is_due {
-            return;
+            return index;
         }
         let mut functions = Vec::new();
         for (sample, judgement) in samples.iter().zip(judgements) {
@@ -274,6 +276,7 @@ impl NewModes {
         for function in functions {
             self.functions.entry(function, Times::default).sample(rank);
         }
+        index
     }
 
     /// Returns the indices of the calls of the last batch that are slow, or may be in a mode, in ascending order.

@@ -41,11 +41,13 @@ impl Recent {
     ///
     /// The interval is that of the ranks of sorted times. It holds for any distribution.
     fn quantiles(&self) -> Option<(RangeInclusive<f64>, [f64; 3])> {
-        let mut times = self.times.clone();
-        times.sort_unstable();
-        let count = times.len() as f64;
+        let count = self.times.len() as f64;
         let below = (count - SURE * count.sqrt()) / 2.0;
         let low = (below >= 0.0).then_some(below as usize)?;
+        let mut sorted = [0; RECENT];
+        let times = sorted.get_mut(..self.times.len())?;
+        times.copy_from_slice(&self.times);
+        times.sort_unstable();
         let time = |at: usize| {
             let bits = times.get(at).map_or(0, |bits| u32::from(*bits) << 16);
             f64::from(f32::from_bits(bits))

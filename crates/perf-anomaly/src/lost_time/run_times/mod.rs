@@ -93,10 +93,10 @@ pub(super) struct Times {
     pub(super) batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.
     pub(super) batch_calls: (u64, u64),
-    /// Last 16 calls of the rank of the batch, a bit for each, which is 1 for a slow call.
-    last: ((u32, u32), u16),
-    /// Last calls of the other ranks, likewise.
-    others: BTreeMap<(u32, u32), u16>,
+    /// Index of the rank of the batch, and its last 16 calls, a bit for each, which is 1 for a slow call.
+    last: (usize, u16),
+    /// Last calls of the other ranks by index, likewise.
+    others: Vec<u16>,
     /// Usual run time of the ranks that do not differ relative to that of the rank of the batch.
     pub(super) scale: f64,
     /// Usual run time of the rank of the batch in nanoseconds; 0 if it does not differ from the others.
@@ -171,15 +171,18 @@ fn keep<T>(calls: &mut VecDeque<T>, call: T) {
 impl Times {
     /// Begins a batch of a rank, before its first call of the function.
     #[inline]
-    pub(super) fn begin(&mut self, batch: u64, rank: (u32, u32), waits: bool) {
+    pub(super) fn begin(&mut self, batch: u64, (rank, index): ((u32, u32), usize), waits: bool) {
         self.waits = waits;
         (self.batch, self.batch_calls) = (batch, (0, 0));
-        if self.last.0 != rank {
-            let (before, bits) = std::mem::replace(&mut self.last, (rank, 0));
-            if self.others.len() < MOST_RANKS || self.others.contains_key(&before) {
-                self.others.insert(before, bits);
+        if self.last.0 != index {
+            let (before, bits) = self.last;
+            if before >= self.others.len() && before < MOST_RANKS && bits != 0 {
+                self.others.resize(before + 1, 0);
             }
-            self.last.1 = self.others.get(&rank).copied().unwrap_or_default();
+            if let Some(known) = self.others.get_mut(before) {
+                *known = bits;
+            }
+            self.last = (index, self.others.get(index).copied().unwrap_or_default());
         }
         let own = self.speeds.other(rank);
         self.has_other = self.speeds.is_confirmed();
