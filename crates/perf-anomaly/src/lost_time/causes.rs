@@ -388,8 +388,9 @@ impl LostTime {
     /// assert_eq!(sentence, "nothing is known about lost time: there are no complete calls");
     /// ```
     pub fn sentence(&self, all: &Loss) -> String {
+        let least = if self.total().0 > 0 { 2 } else { 10 };
         let unjudged = match all.not_enough_data {
-            few if few <= all.calls / 2 => String::new(),
+            few if few <= all.calls / least => String::new(),
             many => format!(
                 ", but {} of {} calls could not be judged",
                 grouped(many),

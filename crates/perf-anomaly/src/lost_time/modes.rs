@@ -497,8 +497,10 @@ impl NewModes {
     /// Notes that slow calls of ranks are their speed.
     pub(super) fn are_at_own_speed(&mut self, calls: &[RunCall]) {
         for one in calls {
-            if let Some(times) = self.functions.get_mut(one.call.function) {
-                times.is_at_own_speed(one.rank());
+            let rank = self.ranks.get(&one.rank());
+            let times = self.functions.get_mut(one.call.function);
+            if let (Some((rank, _)), Some(times)) = (rank, times) {
+                times.is_at_own_speed(*rank);
             }
         }
     }
@@ -506,13 +508,13 @@ impl NewModes {
     /// Takes calls of the rank of the last batch that are its speed from their modes. A mode with too few other calls,
     /// or fewer than those, is none. Returns the functions that have no modes any more.
     pub(super) fn release(&mut self, calls: &[RunCall]) -> BTreeSet<FunctionId> {
+        self.are_at_own_speed(calls);
         let mut without = BTreeSet::new();
         for one in calls {
             let function = one.call.function;
             let Some(times) = self.functions.get_mut(function) else {
                 continue;
             };
-            times.is_at_own_speed(one.rank());
             let Some(mode) = times.known(times.bin(one.call.time), &self.events) else {
                 continue;
             };

@@ -181,8 +181,15 @@ impl Link {
     /// [`client_of`](Self::client_of) does not send merged steps again.
     ///
     /// # Errors
-    /// Returns the errors of `open`.
+    /// Returns the errors of `open`, and [`Error::Parameter`] for a token that no server can have.
     pub fn open_as(target: &Target, who: Who, client: u64) -> Result<Self> {
+        if !target.token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::Parameter {
+                name: "token",
+                value: format!("{} bytes long", target.token.len()),
+                range: "one word of visible ASCII characters",
+            });
+        }
         Self::greet(Http::new(target, client), who, client)
     }
 

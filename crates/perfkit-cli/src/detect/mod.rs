@@ -20,7 +20,7 @@ use crate::suggest::hint;
 use crate::table::grouped;
 pub use options::Options;
 use options::{Method, facts, means_something, spare_sources, title, usage};
-use perfkit::anomaly::calls::{Calls, ModelBy, Repair};
+use perfkit::anomaly::calls::{Calls, ModelBy, Repair, Runtime};
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::{
     self, Copod, Detector, Drift, FunctionId, Hbos, Monitor, Sstd, StrictParams, Tail,
@@ -176,7 +176,24 @@ fn shown(options: &Options, draws: bool) -> Shown {
         top: options.top,
         draws,
         thresholds: options.thresholds.iter().map(|it| it.0.clone()).collect(),
+        notes: notes(options),
     }
+}
+
+/// Describes options without which times would be others.
+fn notes(options: &Options) -> Vec<String> {
+    let mut notes = Vec::new();
+    if options.runtime == Runtime::Inclusive {
+        let note = "run times include callees (--runtime inclusive): a delay counts in each caller of the slow call too";
+        notes.push(note.into());
+    }
+    if !options.ignore.is_empty() {
+        let patterns = options.ignore.join(", ");
+        notes.push(format!(
+            "functions named {patterns} were not judged (--ignore)"
+        ));
+    }
+    notes
 }
 
 /// Number of steps of a recording.

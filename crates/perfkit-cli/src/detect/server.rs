@@ -39,7 +39,9 @@ impl Server {
         // A reader that is restarted on the same streams is the same client.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let paths = sources.iter().map(|path| {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            // Links to one file are one stream.
+            let path = path.canonicalize().or_else(|_| std::path::absolute(path));
+            let path = path.unwrap_or_default();
             path.to_string_lossy().into_owned()
         });
         let paths: Vec<String> = paths.collect();

@@ -176,12 +176,7 @@ impl Times {
         (self.batch, self.batch_calls) = (batch, (0, 0));
         if self.last.0 != index {
             let (before, bits) = self.last;
-            if before >= self.others.len() && before < MOST_RANKS && bits != 0 {
-                self.others.resize(before + 1, 0);
-            }
-            if let Some(known) = self.others.get_mut(before) {
-                *known = bits;
-            }
+            self.remember(before, bits);
             self.last = (index, self.others.get(index).copied().unwrap_or_default());
         }
         let own = self.speeds.other(rank);
@@ -204,12 +199,22 @@ impl Times {
         self.last.1.count_ones() >= NEARLY_ALL
     }
 
-    /// Notes that slow calls are the speed of a rank.
-    pub(super) fn is_at_own_speed(&mut self, rank: (u32, u32)) {
+    /// Notes that slow calls are the speed of a rank, given by its index.
+    pub(super) fn is_at_own_speed(&mut self, rank: usize) {
         if self.last.0 == rank {
             self.last.1 = u16::MAX;
-        } else if let Some(bits) = self.others.get_mut(&rank) {
-            *bits = u16::MAX;
+        } else {
+            self.remember(rank, u16::MAX);
+        }
+    }
+
+    /// Keeps which of the last calls of a rank were slow.
+    fn remember(&mut self, rank: usize, bits: u16) {
+        if rank >= self.others.len() && rank < MOST_RANKS && bits != 0 {
+            self.others.resize(rank + 1, 0);
+        }
+        if let Some(known) = self.others.get_mut(rank) {
+            *known = bits;
         }
     }
 

@@ -58,7 +58,10 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
 }
 
 /// Describes the comparison with a replay, or why there is none; also the time in unknown functions.
-fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<String> {
+fn context(
+    report: &Report,
+    (run_time, notes): (Option<&Result<RunTime, String>>, &[String]),
+) -> Vec<String> {
     let unknown = report.lasting.in_unknown_functions();
     let unknown = (unknown.0 > 0).then(|| {
         format!(
@@ -71,7 +74,7 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
          may have more work, or that becomes 10 % slower"
             .to_string()
     });
-    let unknown = unknown.into_iter().chain(pair);
+    let unknown = unknown.into_iter().chain(pair).chain(notes.iter().cloned());
     let replay = run_time.map(|run_time| match run_time {
         Ok(run_time) => run_time.sentence(),
         Err(reason) => format!("not compared with the run time: {reason}"),
@@ -82,14 +85,14 @@ fn context(report: &Report, run_time: Option<&Result<RunTime, String>>) -> Vec<S
 /// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
 pub(super) fn sentences(
     report: &Report,
-    run_time: Option<&Result<RunTime, String>>,
+    known: (Option<&Result<RunTime, String>>, &[String]),
     many: bool,
     records: &[Record],
     top: usize,
 ) -> Vec<String> {
     let causes = all(report, many, records);
     let sum = report.lost_time().sentence(&report.losses.total());
-    let context = context(report, run_time);
+    let context = context(report, known);
     let sum = [vec![sum], context].concat().join("; ");
     let causes = causes.into_iter().take(top);
     let causes = causes.map(|cause| cause.sentence);
@@ -135,7 +138,7 @@ impl Detected {
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
         }
-        for line in context(&self.report, self.run_time.as_ref()) {
+        for line in context(&self.report, (self.run_time.as_ref(), &self.shown.notes)) {
             writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {

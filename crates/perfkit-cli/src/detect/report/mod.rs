@@ -46,6 +46,8 @@ pub(crate) struct Shown {
     pub(crate) draws: bool,
     /// Patterns of the functions for which the user set a threshold.
     pub(crate) thresholds: Vec<String>,
+    /// Sentences about options without which times would be others.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Results of a run of the detection.
@@ -167,7 +169,7 @@ impl Detected {
             let many = has_programs(&report);
             let mut causes = lost_time_causes::sentences(
                 &report,
-                run_time.as_ref(),
+                (run_time.as_ref(), &shown.notes),
                 many,
                 found.records(),
                 PAGE_CAUSES,

@@ -300,7 +300,7 @@ impl Detected {
                     "only partly written to"
                 },
                 path.display(),
-                counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
+                anomalies(recorded),
                 counted(normals as usize, "normal execution"),
                 grouped(kept_bytes),
                 grouped(raw_bytes),
@@ -315,7 +315,7 @@ impl Detected {
             writeln!(
                 out,
                 "judged again at the end: {} stay, {} are normal after all",
-                grouped(pruned.kept),
+                anomalies(pruned.recorded),
                 grouped(pruned.normal_after_all)
             )?;
         }
@@ -348,6 +348,10 @@ impl Detected {
         }
         Ok(())
     }
+}
+
+fn anomalies(count: u64) -> String {
+    counted(count as usize, "anomaly").replace("anomalys", "anomalies")
 }
 
 fn ranking_name(ranking: Ranking) -> &'static str {
