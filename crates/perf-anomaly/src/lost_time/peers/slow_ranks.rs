@@ -91,10 +91,9 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         };
         let mut spells = spells(&entries, &bounds);
         spells.retain(|spell| {
-            let is_slow = ranks.len() > 2 || spell.sum.log() >= SLOW_OF_THREE.ln_1p();
-            spell.until - spell.from >= STEPS
-                && (is_slow || changes(&entries, spell, &bounds))
-                && (ranks.len() > 2 || !wanders(&entries, spell, &bounds))
+            let is_slow = ranks.len() > 2
+                || spell.sum.log() >= SLOW_OF_THREE.ln_1p() && !wanders(&entries, spell, &bounds);
+            spell.until - spell.from >= STEPS && (is_slow || changes(&entries, spell, &bounds))
         });
         SlowOfFew {
             rank: *rank,
