@@ -23,8 +23,8 @@ const LONGER: f64 = 1.25;
 const WIDE: f64 = 2.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
-/// The same share for a wide mode that was there since the start, from a number of calls of the function on: run times
-/// that vary so much are usual.
+/// The same share for a wide mode that was there since the start: run times that vary so much are usual. For functions
+/// that do not wait, it holds from this number of calls on.
 const USUAL_WIDE: (f64, u64) = (0.15, 500);
 /// Largest number of ranks that are counted for a mode.
 const RANKS: usize = 1 << 16;
@@ -36,7 +36,8 @@ const FRACTION: u32 = 4;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Accepted {
-    /// It has half of the calls of its function since this step.
+    /// It has half of the calls of its function since this step. A wide mode that was there since the start has 15 % of
+    /// them: run times that vary so much are usual.
     UsualSince(u64),
     /// A rule of the user accepts it for this reason.
     Rule(String),
@@ -393,7 +394,7 @@ impl Event {
             // Longer waiting since a step is no new speed, which ranks and phases have.
             let is_of_start = mode.beginning() == Beginning::Start;
             let share = match self.seen {
-                Some(_) if is_of_start && calls >= USUAL_WIDE.1 => USUAL_WIDE.0,
+                Some(_) if is_of_start && (waits || calls >= USUAL_WIDE.1) => USUAL_WIDE.0,
                 _ => USUAL_SHARE,
             };
             let is_usual = mode.calls as f64 >= share * calls as f64;
