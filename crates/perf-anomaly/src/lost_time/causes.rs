@@ -360,7 +360,8 @@ impl NewMode {
         } else {
             format!("{} to {} (usually {})", self.from, self.to, self.usual)
         };
-        let of = self.of.saturating_sub(self.before).max(1);
+        // Calls that are doubtful at first may precede the first slow one.
+        let of = self.of.saturating_sub(self.before).max(self.calls).max(1);
         let share = 100.0 * self.calls as f64 / of as f64;
         let decimals = match share {
             large if large >= 9.95 => 0,

@@ -393,9 +393,11 @@ impl Event {
             }
             // Longer waiting since a step is no new speed, which ranks and phases have.
             let is_of_start = mode.beginning() == Beginning::Start;
-            let share = match self.seen {
-                Some(_) if is_of_start && (waits || calls >= USUAL_WIDE.1) => USUAL_WIDE.0,
-                _ => USUAL_SHARE,
+            let is_wide = self.seen.is_some() || mode.is_wide();
+            let share = if is_wide && is_of_start && (waits || calls >= USUAL_WIDE.1) {
+                USUAL_WIDE.0
+            } else {
+                USUAL_SHARE
             };
             let is_usual = mode.calls as f64 >= share * calls as f64;
             if is_usual && (is_of_start || !waits) {
