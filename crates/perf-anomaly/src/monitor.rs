@@ -3,6 +3,7 @@
 
 mod any_client;
 mod new_functions;
+mod options;
 
 use crate::calls::{Batch, Call, Calls};
 use crate::counters::Counters;
@@ -12,15 +13,13 @@ use crate::lost_time::Lasting;
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats};
 use crate::{
-    Change, Detector, Drift, Error, FunctionId, Judgement, Label, Report, Result, Sample, Tail,
-    Unfinished, Unjudged,
+    Change, Detector, Drift, Error, Judgement, Label, Report, Sample, Tail, Unfinished, Unjudged,
 };
 use any_client::Shared;
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId, StreamKey,
 };
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -124,50 +123,6 @@ impl Monitor {
             job: Job::default(),
             error: None,
         }
-    }
-
-    /// Ignores functions whose name matches a pattern with `*` and `?`: their calls are neither
-    /// judged nor learned. For a model of a call path, the pattern must match its whole name or the
-    /// name of its last function. Later rules override earlier rules.
-    pub fn ignore(mut self, pattern: impl Into<String>) -> Self {
-        self.rules.push((pattern.into(), None));
-        self
-    }
-
-    /// Sets the threshold of functions whose name matches a pattern, in the unit of the
-    /// [detector](Detector::set_threshold).
-    ///
-    /// # Errors
-    /// Returns [`Error::Parameter`] if the threshold is out of the range of the detector.
-    pub fn threshold(mut self, pattern: impl Into<String>, threshold: f64) -> Result<Self> {
-        // No function has this number; the call only validates the threshold.
-        let nobody = FunctionId(u32::MAX);
-        self.detector.set_threshold(nobody, Some(threshold))?;
-        self.detector.set_threshold(nobody, None)?;
-        self.rules.push((pattern.into(), Some(threshold)));
-        Ok(self)
-    }
-
-    /// Accepts [new modes](crate::lost_time::NewMode) of functions whose name matches a pattern as
-    /// normal, for a reason that results state. Default: a mode is normal once it has half of all calls
-    /// of its function.
-    pub fn accept(mut self, pattern: impl Into<String>, reason: impl Into<String>) -> Self {
-        self.lasting.accept(pattern.into(), reason.into());
-        self
-    }
-
-    /// Sets the number of steps that are [compared as one](crate::lost_time::Peers::grouped) to find slow
-    /// ranks and phases. Must be set before the first step. Default: 1.
-    pub fn compare_steps(mut self, steps: u64) -> Self {
-        self.lasting.group(steps);
-        self
-    }
-
-    /// Sets the steps that are [compared](crate::lost_time::Peers) to find slow ranks and phases, such as the iterations of
-    /// a program without its initialisation. Default: all.
-    pub fn compare_between(mut self, steps: RangeInclusive<u64>) -> Self {
-        self.lasting.compare_between(steps);
-        self
     }
 
     /// Records anomalies with their context. Default: only counts are kept.

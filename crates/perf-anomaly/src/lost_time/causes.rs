@@ -165,7 +165,7 @@ impl Found<'_> {
                 function: mode.function,
                 from: mode.from,
                 steps: Some((mode.first, mode.last)),
-                sentence: mode.text(&(self.name)(mode.function), lost(waits)),
+                sentence: mode.sentence(&(self.name)(mode.function), waits),
             }
         });
         ranks.chain(phases).chain(modes).collect()
@@ -315,13 +315,9 @@ impl Found<'_> {
 
 impl NewMode {
     /// Returns a sentence about the mode of a function with a name, such as `a mode at 2.0x of solve appeared in step 3:
-    /// 16 calls on 8 ranks, 320.00 ms lost so far`.
-    pub fn sentence(&self, name: &str) -> String {
-        self.text(name, lost(false))
-    }
-
-    /// Returns a sentence that calls the time `what`.
-    fn text(&self, name: &str, what: &str) -> String {
+    /// 16 calls on 8 ranks, 320.00 ms lost so far`. The time of a function that `waits` for others is not lost, but waiting.
+    pub fn sentence(&self, name: &str, waits: bool) -> String {
+        let what = lost(waits);
         if self.is_wide() {
             return self.wide_text(name, what);
         }

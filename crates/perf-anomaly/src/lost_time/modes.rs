@@ -77,7 +77,7 @@ pub(super) struct Share {
 /// assert_eq!((mode.factor(), mode.lost), (2.0, Nanos(2_720_000_000)));
 /// assert_eq!(mode.beginning(), Beginning::Appeared);
 /// let sentence = "a mode at 2.0x of solve appeared in step 3: 272 calls on 8 ranks, 2.720 s lost so far";
-/// assert_eq!(mode.sentence("solve"), sentence);
+/// assert_eq!(mode.sentence("solve", false), sentence);
 /// // The calls of step 3 are alarms, which lost their time as single calls.
 /// let steps: Vec<_> = modes.steps().collect();
 /// assert_eq!((steps.len(), steps[0].first, steps[0].lost), (8 * 16, 4, Nanos(20_000_000)));

@@ -43,6 +43,21 @@ pub enum Accepted {
     Rule(String),
 }
 
+impl Accepted {
+    /// Returns the reason, such as `usual since step 12`.
+    ///
+    /// ```
+    /// use perf_anomaly::lost_time::Accepted;
+    /// assert_eq!(Accepted::UsualSince(12).reason(), "usual since step 12");
+    /// ```
+    pub fn reason(&self) -> String {
+        match self {
+            Accepted::UsualSince(step) => format!("usual since step {step}"),
+            Accepted::Rule(reason) => reason.clone(),
+        }
+    }
+}
+
 /// Beginning of a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

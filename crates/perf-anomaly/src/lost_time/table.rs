@@ -51,18 +51,13 @@ impl SlowPhase {
 impl NewMode {
     /// Returns new modes as a table with the columns `program`, `function`, `first step`, `last step`,
     /// `beginning` (`start`, `appeared` or `unknown`), `usual run time`, `factor`, `calls`, `ranks`, `time lost`, `in alarms` (the part lost by calls
-    /// that are alarms) and `accepted` (the reason for which the mode is normal). `calls` provides the
-    /// names.
+    /// that are alarms), `accepted` (the reason for which the mode is normal) and `waits` (whether the function waits for
+    /// others, so that the time was lost elsewhere). `calls` provides the names.
     pub fn table(modes: &[&NewMode], calls: &Calls) -> Table {
         let all = || modes.iter().copied();
         let programs = all().map(|it| calls.function_program(it.function));
         let name = |it: &NewMode| calls.function_name(it.function);
-        let accepted = |it: &NewMode| {
-            it.accepted.as_ref().map(|why| match why {
-                Accepted::UsualSince(step) => format!("half of all calls since step {step}"),
-                Accepted::Rule(reason) => reason.clone(),
-            })
-        };
+        let accepted = |it: &NewMode| it.accepted.as_ref().map(Accepted::reason);
         let beginning = |it: &NewMode| match it.beginning() {
             Beginning::Start => "start",
             Beginning::Appeared => "appeared",
@@ -81,5 +76,6 @@ impl NewMode {
             .times("time lost", all().map(|it| it.lost))
             .times("in alarms", all().map(|it| it.alarmed))
             .text("accepted", all().map(accepted))
+            .flags("waits", all().map(|it| calls.waits(it.function)))
     }
 }

@@ -50,7 +50,8 @@ const NAMED: &str = "ProfilerStep#*";
 /// while replay.next_step(&mut calls, &job)? {
 ///     steps += 1;
 /// }
-/// assert_eq!(steps, 61);
+/// // What follows the last iteration is a step too.
+/// assert_eq!(steps, 62);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

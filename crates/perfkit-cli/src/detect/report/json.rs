@@ -140,9 +140,12 @@ impl Detected {
             slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
             slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),
             new_modes: NewMode::table(&lasting.modes().all().collect::<Vec<_>>(), calls),
-            by_function: by_function.times("time lost", self.lost_by_function.iter().copied()),
+            by_function: by_function
+                .times("time lost", self.lost_by_function.iter().copied())
+                .times("waiting", self.waiting_by_function.iter().copied()),
             by_rank: RankSummary::table(&self.ranks)
-                .times("time lost", self.lost_by_rank.iter().copied()),
+                .times("time lost", self.lost_by_rank.iter().copied())
+                .times("waiting", self.waiting_by_rank.iter().copied()),
             by_path: abnormal(paths).head(MAX_PATHS),
             by_step: abnormal(steps),
             counters: self.counter_table(),

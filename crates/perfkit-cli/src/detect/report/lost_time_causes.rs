@@ -6,7 +6,7 @@ use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::counted;
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::lost_time::{Accepted, Cause, Found, Lasting};
+use perfkit::anomaly::lost_time::{Cause, Found, Lasting};
 use perfkit::anomaly::provenance::Record;
 use perfkit::anomaly::server::Ranks;
 use perfkit::anomaly::{FunctionId, Loss, Monitor, Report};
@@ -142,16 +142,12 @@ impl Detected {
             writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {
-            let why = match &mode.accepted {
-                None => continue,
-                Some(Accepted::Rule(reason)) => reason.clone(),
-                Some(Accepted::UsualSince(step)) => {
-                    format!("it has half of all calls since step {step}")
-                }
-                Some(_) => "it was accepted".into(),
+            let Some(accepted) = &mode.accepted else {
+                continue;
             };
-            let sentence = mode.sentence(&calls.function_name(mode.function));
-            writeln!(out, "  normal: {sentence} ({why})")?;
+            let name = calls.function_name(mode.function);
+            let sentence = mode.sentence(&name, calls.waits(mode.function));
+            writeln!(out, "  normal: {sentence} ({})", accepted.reason())?;
         }
         let late = lasting.peers().late();
         if late > 0 {

@@ -63,6 +63,10 @@ pub(crate) struct Detected {
     lost_by_rank: Vec<Nanos>,
     /// Program, name and losses of each function.
     functions: Vec<(u32, String, Loss)>,
+    /// Time that calls of these ranks waited for others longer than usual.
+    waiting_by_rank: Vec<Nanos>,
+    /// Time that calls of these functions waited for others longer than usual.
+    waiting_by_function: Vec<Nanos>,
     /// Time that these functions lost in slow calls, new modes and slow phases.
     lost_by_function: Vec<Nanos>,
     /// `true` if there are several programs.
@@ -207,6 +211,13 @@ impl Detected {
             Nanos(loss.time.0.saturating_add(lasting.0))
         });
         let lost_by_function = lost_by_function.collect();
+        let in_modes = report.lasting.waiting_by_function(&report.calls);
+        let waiting_by_function = functions.iter().map(|(id, loss)| {
+            // Most functions wait in single calls only.
+            let in_modes = in_modes.get(id).copied().unwrap_or_default();
+            Nanos(loss.waiting.0.saturating_add(in_modes.0).max(0))
+        });
+        let waiting_by_function = waiting_by_function.collect();
         let row = |(id, loss)| {
             let program = report.calls.function_program(id).unwrap_or_default();
             (program, report.calls.function_name(id), loss)
@@ -214,14 +225,18 @@ impl Detected {
         let functions: Vec<_> = functions.into_iter().map(row).collect();
         let mut ranks = report.ranks.ranked(shown.ranking);
         let mut lost_by_rank = report.lasting.lost_by_rank(&ranks, &report.calls);
+        let mut waiting_by_rank = report.lasting.waiting_by_rank(&ranks, &report.calls);
         if shown.ranking == Ranking::TimeLost {
-            let mut both: Vec<_> = ranks.into_iter().zip(lost_by_rank).collect();
-            both.sort_by_key(|(rank, lost)| std::cmp::Reverse((*lost, rank.loss.waiting)));
-            (ranks, lost_by_rank) = both.into_iter().unzip();
+            let times = lost_by_rank.into_iter().zip(waiting_by_rank);
+            let mut all: Vec<_> = ranks.into_iter().zip(times).collect();
+            all.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+            (ranks, (lost_by_rank, waiting_by_rank)) = all.into_iter().unzip();
         }
         Ok(Detected {
             ranks,
             lost_by_rank,
+            waiting_by_rank,
+            waiting_by_function,
             functions,
             lost_by_function,
             many: has_programs(&report),

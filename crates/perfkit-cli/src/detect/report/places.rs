@@ -9,9 +9,13 @@ use perfkit::core::{CallPathId, Column, Nanos, Table};
 use std::io::Write;
 
 /// Adds a column with the time of calls that wait for others, if there are any.
-pub(super) fn with_waiting(table: Table, waiting: impl Iterator<Item = Nanos> + Clone) -> Table {
+pub(super) fn with_waiting(
+    table: Table,
+    name: &'static str,
+    waiting: impl Iterator<Item = Nanos> + Clone,
+) -> Table {
     if waiting.clone().any(|time| time.0 > 0) {
-        table.times("waiting in slow calls", waiting)
+        table.times(name, waiting)
     } else {
         table
     }
@@ -89,7 +93,11 @@ impl Detected {
             .with(count("too slow", |loss| loss.too_slow))
             .with(count("too fast", |loss| loss.too_fast))
             .times("in slow calls", top().map(|(_, loss)| loss.in_slow_calls()));
-        let table = with_waiting(table, top().map(|(_, loss)| loss.waiting));
+        let table = with_waiting(
+            table,
+            "waiting in slow calls",
+            top().map(|(_, loss)| loss.waiting),
+        );
         table::print(out, &table, 60)?;
         more(out, all.len(), self.shown.top, what)
     }

@@ -93,7 +93,8 @@ impl Detected {
 
     /// Writes a table of the ranks, if a rank has anomalies or lost time.
     fn by_rank(&self, out: &mut dyn Write) -> Outcome {
-        let is_spared = self.lost_by_rank.iter().all(|lost| lost.0 == 0);
+        let mut times = self.lost_by_rank.iter().chain(&self.waiting_by_rank);
+        let is_spared = times.all(|time| time.0 == 0);
         if is_spared && self.ranks.iter().all(|rank| rank.loss.anomalies() == 0) {
             return Ok(());
         }
@@ -122,7 +123,12 @@ impl Detected {
                 "in slow calls",
                 ranks().map(|rank| rank.loss.in_slow_calls()),
             );
-        let table = with_waiting(table, ranks().map(|rank| rank.loss.waiting)).times(
+        let table = with_waiting(
+            table,
+            "waiting",
+            self.waiting_by_rank.iter().copied().take(self.shown.top),
+        )
+        .times(
             "time lost",
             self.lost_by_rank.iter().copied().take(self.shown.top),
         );
@@ -141,11 +147,15 @@ impl Detected {
 
     /// Writes a table of the functions that have anomalies, new modes or slow phases.
     fn functions(&self, out: &mut dyn Write) -> Outcome {
-        let all = self.functions.iter().zip(&self.lost_by_function);
+        let times = self.lost_by_function.iter().copied();
+        let times = times.zip(self.waiting_by_function.iter().copied());
+        let all = self.functions.iter().zip(times);
         let mut rows: Vec<_> = all
-            .filter(|((.., loss), lost)| loss.anomalies() > 0 || lost.0 > 0)
+            .filter(|((.., loss), (lost, waiting))| {
+                loss.anomalies() > 0 || lost.0 > 0 || waiting.0 > 0
+            })
             .collect();
-        rows.sort_by_key(|((.., loss), lost)| std::cmp::Reverse((**lost, loss.waiting)));
+        rows.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let all = rows.len();
         rows.truncate(self.shown.top);
         if rows.is_empty() {
@@ -162,8 +172,8 @@ impl Detected {
             Column::unsigned(name, "", rows.iter().map(|((.., loss), _)| of(loss)))
         };
         let in_calls = rows.iter().map(|((.., loss), _)| loss.in_slow_calls());
-        let waiting = rows.iter().map(|((.., loss), _)| loss.waiting);
-        let times = rows.iter().map(|(_, lost)| **lost);
+        let waiting = rows.iter().map(|(_, (_, waiting))| *waiting);
+        let times = rows.iter().map(|(_, (lost, _))| *lost);
         let table = Table::new("functions", "Anomalies of each function.")
             .text("function", names)
             .with(count("calls", |loss| loss.calls))
@@ -171,7 +181,7 @@ impl Detected {
             .with(count("too fast", |loss| loss.too_fast))
             .with(count("not enough data", |loss| loss.not_enough_data))
             .times("in slow calls", in_calls);
-        let table = with_waiting(table, waiting).times("time lost", times);
+        let table = with_waiting(table, "waiting", waiting).times("time lost", times);
         table::print(out, &table, 80)?;
         more(out, all, self.shown.top, "function")
     }
