@@ -26,7 +26,7 @@ const callView = (place, given) => {
     ["launched by", record.launch ? record.launch.path.join(" / ") : null],
     ["model", model ? `${model.detector}: ${model.text}` : null],
   ].filter(([, value]) => value !== null && value !== undefined);
-  const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", WIDE.includes(name) ? { class: "wide" } : {}, String(value))]));
+  const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", WIDE.includes(name) ? { class: "wide" } : {}, legible(value))]));
   const frames = [...(record.stack || []), record.call].map((call) => {
     const took = call.exit === undefined ? "still open" : time(since(call.exit) - since(call.entry));
     const isRed = call.anomaly || (call === record.call && record.type === "anomaly");
