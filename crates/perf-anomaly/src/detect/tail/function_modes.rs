@@ -6,7 +6,7 @@ use super::fit::{Wanted, extrapolate, fit, overlaps};
 use super::mixture::Room;
 use super::mode::Mode;
 use super::params::TailChecked;
-use super::program::{Evidence, Multipliers, Program, UNCHANGED};
+use super::program::{Allotment, Evidence, Multipliers, Program, UNCHANGED};
 use super::sketch::{Sketch, edge};
 use crate::detect::rules::TOO_FEW;
 use crate::{Judgement, Label};
@@ -55,6 +55,12 @@ pub(super) struct FunctionModes {
     evident: u64,
     /// Factors of the weights of the shapes of slow tails.
     factors: Multipliers,
+    /// Number of calls since the last allotment of the rate of false alarms.
+    pub(super) unallotted: u64,
+    /// Allotted rate of false alarms, as a multiple of that of the program.
+    pub(super) rate: f64,
+    /// Multiple that the last fit used.
+    pub(super) fitted_rate: f64,
 }
 
 /// Fewest calls from which a mixture is computed.
@@ -114,7 +120,7 @@ impl FunctionModes {
     pub(super) fn new(sketch: Sketch, params: &TailChecked) -> Self {
         FunctionModes {
             modes: Vec::new(),
-            wanted: params.wanted(None, 0),
+            wanted: params.wanted(None, 1.0, 0),
             sketch,
             recent: [0; RECENT],
             next: 0,
@@ -128,6 +134,9 @@ impl FunctionModes {
             news: None,
             evident: 0,
             factors: UNCHANGED,
+            unallotted: 0,
+            rate: 1.0,
+            fitted_rate: 1.0,
         }
     }
 
@@ -304,6 +313,7 @@ impl FunctionModes {
         self.recent[self.next] = value;
         self.next = (self.next + 1) % RECENT;
         self.sketch.add(value, 1);
+        self.unallotted += 1;
         self.sketch.count() >= self.refit_at
     }
 
@@ -436,9 +446,13 @@ impl FunctionModes {
             self.sketch.halve();
             self.mixed = 0;
         }
-        let wanted = params.wanted(per_million, tick);
-        self.wanted = wanted;
         let calls = self.sketch.count();
+        let before = calls.saturating_sub(self.unallotted);
+        // A rate that was set for the function is not multiplied.
+        let rate = || Allotment::lowered(self.rate, before, calls);
+        self.fitted_rate = per_million.map_or_else(rate, |_| 1.0);
+        let wanted = params.wanted(per_million, self.fitted_rate, tick);
+        self.wanted = wanted;
         if calls < params.minimum() {
             self.modes.clear();
             self.refit_at = params.minimum();

@@ -24,7 +24,7 @@ use super::{Detector, Functions, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
 use function_modes::{FunctionModes, MIXED_VIEWS, Rooms};
 use perf_core::{Cancelled, Job, Merge, Nanos};
-use program::Program;
+use program::{Allotment, Called, Program};
 use sizes::Sizes;
 use tick::Tick;
 
@@ -32,9 +32,11 @@ use tick::Tick;
 /// function. This is the default detector.
 ///
 /// * A call is scored before it is learned, so that it cannot mask itself.
-/// * Alarms are calibrated: of a million calls of an unchanged function, at most
+/// * Alarms are calibrated: of a million calls of an unchanged program, at most
 ///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of ten on the slow
-///   side. There are more for heavy tails after few calls, and for functions with slow calls that are rarer than a
+///   side. Two thirds of these false alarms are allotted in proportion to calls and a third equally to the functions, so
+///   that the calls of a rarely called function may have a rate up to 16 times as high. A function alone has the
+///   stated rate, and so has one with a rate that was [set](Detector::set_threshold). There are more for heavy tails after few calls, and for functions with slow calls that are rarer than a
 ///   mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier calls are
 ///   normal. For the few others, the slow tail of their mode is extrapolated with a family of shapes from lighter
 ///   than normal to heavier than Pareto, averaged over shapes and scales by their likelihood. The uncertainty of few
@@ -110,6 +112,8 @@ pub struct Tail {
     tick: Tick,
     /// Shapes of tails among all functions.
     program: Program,
+    /// Rate of false alarms of each function.
+    allotment: Allotment,
     /// Number of updates of functions' evidence that the program has not learned yet.
     news: usize,
     /// Reusable buffers.
@@ -139,6 +143,7 @@ impl Tail {
             untold: None,
             tick: Tick::default(),
             program: Program::default(),
+            allotment: Allotment::default(),
             news: 0,
             room: Rooms::default(),
         }
@@ -238,6 +243,29 @@ impl Tail {
         }
     }
 
+    /// Allots the rate of false alarms to the functions.
+    ///
+    /// Like the shapes, the rates follow from whole batches and from the models that judge calls.
+    fn allot(&mut self) {
+        let (params, sizes) = (&self.params, &self.sizes);
+        let known = self.known.unordered();
+        let known = known.filter(|(function, _)| sizes.judges(*function));
+        let sized = sizes.all().filter(|(_, all)| !all.depends);
+        let judging = known.map(|(_, model)| model);
+        let judging = judging.chain(sized.map(|(_, all)| &all.model));
+        let called = judging.map(|model| Called {
+            calls: params.weighed(model.sketch.count()),
+            new: model.unallotted,
+            rate: model.fitted_rate,
+        });
+        self.allotment.learn_calls(&called.collect::<Vec<_>>());
+        let known = self.known.entries_mut().map(|(_, model)| model);
+        for model in known.chain(self.sizes.all_mut().map(|(_, all)| &mut all.model)) {
+            model.unallotted = 0;
+            model.rate = self.allotment.rate(params.weighed(model.sketch.count()));
+        }
+    }
+
     fn sketches(&self) -> Functions<Sketch> {
         let mut sketches = Functions::default();
         for (function, watched) in self.known.iter() {
@@ -246,8 +274,24 @@ impl Tail {
         sketches
     }
 
+    /// Counts the calls of the functions in `view` that judge calls.
+    fn count(&mut self, view: &Functions<Sketch>) {
+        let (params, sizes) = (&self.params, &self.sizes);
+        let calls = |function| view.get(function).map_or(0, Sketch::count);
+        let own = view.unordered();
+        let own = own.filter(|(function, _)| sizes.judges(*function));
+        let own = own.map(|(_, sketch)| sketch.count());
+        let sized = sizes.all().filter(|(_, all)| !all.depends);
+        let sized = sized.map(|(_, all)| all.classes().map(calls).sum::<u64>());
+        let all = own.chain(sized).map(|calls| params.weighed(calls));
+        self.allotment.count(all);
+    }
+
     /// Replaces the model by the sketches of `view`, and refits all modes.
     fn know(&mut self, view: &Functions<Sketch>) {
+        // The calls so far count with their rates, and the next rates follow from the view.
+        self.allot();
+        self.count(view);
         let known = std::mem::take(&mut self.known);
         for (function, theirs) in view.iter() {
             let watched = self.fitted(function, [theirs], known.get(function));
@@ -291,6 +335,9 @@ impl Tail {
             watched.keep_evidence(before);
         }
         let per_million = self.rules.threshold(function);
+        watched.rate = self
+            .allotment
+            .rate(self.params.weighed(watched.sketch.count()));
         watched.refit(&self.params, per_million, self.tick.nanos(), &mut self.room);
         if before.is_none() {
             watched.age = function.0 % MIXED_VIEWS;
@@ -319,6 +366,9 @@ impl Detector for Tail {
         for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
             judgements.extend(some.iter().map(|sample| self.step(sample)));
+            if self.allotment.is_due(some.len(), self.known.len()) {
+                self.allot();
+            }
             self.learn_shapes();
         }
         Ok(())
@@ -328,6 +378,9 @@ impl Detector for Tail {
         for some in samples.chunks(CALLS_PER_CHECK) {
             for sample in some {
                 self.step(sample);
+            }
+            if self.allotment.is_due(some.len(), self.known.len()) {
+                self.allot();
             }
             self.learn_shapes();
         }

@@ -17,8 +17,8 @@ perf_core::parameters! {
     /// ```
     #[derive(Clone, Debug, PartialEq)]
     pub struct TailParams {
-        /// Sets the expected number of false alarms per million normal calls, on the slow and the fast
-        /// side together; default 10. Functions with rare slow calls have more, and so have those with
+        /// Sets the expected number of false alarms per million normal calls of all functions, on the slow and
+        /// the fast side together; default 10. A call of a rarely called function has up to 16 times this rate. Functions with rare slow calls have more, and so have those with
         /// heavy tails as long as they have few calls.
         false_positives: f64 = 10.0,
         /// Sets the number of calls of a function below which there is not enough data; default 32.
@@ -115,11 +115,11 @@ impl TailChecked {
         ]
     }
 
-    /// Returns the parameters of a fit; `per_million` replaces the rate of false alarms, and `tick` is
-    /// the tick of the clock in nanoseconds.
-    pub(super) fn wanted(&self, per_million: Option<f64>, tick: u64) -> Wanted {
+    /// Returns the parameters of a fit; `per_million` replaces the rate of false alarms, `times` multiplies
+    /// it, and `tick` is the tick of the clock in nanoseconds.
+    pub(super) fn wanted(&self, per_million: Option<f64>, times: f64, tick: u64) -> Wanted {
         Wanted {
-            probability: per_million.unwrap_or(self.0.false_positives) / 1e6,
+            probability: times * per_million.unwrap_or(self.0.false_positives) / 1e6,
             mode_calls: self.0.mode_calls,
             mode_share: self.0.mode_share,
             rare_share: self.0.rare_share,
@@ -129,6 +129,12 @@ impl TailChecked {
 
     pub(super) fn minimum(&self) -> u64 {
         self.0.minimum
+    }
+
+    /// Returns the number of calls by which a function of `calls` calls counts in a program: counts that are
+    /// halved differ by less than their order.
+    pub(super) fn weighed(&self, calls: u64) -> u64 {
+        calls.min(self.0.memory / 2)
     }
 
     pub(super) fn memory(&self) -> u64 {

@@ -126,6 +126,50 @@ fn functions_with_the_same_tail_need_fewer_calls() {
     }
 }
 
+/// A program of eleven functions with 30 calls in a step, and one with one call.
+#[test]
+fn rarely_called_functions_have_a_higher_rate() {
+    const PROGRAMS: u64 = 20;
+    const FREQUENT: usize = 11;
+    for (name, more) in [("lognormal, 1", 8), ("Pareto, 1.5", 1)] {
+        let shape = shape(name);
+        let (mut alone, mut together, mut restored) = (0, 0, 0);
+        let (mut alarms, mut calls) = (0, 0);
+        for seed in 0..PROGRAMS {
+            let source = |at: usize| Source::new(1 + 100 * seed + at as u64, CALLS);
+            let mut sources: Vec<_> = (0..=FREQUENT).map(source).collect();
+            let (mut program, mut one) = (Tail::default(), Tail::default());
+            for _ in 0..CALLS {
+                let functions = sources.iter_mut().enumerate();
+                let step = functions.flat_map(|(at, source)| {
+                    let count = if at < FREQUENT { 30 } else { 1 };
+                    (0..count).map(move |_| call(at as u32, source.next(shape)))
+                });
+                let step: Vec<_> = step.collect();
+                alarms += self::alarms(&judge(&mut program, &step));
+                calls += step.len();
+                judge(&mut one, &step[30 * FREQUENT..]);
+            }
+            alone += usize::from(is_found(&one, FREQUENT, shape));
+            together += usize::from(is_found(&program, FREQUENT, shape));
+            // A view has the same counts.
+            let mut other = Tail::default();
+            other.restore(&program.snapshot()).expect("of one kind");
+            restored += usize::from(is_found(&other, FREQUENT, shape));
+        }
+        println!(
+            "{name}: alone {alone}, together {together}, restored {restored} of {PROGRAMS}; {alarms} alarms in {calls} calls"
+        );
+        for found in [together, restored] {
+            assert!(found >= alone + more, "{name}: {alone}, then {found}");
+        }
+        assert!(
+            alarms as f64 <= most(1e-5 * calls as f64),
+            "{name}: {alarms}"
+        );
+    }
+}
+
 #[test]
 fn a_light_tail_among_heavy_ones_is_as_sensitive_as_alone() {
     const PROGRAMS: u64 = 60;
