@@ -33,16 +33,18 @@ use tick::Tick;
 ///
 /// * A call is scored before it is learned, so that it cannot mask itself.
 /// * Alarms are calibrated: of a million calls of an unchanged program, at most
-///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of ten on the slow
-///   side. Two thirds of these false alarms are allotted in proportion to calls and a third equally to the functions, so
-///   that the calls of a rarely called function may have a rate up to 16 times as high. A function alone has the
-///   stated rate, and so has one with a rate that was [set](Detector::set_threshold). There are more for heavy tails after few calls, and for functions with slow calls that are rarer than a
-///   mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier calls are
-///   normal. For the few others, the slow tail of their mode is extrapolated with a family of shapes from lighter
-///   than normal to heavier than Pareto, averaged over shapes and scales by their likelihood. The uncertainty of few
-///   calls is thus part of the result. If as many calls as a mode requires lie so far out that the tail does not
-///   explain them, they have a tail of their own. The source file `tail/extrapolation.rs` has the family. A fast call
-///   is abnormal only if both an exponential tail in time and the extrapolation of the mirrored run times exclude it.
+///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, six of ten on the
+///   slow side. Two thirds of these false alarms are allotted in proportion to calls and a third equally to
+///   the functions, so that the calls of a rarely called function may have a rate up to 16 times as high. A
+///   function alone has the stated rate, and so has one with a rate that was [set](Detector::set_threshold).
+///   More are expected for heavy tails after few calls, and for functions with slow calls that are rarer than a
+///   mode, because faults are as rare. The detector works in two stages. Calls within the range of earlier
+///   calls are normal. For the few others, the slow tail of their mode is extrapolated with a family of
+///   shapes from lighter than normal to heavier than Pareto, averaged over shapes and scales by their
+///   likelihood. The uncertainty of few calls is thus part of the result. If as many calls as a mode requires
+///   lie so far out that the tail does not explain them, they have a tail of their own. The source file
+///   `tail/extrapolation.rs` has the family. A fast call is abnormal only if both an exponential tail in time
+///   and the extrapolation of the mirrored run times exclude it.
 /// * Functions with few calls learn the shape of their slow tail from the other functions of about the
 ///   same width, so that a program whose tails are light has a higher recall. A function alone is judged
 ///   by its own calls. Functions learn between batches and when a view is [adopted](Detector::adopt).

@@ -131,8 +131,8 @@ impl TailChecked {
         self.0.minimum
     }
 
-    /// Returns the number of calls by which a function of `calls` calls counts in a program: counts that are
-    /// halved differ by less than their order.
+    /// Returns the number of calls by which a function of `calls` calls counts in a program: at most half of the
+    /// number at which counts are halved, so that halving does not change it.
     pub(super) fn weighed(&self, calls: u64) -> u64 {
         calls.min(self.0.memory / 2)
     }

@@ -1,4 +1,5 @@
-//! [`Program`]: prior weights of the shapes of slow tails, learned from all functions of a program.
+//! [`Program`]: prior weights of the shapes of slow tails, learned from all functions of a program;
+//! [`Allotment`]: rate of false alarms of each function.
 //!
 //! 200 calls of one function do not determine the shape of its tail, but 200 calls each of 50
 //! functions do. Empirical Bayes: the weights of the shapes are the mixture under which the calls of
@@ -196,9 +197,9 @@ pub(super) struct Called {
 ///
 /// The stated rate `p` holds for all calls of a program. Two thirds of the false alarms are allotted in
 /// proportion to calls and a third equally to the `F` functions, so that a call of a function with `n` of `N`
-/// calls has the rate `p (2 + s N / (F n)) / 3`. The factor `s` is 1 as long as the functions keep their shares of the calls:
-/// the mean rate of all calls is then `p`. Otherwise, such as if a function with few calls begins to be called
-/// often, `s` decreases until the rates of all calls so far have a mean of at most `p`.
+/// calls has the rate `p (2 + s N / (F n)) / 3`. The factor `s` is 1 as long as the functions keep their shares
+/// of the calls: the mean rate of all calls is then `p`. Otherwise, such as if a function with few calls begins
+/// to be called often, `s` decreases until the rates of all calls so far have a mean of at most `p`.
 ///
 /// Sums are integers, so that they do not depend on the order of functions.
 #[derive(Clone, Debug, Default)]
