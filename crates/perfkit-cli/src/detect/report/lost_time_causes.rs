@@ -147,6 +147,8 @@ impl Detected {
             };
             let name = calls.function_name(mode.function);
             let sentence = mode.sentence(&name, calls.waits(mode.function));
+            // The time that the calls of a normal mode take longer is not counted any more.
+            let (sentence, _) = sentence.rsplit_once(", ").unwrap_or((&sentence, ""));
             writeln!(out, "  normal: {sentence} ({})", accepted.reason())?;
         }
         let late = lasting.peers().late();

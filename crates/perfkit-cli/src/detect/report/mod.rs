@@ -67,7 +67,7 @@ pub(crate) struct Detected {
     waiting_by_rank: Vec<Nanos>,
     /// Time that calls of these functions waited for others longer than usual.
     waiting_by_function: Vec<Nanos>,
-    /// Time that these functions lost in slow calls, new modes and slow phases.
+    /// Time that these functions lost in slow calls, new modes and slow phases, and on slow ranks if they lost most there.
     lost_by_function: Vec<Nanos>,
     /// `true` if there are several programs.
     many: bool,

@@ -163,7 +163,7 @@ impl Detected {
         }
         writeln!(
             out,
-            "\nfunctions, by time lost in slow calls, slow modes and slow phases"
+            "\nfunctions, by time lost, of which that on slow ranks is in their function with the most"
         )?;
         let names = rows
             .iter()
