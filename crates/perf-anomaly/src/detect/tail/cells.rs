@@ -51,6 +51,11 @@ pub(super) fn cells(segment: &Segment<'_>, sketch: &Sketch, tick: f64) -> Vec<Ce
                 let shift = tick - resolution;
                 (low + shift - tick / 2.0, high + shift + tick / 2.0)
             }
+            None if tick > resolution => {
+                // A bucket holds one or two multiples of a tick that is nearly as wide.
+                let next = |edge: f64| ((edge - resolution) / tick).ceil() + 0.5;
+                (next(low) * tick, next(high) * tick)
+            }
             None => (low + tick - resolution, high + tick - resolution),
         };
         let below = cells.last().map_or(tick / 2.0, |cell| cell.high);

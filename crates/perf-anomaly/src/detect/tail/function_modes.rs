@@ -149,7 +149,7 @@ impl FunctionModes {
         let (label, score) = if value > mode.seen || value < mode.low {
             match self.look(at, mode, value) {
                 (Label::TooSlow | Label::TooFast, score)
-                    if self.sketch.count() < self.single_from =>
+                    if self.is_young() && !self.is_far(mode, value) =>
                 {
                     (Label::NotEnoughData, score)
                 }
@@ -322,6 +322,15 @@ impl FunctionModes {
         self.sketch.count() < self.single_from
     }
 
+    /// Returns `true` if a call of a function with few calls is too long to be the first one of a
+    /// further mode: ten times the longest call at the minimum number of calls, and less with more.
+    #[cold]
+    fn is_far(&self, mode: &Mode, value: u64) -> bool {
+        let missing = self.single_from.saturating_sub(self.sketch.count()) as f64;
+        let all = self.single_from as f64 * (1.0 - 1.0 / MODES_SEEN as f64);
+        value as f64 > FARTHEST.powf(missing / all) * mode.longest as f64
+    }
+
     /// Judges one of the first calls of a function, which are too few for a fit.
     ///
     /// Let `x` be the longest of `n` calls, and `S` the survival function of the run times. If `x
@@ -442,6 +451,11 @@ impl FunctionModes {
         tick: u64,
         room: &mut Rooms,
     ) {
+        let has_new_tick = self.wanted.tick != tick.max(self.resolution) as f64;
+        if has_new_tick {
+            // Distances of modes depend on the tick.
+            self.mixed = 0;
+        }
         while self.sketch.count() >= params.memory() {
             self.sketch.halve();
             self.mixed = 0;
@@ -469,7 +483,8 @@ impl FunctionModes {
         }
         let modes = fit(&self.sketch, &wanted, &self.cuts, &mut room.filled);
         let earlier = std::mem::replace(&mut self.modes, modes);
-        if earlier.len() == self.modes.len() {
+        // Tails of another tick describe other ties.
+        if earlier.len() == self.modes.len() && !has_new_tick {
             for (mode, earlier) in self.modes.iter_mut().zip(earlier) {
                 mode.keep(earlier);
             }

@@ -61,9 +61,10 @@ use tick::Tick;
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`],
 ///   unless the call takes `1 / ((n + 1) p)` times as long as the longest of `n` calls, for an
 ///   alarm probability of `p`. Such a call is beyond experience.
-/// * With fewer than three times as many calls, an abnormal call that is not beyond experience is
-///   [`Label::NotEnoughData`]. It may be the first call of a further mode: one call in 20 would be
-///   reported for every fifth function otherwise. It counts in [`NewModes`](crate::lost_time::NewModes).
+/// * With fewer than three times as many calls, an abnormal call is [`Label::NotEnoughData`] unless it takes ten
+///   times as long as the longest call after the minimum number of calls, 3.2 times after twice as many, and less
+///   with more. It may be the first call of a further mode: one call in 20 would be reported for every fifth
+///   function otherwise. It counts in [`NewModes`](crate::lost_time::NewModes).
 /// * A call that is no exception among the last calls is [`Label::NotEnoughData`]: two of the last
 ///   four are about as far from the median, or it is within the spread of the last 64 of its mode.
 ///   So is a call of which there are similar ones, which are abnormal too and at least 1 % of the

@@ -23,7 +23,7 @@ perf_core::parameters! {
         false_positives: f64 = 10.0,
         /// Sets the number of calls of a function below which there is not enough data; default 32.
         /// Below three times as many, an abnormal call may be the first call of a further mode and is
-        /// not reported, unless it is [beyond experience](crate::Label::BeyondExperience).
+        /// not reported, unless it takes up to ten times as long as the longest call, the fewer calls the longer.
         minimum: u64 = 32,
         /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
         /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).

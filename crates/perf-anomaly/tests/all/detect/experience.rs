@@ -333,3 +333,34 @@ fn delays_are_found_at_any_time_of_a_real_run() {
         assert!(are_enough, "{share}: {found:?}, {least:?}");
     }
 }
+
+#[test]
+fn delays_are_found_after_the_tick_of_the_clock_has_changed() {
+    const MICROS: f64 = 1e3;
+    for after in [300, 1_000, 2_000, 4_000] {
+        let (mut found, mut alarms) = (0, 0);
+        for seed in 0..SEEDS {
+            let mut random = Random::new(1 + seed * 31 + after);
+            let mut runtimes = Vec::new();
+            for at in 0..6_000 + after {
+                let tick = if at < 6_000 { MICROS } else { 10.0 * MICROS };
+                let runtime = 17.0 * MICROS * (0.3 * random.normal()).exp();
+                runtimes.push(tick * (runtime / tick + random.unit()).floor());
+            }
+            let mut detector = tail(10.0);
+            for batch in runtimes.chunks(400) {
+                let all = judge(&mut detector, batch);
+                alarms += all.iter().filter(|one| one.label.is_anomaly()).count();
+            }
+            let [one] = judge(&mut detector, &[170.0 * MICROS])[..] else {
+                panic!("one call has one judgement")
+            };
+            found += u64::from(one.label.is_anomaly());
+        }
+        println!("{after} calls after the change: {found} of {SEEDS}, {alarms} false alarms");
+        assert!(
+            found + 1 >= SEEDS && alarms <= 10,
+            "{after}: {found}, {alarms}"
+        );
+    }
+}

@@ -321,3 +321,85 @@ fn a_few_ticks_beyond_a_constant_time_are_found_whatever_it_is() {
     }
     assert_eq!(wrong, [], "times, differences and calls");
 }
+
+#[test]
+fn slow_calls_are_found_from_the_minimum_number_of_calls_on() {
+    for (calls, times, all) in [
+        (40, 9.0, true),
+        (50, 6.0, true),
+        (66, 3.0, true),
+        (80, 2.0, true),
+        (96, 1.2, true),
+        (40, 7.0, false),
+        (64, 3.0, false),
+    ] {
+        let found = (0..SEEDS).filter(|seed| {
+            let mut random = Random::new(1 + seed);
+            let runtimes = (0..calls).map(|_| 1e6 + 1e4 * random.normal());
+            let mut runtimes: Vec<_> = runtimes.collect();
+            runtimes.push(times * runtimes.iter().copied().fold(0.0, f64::max));
+            let calls: Vec<_> = runtimes.into_iter().map(|one| call(0, one)).collect();
+            let mut judgements = Vec::new();
+            Tail::default()
+                .detect(&calls, &mut judgements, &Job::default())
+                .expect("not cancelled");
+            count(&judgements) == 1
+        });
+        let found = found.count();
+        let expected = if all { SEEDS as usize } else { 0 };
+        assert_eq!(found, expected, "{times} times the longest of {calls}");
+    }
+}
+
+/// The bounds of buckets at 1 ms have one or two ticks of 10 us between them.
+#[test]
+fn coarse_ticks_do_not_shorten_the_tail() {
+    let mut alarms = 0;
+    for seed in 0..30 {
+        let mut random = Random::new(1 + seed);
+        let runtimes = (0..20_000).map(|_| {
+            let ticks = 100.0 + 10.0 * random.normal();
+            call(0, 1e4 * (ticks + random.unit()).floor())
+        });
+        let runtimes: Vec<_> = runtimes.collect();
+        let mut judgements = Vec::new();
+        Tail::default()
+            .detect(&runtimes, &mut judgements, &Job::default())
+            .expect("not cancelled");
+        alarms += count(&judgements);
+    }
+    println!("{alarms} alarms in 600,000 calls");
+    assert!(alarms <= 8, "{alarms}");
+}
+
+#[test]
+fn times_of_a_few_ticks_are_learned_from_few_calls() {
+    const CALLS: usize = 200;
+    const RUNS: usize = 300;
+    // Gamma distributed times of 2 us and exponential ones of 5 us.
+    for (tick, scale, degree, least) in [(1e3, 1e3, 2, 294), (1e4, 5e3, 1, 0)] {
+        let (mut found, mut alarms) = (0, 0);
+        for seed in 0..RUNS as u64 {
+            let mut random = Random::new(1 + seed);
+            let runtimes = (0..CALLS).map(|_| {
+                let gamma = -(0..degree).map(|_| random.unit().ln()).sum::<f64>();
+                call(0, tick * (scale * gamma / tick + random.unit()).floor())
+            });
+            let runtimes: Vec<_> = runtimes.collect();
+            let (mut detector, mut judgements) = (Tail::default(), Vec::new());
+            detector
+                .detect(&runtimes, &mut judgements, &Job::default())
+                .expect("not cancelled");
+            alarms += count(&judgements);
+            judgements.clear();
+            detector.rejudge(&[call(0, 5e4)], &mut judgements);
+            found += count(&judgements);
+        }
+        println!("tick of {tick} ns: {found} of {RUNS} calls of 50 us, {alarms} alarms");
+        let rate = 1e-5 * (RUNS * CALLS) as f64;
+        assert!(
+            found >= least && alarms as f64 <= most(rate),
+            "tick of {tick} ns"
+        );
+    }
+}
