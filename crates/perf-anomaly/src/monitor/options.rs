@@ -14,10 +14,10 @@ impl Monitor {
     }
 
     /// Sets the threshold of functions whose name matches a pattern, in the unit of the
-    /// [detector](Detector::set_threshold).
+    /// [detector](crate::Detector::set_threshold).
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`] if the threshold is out of the range of the detector.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of the range of the detector.
     pub fn threshold(mut self, pattern: impl Into<String>, threshold: f64) -> Result<Self> {
         // No function has this number; the call only validates the threshold.
         let nobody = FunctionId(u32::MAX);
