@@ -385,7 +385,8 @@ impl LostTime {
     /// assert_eq!(sentence, "nothing is known about lost time: there are no complete calls");
     /// ```
     pub fn sentence(&self, all: &Loss) -> String {
-        let least = if self.total().0 > 0 { 2 } else { 10 };
+        let is_found = self.total().0 > 0 || self.waiting.0 > 0;
+        let least = if is_found { 2 } else { 10 };
         let unjudged = match all.not_enough_data {
             few if few <= all.calls / least => String::new(),
             many => format!(

@@ -6,6 +6,7 @@ use super::replayed::Replayed;
 use crate::clocks;
 use crate::failure::Failure;
 use crate::progress::Bar;
+use crate::wait::NO_PARTNERS;
 use perfkit::anomaly::lost_time::LostTime;
 use perfkit::anomaly::provenance::{Entry, Kind, Store};
 use perfkit::anomaly::{Replay, Report};
@@ -97,6 +98,17 @@ impl Waits {
     }
 }
 
+/// Returns `true` if several locations call functions that wait for others, but messages, collectives and launches are not
+/// recorded: a replay would not let them wait.
+fn waits_for_unknown(activities: &Activities, report: &Report) -> bool {
+    let is_linked = !activities.messages().is_empty()
+        || !activities.collectives().is_empty()
+        || !activities.links().is_empty();
+    let functions = report.losses.worst_functions().into_iter();
+    let mut waiting = functions.filter(|(function, _)| report.calls.waits(*function));
+    !is_linked && activities.locations().len() > 1 && waiting.next().is_some()
+}
+
 /// Lost time of each cause, in the order of the fields of [`LostTime`].
 type Causes = [Vec<Excess>; 4];
 
@@ -149,6 +161,9 @@ impl Replayed<'_> {
             (without, alone, Waits::default())
         } else {
             let activities = Activities::of(trace.view(), &job).map_err(reason)?;
+            if waits_for_unknown(&activities, report) {
+                return Err(NO_PARTNERS.into());
+            }
             let none: &[Dependency] = &[];
             let whatif = WhatIf::of(trace.view(), &activities, none, &job).map_err(reason)?;
             let (without, alone) =

@@ -216,6 +216,10 @@ impl Analysis {
     }
 }
 
+/// Reason why nothing can be said about calls that wait.
+pub(crate) const NO_PARTNERS: &str = "calls that may wait are recorded, but nothing that says for whom (messages, collectives, \
+     launches): waiting cannot be told from other time in them";
+
 /// Returns the reason why no location of a trace can wait for another one, or `None` if a location
 /// can wait.
 fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
@@ -244,11 +248,7 @@ fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
              from other time",
             compare,
         ),
-        _ => (
-            "calls that may wait are recorded, but nothing that says for whom (messages, collectives, launches): waiting cannot be \
-             told from other time in them",
-            compare,
-        ),
+        _ => (NO_PARTNERS, compare),
     };
     let reason = reason.to_owned();
     Some(Analysed::Nothing { reason, hint })

@@ -16,7 +16,7 @@ use crate::options::{General, TRACE, Window, file_names, words};
 use crate::output as files;
 use crate::pictures::{self as drawn, Files};
 use crate::recording::{self, Any, Recording};
-pub(crate) use analysis::{Analysed, Analysis, Training};
+pub(crate) use analysis::{Analysed, Analysis, NO_PARTNERS, Training};
 use clap::Args;
 use output::Document;
 use perfkit::wait::efficiency::Scaling;
