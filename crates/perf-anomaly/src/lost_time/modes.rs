@@ -234,7 +234,7 @@ impl NewModes {
             }
         }
         for mode in grown {
-            counted.extend(self.take_beside(mode));
+            counted.extend(self.take_beside(mode, |_| {}));
         }
         counted.sort_unstable();
         counted.dedup();
@@ -333,6 +333,7 @@ impl NewModes {
             bins,
             seen,
             id: 0,
+            end: 0,
             usual: all.usual / calls,
             most,
             ranks: all.ranks,
@@ -352,10 +353,7 @@ impl NewModes {
         let times = self.functions.entry(function, Times::default);
         let mut modes = times.modes.iter().copied();
         match modes.find(|mode| self.events[*mode].is_wide_beside(bins)) {
-            Some(mode) => {
-                self.events[mode].widen(&Wide::part(bins));
-                self.take_beside(mode)
-            }
+            Some(mode) => self.take_beside(mode, |event| event.widen(&Wide::part(bins))),
             None => self.found_mode(function, bins, None),
         }
     }
@@ -366,24 +364,23 @@ impl NewModes {
         let times = self.functions.entry(function, Times::default);
         let mut modes = times.modes.iter().copied();
         match modes.find(|mode| wide.includes(&self.events[*mode])) {
-            Some(mode) => {
-                self.events[mode].widen(&wide);
-                self.take_beside(mode)
-            }
+            Some(mode) => self.take_beside(mode, |event| event.widen(&wide)),
             None => self.found_mode(function, wide.bins, wide.seen),
         }
     }
 
     /// Adds the earlier calls of the neighbouring bins to which a mode now extends. Returns the indices of its calls in
     /// this batch.
-    fn take_beside(&mut self, mode: usize) -> Vec<usize> {
+    fn take_beside(&mut self, mode: usize, extend: impl FnOnce(&mut Event)) -> Vec<usize> {
         let event = &mut self.events[mode];
         let times = self.functions.entry(event.mode.function, Times::default);
-        let all = times.take(event.bins, Some(event.mode.first));
         if let Some(changes) = &mut self.changes {
             event.take_back(changes);
         }
+        extend(event);
+        let all = times.take(event.bins, Some(event.mode.first));
         let in_means = event.extend(all);
+        event.renumber();
         if let Some(changes) = &mut self.changes {
             event.add_to(changes, |_| true);
         }

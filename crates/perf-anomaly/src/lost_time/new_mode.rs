@@ -149,6 +149,8 @@ pub(super) struct Event {
     pub(super) most: f64,
     /// Time lost on each rank, by program and number.
     pub(super) ranks: BTreeMap<(u32, u32), RankLoss>,
+    /// End of the bins that a server knows.
+    pub(super) end: usize,
     /// Number of calls that were taken from it because they are the speed of their rank.
     pub(super) released: u64,
 }
@@ -330,8 +332,20 @@ impl Event {
     /// Returns the mode with its run times and its number.
     pub(super) fn named(mut self) -> Self {
         (self.mode.from, self.mode.to) = self.times();
-        self.id = bin(self.mode.from.0) as u32;
+        (self.id, self.end) = (bin(self.mode.from.0) as u32, self.until());
         self
+    }
+
+    /// Returns the number of the mode and the end of its bins, by which a server knows its range, if they have changed.
+    pub(super) fn new_range(&self) -> Option<(u32, usize)> {
+        let range = (bin(self.mode.from.0) as u32, self.until());
+        let is_counted = self.mode.accepted.is_none();
+        (is_counted && range != (self.id, self.end)).then_some(range)
+    }
+
+    /// Gives the mode the number of its range.
+    pub(super) fn renumber(&mut self) {
+        (self.id, self.end) = self.new_range().unwrap_or((self.id, self.end));
     }
 
     /// Adds earlier calls. Returns those that are part of means.

@@ -282,6 +282,9 @@ impl Times {
     ) -> Option<usize> {
         let mut modes = self.modes.iter().copied();
         if let Some(mode) = modes.find(|mode| events[*mode].has(bin)) {
+            if events[mode].new_range().is_some() {
+                grown.insert(mode);
+            }
             return Some(mode);
         }
         if bin < self.far.tail {
