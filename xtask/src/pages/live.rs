@@ -167,7 +167,7 @@ fn simulate(
             "--period",
             "0.5",
         ])
-        .args(["--steps", "60", "--connections", "1"])
+        .args(["--steps", "30", "--connections", "1"])
         .arg("--from")
         .arg(recording)
         .arg("--token-file")
