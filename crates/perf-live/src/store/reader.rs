@@ -32,11 +32,13 @@ const STEPS: &[&str] = &[
     "program", "rank", "step", "slow", "fast", "time", "first", "last",
 ];
 
-/// Time lost in the calls of a group.
-const LOST: &str = "sum(iif(json_extract(body, '$.waits'), 0, severity))";
+/// Time lost in the calls of a group. A damaged line is no JSON: its call counts as lost.
+const LOST: &str =
+    "sum(case when json_valid(body) then iif(body ->> 'waits', 0, severity) else severity end)";
 
 /// Time of the calls of a group that wait for others.
-const WAITING: &str = "sum(iif(json_extract(body, '$.waits'), severity, 0))";
+const WAITING: &str =
+    "sum(case when json_valid(body) then iif(body ->> 'waits', severity, 0) else 0 end)";
 
 /// Returns the steps with recorded anomalies, in the form in which the server writes them.
 fn recorded() -> String {

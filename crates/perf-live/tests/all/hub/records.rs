@@ -211,3 +211,26 @@ fn recorded_calls_that_wait_lose_no_time() {
         assert_eq!(by_rank, expected);
     }
 }
+
+/// A damaged line does not hide the sums of the others; its own call counts as lost.
+#[test]
+fn damaged_records_count_as_lost_time() {
+    let place = Place::new("damaged-waits");
+    let mut store = Sqlite::create(&place.0).expect("it can be made");
+    for (rank, waits) in [(0, true), (1, true), (2, false)] {
+        let mut record = Record::default();
+        (record.function, record.rank) = ("MPI_Recv".into(), rank);
+        record.label = Label::TooSlow;
+        (record.severity, record.waits) = (Nanos(1_000 << rank), waits);
+        let entry = Entry::Call(Box::new(record));
+        store.put(&entry).expect("it is sound");
+    }
+    store.commit().expect("it can be written");
+    drop(store);
+    let database = rusqlite::Connection::open(&place.0).expect("it is there");
+    let sql = "update entry set body = 'no JSON' where id = (select min(id) from call)";
+    assert_eq!(database.execute(sql, []).expect("it can be changed"), 1);
+    let finished = Finished::open(&place.0, Default::default()).expect("it is there");
+    let lost = finished.slow().lost;
+    assert_eq!((lost.total(), lost.waiting), (Nanos(5_000), Nanos(2_000)));
+}
