@@ -52,16 +52,17 @@ fn borders(entries: &[Entry], (first, last): (u64, u64), group: u64, lasts: bool
         let is_near = near.contains(&part[at].first);
         is_near.then(|| (part[at - 1].first, part[at].first))
     };
-    let end = last.min(first.saturating_add(2 * group - 1));
-    let part = within(first.saturating_sub(2 * group), end);
+    let (reach, after) = (group.saturating_mul(2), last.saturating_add(1));
+    let end = last.min(first.saturating_add(reach - 1));
+    let part = within(first.saturating_sub(reach), end);
     let near = first.saturating_sub(group)..=first.saturating_add(group);
     // A rank that is slow since its first step has no step before.
     let has_before = part.iter().any(|one| one.first < first);
     let begin = at_change(&part, near).filter(|_| has_before);
     let begin = begin.map_or(first, |(_, step)| step);
-    let start = begin.max((last + 1).saturating_sub(2 * group));
-    let part = within(start, last.saturating_add(2 * group));
-    let near = (last + 1).saturating_sub(group)..=last.saturating_add(group + 1);
+    let start = begin.max(after.saturating_sub(reach));
+    let part = within(start, last.saturating_add(reach));
+    let near = after.saturating_sub(group)..=after.saturating_add(group);
     let end = at_change(&part, near).filter(|_| !lasts);
     let end = end.map_or(last, |(step, _)| step);
     let is_slow = |one: &Entry| (begin..=end).contains(&one.first);
@@ -80,9 +81,9 @@ fn borders(entries: &[Entry], (first, last): (u64, u64), group: u64, lasts: bool
 impl Peers {
     /// Returns the single steps near the borders of groups of steps; empty if steps are not grouped.
     fn near(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, &Step)> {
-        let (group, all) = (self.group(), self.single.as_ref());
-        let near = first.saturating_sub(2 * group)..=last.saturating_add(2 * group);
-        let inner = first.saturating_add(2 * group)..=last.saturating_sub(2 * group);
+        let (reach, all) = (self.group().saturating_mul(2), self.single.as_ref());
+        let near = first.saturating_sub(reach)..=last.saturating_add(reach);
+        let inner = first.saturating_add(reach)..=last.saturating_sub(reach);
         let steps = all
             .into_iter()
             .flat_map(move |all| all.steps.range(near.clone()));
