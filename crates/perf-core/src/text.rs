@@ -27,10 +27,17 @@ pub(crate) fn in_groups(number: &str) -> String {
 /// ```
 /// use perf_core::text::counted;
 /// assert_eq!((counted(1, "row"), counted(2, "row")), ("1 row".into(), "2 rows".into()));
+/// assert_eq!((counted(2, "anomaly"), counted(2, "delay")), ("2 anomalies".into(), "2 delays".into()));
 /// ```
 pub fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(count as u64))
+    let is_vowel = |letter: char| "aeiou".contains(letter);
+    let stem = noun.strip_suffix('y');
+    let nouns = match stem.filter(|stem| !stem.ends_with(is_vowel)) {
+        _ if count == 1 => noun.to_string(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {nouns}", grouped(count as u64))
 }
 
 /// Returns `text` if it has at most `most` characters; otherwise replaces its middle by `...`. Does not

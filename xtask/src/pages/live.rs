@@ -167,6 +167,7 @@ fn simulate(
             "--period",
             "0.5",
         ])
+        // Slow calls recur with the recording, and must do so while the page is looked at.
         .args(["--steps", "30", "--connections", "1"])
         .arg("--from")
         .arg(recording)

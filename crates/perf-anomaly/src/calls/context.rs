@@ -25,6 +25,17 @@ pub struct Context {
 
 /// Queries for the calls in the batch, valid until the next step ends.
 impl Calls {
+    /// Returns `true` if streams belong to several programs.
+    ///
+    /// ```
+    /// assert!(!perf_anomaly::calls::Calls::default().has_programs());
+    /// ```
+    pub fn has_programs(&self) -> bool {
+        // Streams are in order of their programs.
+        let of = |stream: Option<&perf_core::StreamId>| Some(self.stream_key(*stream?)?.program);
+        of(self.streams().first()) != of(self.streams().last())
+    }
+
     /// Returns the number of kept calls before and after a call, see
     /// [`CallsParams::context`](super::CallsParams::context).
     pub fn context_calls(&self) -> usize {

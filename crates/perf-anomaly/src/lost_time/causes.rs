@@ -1,10 +1,12 @@
 //! [`Cause`]: cause of lost time with a sentence about it; [`Found`]: slow ranks, slow phases and new modes, from
 //! which the causes follow.
 
-use super::{Accepted, Beginning, LostTime, NewMode, SlowPhase, SlowRank, Slowness};
+use super::{Accepted, Beginning, Lasting, LostTime, NewMode, SlowPhase, SlowRank, Slowness};
+use crate::calls::Calls;
+use crate::server::Ranks;
 use crate::{FunctionId, Loss};
-use perf_core::Nanos;
 use perf_core::text::{counted, grouped, shortened};
+use perf_core::{Merge, Nanos};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -315,12 +317,26 @@ impl Found<'_> {
 
 impl NewMode {
     /// Returns a sentence about the mode of a function with a name, such as `a mode at 2.0x of solve appeared in step 3:
-    /// 16 calls on 8 ranks, 320.00 ms lost so far`. The time of a function that `waits` for others is not lost, but waiting.
+    /// 16 calls on 8 ranks, 320.00 ms lost so far`. The time of a function that `waits` for others is not lost, but
+    /// waiting; that of an [accepted](Self::accepted) mode is not counted.
     pub fn sentence(&self, name: &str, waits: bool) -> String {
-        let what = lost(waits);
-        if self.is_wide() {
-            return self.wide_text(name, what);
-        }
+        let name = shortened(name, NAME);
+        let what = if self.is_wide() {
+            self.of_range(&name)
+        } else {
+            self.of_one_time(&name)
+        };
+        let calls = counted(self.calls as usize, "call");
+        let ranks = counted(self.ranks, "rank");
+        let time = match self.accepted {
+            None => format!(", {} {} so far", self.lost, lost(waits)),
+            Some(_) => String::new(),
+        };
+        format!("{what}: {calls} on {ranks}{time}")
+    }
+
+    /// Describes a mode whose calls take about the same time.
+    fn of_one_time(&self, name: &str) -> String {
         let beginning = match self.beginning() {
             Beginning::Start => "since the start".into(),
             Beginning::Appeared => format!("appeared in step {}", self.first),
@@ -334,17 +350,11 @@ impl NewMode {
                 format!("{} (usually {})", Nanos(self.time.0 / calls), self.usual)
             }
         };
-        format!(
-            "a mode at {at} of {} {beginning}: {} on {}, {} {what} so far",
-            shortened(name, NAME),
-            counted(self.calls as usize, "call"),
-            counted(self.ranks, "rank"),
-            self.lost
-        )
+        format!("a mode at {at} of {name} {beginning}")
     }
 
-    /// Returns the same about a wide mode.
-    fn wide_text(&self, name: &str, what: &str) -> String {
+    /// Describes a wide mode by the range of its run times.
+    fn of_range(&self, name: &str) -> String {
         let steps = match self.beginning() {
             Beginning::Start => "since the start".into(),
             _ => steps(self.first, self.last, false),
@@ -364,13 +374,42 @@ impl NewMode {
             small if small >= 0.0995 => 1,
             _ => 2,
         };
-        format!(
-            "{share:.decimals$} % of the calls of {} took {times} {steps}: {} on {}, {} {what} so far",
-            shortened(name, NAME),
-            counted(self.calls as usize, "call"),
-            counted(self.ranks, "rank"),
-            self.lost
-        )
+        format!("{share:.decimals$} % of the calls of {name} took {times} {steps}")
+    }
+}
+
+impl Lasting {
+    /// Passes the slow ranks, slow phases and modes to `describe`, with the names of `calls` and the losses of `ranks` in
+    /// abnormal calls.
+    ///
+    /// ```
+    /// use perf_anomaly::Monitor;
+    /// let report = Monitor::default().finish()?;
+    /// let causes = report.lasting.with_found(&report.calls, &report.ranks, |found| found.lasting());
+    /// assert_eq!(causes, []);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn with_found<T>(
+        &self,
+        calls: &Calls,
+        ranks: &Ranks,
+        describe: impl FnOnce(&Found<'_>) -> T,
+    ) -> T {
+        describe(&Found {
+            slowness: self.peers().slowness(),
+            modes: self.modes().all().cloned().collect(),
+            name: &|function| calls.function_name(function),
+            in_steps: &|(program, rank), steps| {
+                let mut sum = Loss::default();
+                let own = ranks.steps(program, rank);
+                let own = own.filter(|one| steps.contains(&one.step));
+                own.for_each(|one| sum.merge(&one.loss));
+                sum
+            },
+            waits: &|function| calls.waits(function),
+            ranks: ranks.count(),
+            has_programs: calls.has_programs(),
+        })
     }
 }
 

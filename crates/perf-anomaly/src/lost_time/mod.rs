@@ -42,7 +42,7 @@ pub use step_times::StepTimes;
 
 use crate::calls::Calls;
 use crate::server::RankSummary;
-use crate::{FunctionId, Judgement, Loss, Losses};
+use crate::{FunctionId, Judgement, Loss, Losses, Sample};
 use peers::{RunCall, Runs};
 use perf_core::{Nanos, fits};
 use std::collections::BTreeMap;
@@ -224,16 +224,12 @@ impl Lasting {
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn waiting_by_rank(&self, ranks: &[RankSummary], calls: &Calls) -> Vec<Nanos> {
-        let mut waiting: BTreeMap<(u32, u32), i64> = BTreeMap::new();
-        for one in self.modes.steps().filter(|one| calls.waits(one.function)) {
-            let sum = waiting.entry((one.program, one.rank)).or_default();
-            *sum = sum.saturating_add(one.lost.0);
-        }
+        let waiting = self.waiting_by(calls, |one| (one.program, one.rank));
         let of = |rank: &RankSummary| {
             // Most ranks wait in single calls only.
             let in_modes = waiting.get(&(rank.program, rank.rank)).copied();
             let in_modes = in_modes.unwrap_or_default();
-            Nanos(rank.loss.waiting.0.saturating_add(in_modes).max(0))
+            Nanos(rank.loss.waiting.0.saturating_add(in_modes.0).max(0))
         };
         ranks.iter().map(of).collect()
     }
@@ -248,9 +244,18 @@ impl Lasting {
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
     pub fn waiting_by_function(&self, calls: &Calls) -> BTreeMap<FunctionId, Nanos> {
-        let mut waiting: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
+        self.waiting_by(calls, |one| one.function)
+    }
+
+    /// Returns the waiting time of calls of new modes that are no alarms, by a key.
+    fn waiting_by<K: Ord>(
+        &self,
+        calls: &Calls,
+        key: impl Fn(&ModeStep) -> K,
+    ) -> BTreeMap<K, Nanos> {
+        let mut waiting: BTreeMap<K, Nanos> = BTreeMap::new();
         for one in self.modes.steps().filter(|one| calls.waits(one.function)) {
-            let sum = waiting.entry(one.function).or_default();
+            let sum = waiting.entry(key(&one)).or_default();
             sum.0 = sum.0.saturating_add(one.lost.0);
         }
         waiting
@@ -363,6 +368,18 @@ impl Lasting {
         let takes_part = |function| calls.computes(function);
         self.peers
             .add(rank, step, (samples, judgements), &skipped, takes_part);
+        self.add_runs(calls, (rank, step), (samples, judgements), &in_modes);
+    }
+
+    /// Adds the calls of a rank to the runs of slow calls, and those that turn out to be the speed of their rank to the
+    /// means. `in_modes` are the indices of those in modes.
+    fn add_runs(
+        &mut self,
+        calls: &Calls,
+        place: ((u32, u32), u64),
+        judged: (&[Sample], &[Judgement]),
+        in_modes: &[usize],
+    ) {
         let ranks = |function| self.peers.ranks_of(function);
         let rules = &self.rules;
         let is_accepted = |function| {
@@ -373,13 +390,8 @@ impl Lasting {
             let is_known = calls.computes(function) && !calls.is_unknown(function);
             is_known && (rules.is_empty() || !is_accepted(function))
         };
-        let mut at_own_speed = self.runs.add(
-            (rank, step),
-            (samples, judgements),
-            &in_modes,
-            (&self.modes, ranks),
-            takes_part,
-        );
+        let modes = (&self.modes, ranks);
+        let mut at_own_speed = self.runs.add(place, judged, in_modes, modes, takes_part);
         let without_modes = self.modes.release(&at_own_speed);
         let others = self.runs.release_all(&without_modes);
         self.modes.are_at_own_speed(&others);

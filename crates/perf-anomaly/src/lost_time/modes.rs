@@ -102,6 +102,8 @@ pub struct NewModes {
     withdrawn: Vec<Withdrawn>,
     /// Indices of the slow and doubtful calls of the last batch.
     slow: Vec<usize>,
+    /// Indices of its slow calls that take as long as the other calls of their rank.
+    at_own_speed: Vec<usize>,
 }
 
 impl NewModes {
@@ -191,14 +193,14 @@ impl NewModes {
             let call = InMeans::new((rank, step), sample, (self.batch, at));
             times.add_doubtful(bin, call, usual);
         }
-        let at_own_speed = at_own_speed(samples, judgements);
+        self.at_own_speed = at_own_speed(samples, judgements);
         for (at, bin, mode, is_noticed) in candidates {
             let (sample, judgement) = (&samples[at], &judgements[at]);
             let times = self.functions.entry(sample.function, Times::default);
             let (calls, slow) = times.batch_calls;
             let is_speed = calls >= SEVERAL && slow as f64 >= ALL * calls as f64;
             let is_speed = is_speed || times.lasts() && is_compared(sample.function);
-            let is_speed = is_speed || at_own_speed.binary_search(&at).is_ok();
+            let is_speed = is_speed || self.at_own_speed.binary_search(&at).is_ok();
             // Ranks are not compared in functions that wait for others.
             if is_speed && !times.waits {
                 continue;
@@ -284,6 +286,12 @@ impl NewModes {
         &self.slow
     }
 
+    /// Returns the indices of the slow calls of the last batch that take as long as the other calls of their rank, in
+    /// ascending order.
+    pub(super) fn last_at_own_speed(&self) -> &[usize] {
+        &self.at_own_speed
+    }
+
     /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
     /// part of the means of ranks and steps.
     pub(super) fn withdrawn(&self) -> &[Withdrawn] {
@@ -347,8 +355,8 @@ impl NewModes {
         self.in_this_batch(in_means.iter())
     }
 
-    /// Adds a mode of similar run times that was found, or extends a wide mode beside it. Returns the indices of its calls
-    /// in this batch.
+    /// Adds a mode of similar run times that was found, or extends the wide mode that adjoins it. Returns the indices of
+    /// its calls in this batch.
     fn found_near_mode(&mut self, function: FunctionId, bins: (usize, usize)) -> Vec<usize> {
         let times = self.functions.entry(function, Times::default);
         let mut modes = times.modes.iter().copied();

@@ -308,7 +308,7 @@ impl Event {
         (time(from), time(until))
     }
 
-    /// Returns `true` for bins beside those of a wide mode, or among them.
+    /// Returns `true` for bins that adjoin those of a wide mode, or are among them.
     pub(super) fn is_wide_beside(&self, (from, until): (usize, usize)) -> bool {
         let is_beside = from <= self.bins.1 && self.bins.0 <= until;
         self.seen.is_some() && is_beside && !self.is_usual()

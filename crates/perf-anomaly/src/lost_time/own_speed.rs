@@ -57,9 +57,13 @@ fn factor(sample: &Sample, judgement: &Judgement) -> Option<f64> {
 
 /// Returns the median factor of some calls of a rank if the rank is slow in them.
 fn speed(factors: &mut [f64]) -> Option<f64> {
-    factors.sort_unstable_by(f64::total_cmp);
-    let low = factors.get(factors.len() / 5)?;
-    (factors.len() >= SEVERAL && *low >= SLOW).then(|| factors[factors.len() / 2])
+    if factors.len() < SEVERAL {
+        return None;
+    }
+    // Most ranks are not slow, so that one selection suffices.
+    let (low, middle) = (factors.len() / 5, factors.len() / 2);
+    let mut at = |index: usize| *factors.select_nth_unstable_by(index, f64::total_cmp).1;
+    (at(low) >= SLOW).then(|| at(middle))
 }
 
 /// Returns the indices of the [slow](is_slow) calls of a rank in a step that take as long as its other
@@ -90,10 +94,10 @@ pub(super) fn at_own_speed(samples: &[Sample], judgements: &[Judgement]) -> Vec<
             }
         }
     }
-    let of_all = speed(&mut factors);
+    let mut of_all = None;
     for (_, (own, median)) in functions.entries_mut() {
         *median = if own.len() < SEVERAL {
-            of_all
+            *of_all.get_or_insert_with(|| speed(&mut factors))
         } else {
             speed(own)
         };

@@ -33,8 +33,8 @@ const NAMED: &str = "ProfilerStep#*";
 /// Iterations of a recorded program: times at which steps begin, on each rank.
 ///
 /// A step begins at each call of a function, or of all functions that match a pattern, on one thread of
-/// each rank. Step 0 is the time before the first call. What follows the last iteration, which ends after as many
-/// events as usual, is a step too.
+/// each rank. Step 0 is the time before the first call. The last iteration ends after as many events as usual; the rest of
+/// the recording is the last step.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -50,7 +50,6 @@ const NAMED: &str = "ProfilerStep#*";
 /// while replay.next_step(&mut calls, &job)? {
 ///     steps += 1;
 /// }
-/// // What follows the last iteration is a step too.
 /// assert_eq!(steps, 62);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

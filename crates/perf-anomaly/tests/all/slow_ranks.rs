@@ -1,22 +1,17 @@
 //! The function of a slow rank with its own factor and time, in the means of open and of closed blocks.
 
 use crate::several_causes::{Call, SEEDS, Size, USUAL, close, run};
-use perf_anomaly::lost_time::{Found, Peers, SlowRank};
-use perf_anomaly::{FunctionId, Judgement, Loss, Monitor, Report, Sample};
+use perf_anomaly::lost_time::{Peers, SlowRank};
+use perf_anomaly::{FunctionId, Judgement, Monitor, Report, Sample};
 use perf_core::Nanos;
 
 /// Returns sentences about the slow ranks of a run.
 fn sentences(report: &Report) -> Vec<String> {
-    let found = Found {
-        slowness: report.lasting.peers().slowness(),
-        modes: Vec::new(),
-        name: &|function| report.calls.function_name(function),
-        in_steps: &|_, _| Loss::default(),
-        waits: &|_| false,
-        ranks: report.ranks.count(),
-        has_programs: false,
-    };
-    let causes = found.lasting().into_iter();
+    let (calls, ranks) = (&report.calls, &report.ranks);
+    let causes = report
+        .lasting
+        .with_found(calls, ranks, |found| found.lasting());
+    let causes = causes.into_iter();
     let causes = causes.filter(|cause| cause.kind == "slow rank");
     causes.map(|cause| cause.sentence).collect()
 }

@@ -3,9 +3,8 @@
 use crate::common;
 
 use common::Random;
-use perf_anomaly::lost_time::Found;
 use perf_anomaly::server::Ranking;
-use perf_anomaly::{Loss, Monitor, Report};
+use perf_anomaly::{Monitor, Report};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
 const RANKS: u32 = 8;
@@ -159,17 +158,11 @@ fn waiting_is_stated_alike_for_all_seeds() {
             assert!((found - part).abs() < 0.05, "{name}, {seed}: {found}");
             let share = lost.total().0 as f64 / delay;
             assert!((0.94..1.04).contains(&share), "{name}, {seed}: {share}");
-            let found = Found {
-                slowness: report.lasting.peers().slowness(),
-                modes: report.lasting.modes().all().cloned().collect(),
-                name: &|function| report.calls.function_name(function),
-                in_steps: &|_, _| Loss::default(),
-                waits: &|function| report.calls.waits(function),
-                ranks: RANKS as usize,
-                has_programs: false,
-            };
             let losses = report.losses.worst_functions();
-            let causes = found.all(&losses, |_| None);
+            let lasting = &report.lasting;
+            let causes = lasting.with_found(&report.calls, &report.ranks, |found| {
+                found.all(&losses, |_| None)
+            });
             assert!(!causes[0].waits, "{name}, {seed}: {}", causes[0].sentence);
             // Tables have the same sums.
             let ranks = report.ranks.ranked(Ranking::Total);

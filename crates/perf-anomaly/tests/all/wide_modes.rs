@@ -4,8 +4,8 @@ use crate::common;
 use crate::several_causes::{Call, SEEDS, Size, USUAL, run};
 
 use common::Random;
-use perf_anomaly::lost_time::{Beginning, Found, NewMode};
-use perf_anomaly::{Loss, Monitor, Report};
+use perf_anomaly::lost_time::{Beginning, NewMode};
+use perf_anomaly::{Monitor, Report};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
 /// Shape of the factors of slow calls.
@@ -32,16 +32,10 @@ impl Shape {
 
 /// Returns the sentences about the modes of a report.
 fn sentences(report: &Report) -> Vec<String> {
-    let found = Found {
-        slowness: report.lasting.peers().slowness(),
-        modes: report.lasting.modes().all().cloned().collect(),
-        name: &|function| report.calls.function_name(function),
-        in_steps: &|_, _| Loss::default(),
-        waits: &|function| report.calls.waits(function),
-        ranks: 8,
-        has_programs: false,
-    };
-    let causes = found.lasting();
+    let (calls, ranks) = (&report.calls, &report.ranks);
+    let causes = report
+        .lasting
+        .with_found(calls, ranks, |found| found.lasting());
     causes.into_iter().map(|cause| cause.sentence).collect()
 }
 
@@ -135,7 +129,7 @@ fn a_wide_mode_is_described_by_its_share_and_range() {
     assert!(alone >= SEEDS - 2, "{alone}");
 }
 
-/// A mode of one run time keeps its factor if a few calls beside it take longer or shorter.
+/// A mode of one run time keeps its factor if a few other calls take a little longer or shorter.
 #[test]
 fn a_mode_of_one_run_time_stays_apart_from_a_wide_one() {
     let (mut sums, mut apart) = ([0.0; 2], 0);

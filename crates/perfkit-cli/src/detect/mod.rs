@@ -486,7 +486,7 @@ fn step(
         let (step, of) = (batch.step(), of(program));
         writeln!(out, "step {step}{of}: {}", changed(calls, change))?;
     }
-    for news in printed.news(monitor, many) {
+    for news in printed.news(monitor) {
         writeln!(out, "step {}: {news}", batch.step())?;
     }
     out.flush()?;

@@ -147,25 +147,24 @@ impl Peers {
         skipped: &[usize],
         takes_part: impl Fn(FunctionId) -> bool,
     ) {
-        let number = step;
-        let step = step / self.group();
+        let block = step / self.group();
         let cells = cells(judged, skipped);
         let cells = || {
             let all = cells.unordered();
             all.filter(|(function, _)| takes_part(*function))
         };
-        if step < self.closed {
+        if block < self.closed {
             self.late += cells().map(|(_, cell)| cell.calls).sum::<u64>();
             return;
         }
         if let Some(single) = &mut self.single {
-            let single = single.step(number);
+            let single = single.step(step);
             for (function, cell) in cells() {
                 single.entry((function, rank)).or_default().merge(cell);
             }
         }
-        self.blocks.forget(step);
-        let open = self.open.step(step);
+        self.blocks.forget(block);
+        let open = self.open.step(block);
         for (function, cell) in cells() {
             open.entry((function, rank)).or_default().merge(cell);
             add_rank((&mut self.functions, &mut self.pairs), function, rank);

@@ -1,7 +1,7 @@
 //! [`Runs`]: consecutive slow calls of a function on a rank, which are the speed of the rank and no mode.
 
 use crate::lost_time::modes::NewModes;
-use crate::lost_time::own_speed::{Withdrawn, at_own_speed};
+use crate::lost_time::own_speed::Withdrawn;
 use crate::{FunctionId, Judgement, Label, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ impl Runs {
         if slow.is_empty() && !self.ranks.contains_key(&rank) {
             return released;
         }
-        let at_own_speed = at_own_speed(samples, judgements);
+        let at_own_speed = modes.last_at_own_speed();
         let mut own = self.ranks.remove(&rank).unwrap_or_default();
         for (at, (sample, judgement)) in samples.iter().zip(judgements).enumerate() {
             let function = sample.function;

@@ -137,8 +137,8 @@ impl Times {
         }
     }
 
-    /// Returns the wide mode that includes a bin: all run times far above the usual ones. Slow calls of other run times than those of known modes must be there, and more than the tail
-    /// of the usual calls explains.
+    /// Returns the wide mode that includes a bin: all run times far above the usual ones. There must be more slow calls,
+    /// outside of known modes, than the tail of the usual calls explains.
     pub(in crate::lost_time) fn wide(&self, bin: usize) -> Option<Wide> {
         let from = self.far.from;
         if bin < from {

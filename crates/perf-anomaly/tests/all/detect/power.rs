@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::call;
-use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sstd, Tail};
+use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sample, Sstd, Tail};
 use perf_core::Job;
 use perf_testdata::run_times::{HEAVY_SHAPES, Planted, Random, SHAPES, Shape, Source};
 
@@ -35,6 +35,16 @@ fn count(judgements: &[Judgement]) -> usize {
         .iter()
         .filter(|one| one.label.is_anomaly())
         .count()
+}
+
+/// Returns the number of alarms of the default detector on some calls.
+fn alarms_of(calls: impl Iterator<Item = Sample>) -> usize {
+    let calls: Vec<_> = calls.collect();
+    let mut judgements = Vec::new();
+    Tail::default()
+        .detect(&calls, &mut judgements, &Job::default())
+        .expect("not cancelled");
+    count(&judgements)
 }
 
 /// ECOD of one variable (Li et al., 2022) as a streaming detector: a call is abnormal if at most
@@ -208,12 +218,7 @@ fn second_modes_are_few_alarms() {
                     };
                     call(0, 1e6 * usual * (1.0 + 0.02 * random.normal()))
                 });
-                let runtimes: Vec<_> = runtimes.collect();
-                let mut judgements = Vec::new();
-                Tail::default()
-                    .detect(&runtimes, &mut judgements, &Job::default())
-                    .expect("not cancelled");
-                slow += count(&judgements);
+                slow += alarms_of(runtimes);
             }
             line += &format!(" {slow} in {calls} calls;");
             all += RUNS as usize * calls;
@@ -240,12 +245,7 @@ fn few_ticks_of_a_coarse_clock_are_no_alarms() {
                 let gamma = -(0..4).map(|_| random.unit().ln()).sum::<f64>();
                 call(0, tick * (0.2 * gamma).round())
             });
-            let runtimes: Vec<_> = runtimes.collect();
-            let mut judgements = Vec::new();
-            Tail::default()
-                .detect(&runtimes, &mut judgements, &Job::default())
-                .expect("not cancelled");
-            alarms += count(&judgements);
+            alarms += alarms_of(runtimes);
         }
         println!("tick of {tick} ns: {alarms} alarms");
         let rate = 1e-5 * (RUNS as usize * CALLS) as f64;
@@ -338,12 +338,7 @@ fn slow_calls_are_found_from_the_minimum_number_of_calls_on() {
             let runtimes = (0..calls).map(|_| 1e6 + 1e4 * random.normal());
             let mut runtimes: Vec<_> = runtimes.collect();
             runtimes.push(times * runtimes.iter().copied().fold(0.0, f64::max));
-            let calls: Vec<_> = runtimes.into_iter().map(|one| call(0, one)).collect();
-            let mut judgements = Vec::new();
-            Tail::default()
-                .detect(&calls, &mut judgements, &Job::default())
-                .expect("not cancelled");
-            count(&judgements) == 1
+            alarms_of(runtimes.into_iter().map(|one| call(0, one))) == 1
         });
         let found = found.count();
         let expected = if all { SEEDS as usize } else { 0 };
@@ -361,12 +356,7 @@ fn coarse_ticks_do_not_shorten_the_tail() {
             let ticks = 100.0 + 10.0 * random.normal();
             call(0, 1e4 * (ticks + random.unit()).floor())
         });
-        let runtimes: Vec<_> = runtimes.collect();
-        let mut judgements = Vec::new();
-        Tail::default()
-            .detect(&runtimes, &mut judgements, &Job::default())
-            .expect("not cancelled");
-        alarms += count(&judgements);
+        alarms += alarms_of(runtimes);
     }
     println!("{alarms} alarms in 600,000 calls");
     assert!(alarms <= 8, "{alarms}");

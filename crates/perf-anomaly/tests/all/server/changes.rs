@@ -1,8 +1,9 @@
 //! Changes of functions at a server: those of one detector as it reports them, those of several clients as one, also
 //! after a restart of the server or of the detector, and messages of earlier versions without them.
 
+use super::Kept;
 use crate::common::Random;
-use perf_anomaly::server::{Client, Delta, Exchange, Local, ReportedChange, Server, Sum, View};
+use perf_anomaly::server::{Client, Delta, Exchange, Local, ReportedChange, Server, Sum};
 use perf_anomaly::{Change, Drift, Functions, Monitor};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
@@ -125,21 +126,6 @@ fn a_detector_that_starts_again_reports_a_change_once() {
         let found = changes(&local);
         assert_eq!((own.len(), found.len()), (1, 1), "{end}");
         assert_eq!(found[0].1.change.step, own[0].step, "{end}");
-    }
-}
-
-/// Exchange that keeps the deltas.
-#[derive(Debug, Default)]
-struct Kept(Vec<Delta>);
-
-impl Exchange for Kept {
-    fn send(&mut self, delta: &Delta) -> perf_anomaly::Result<()> {
-        self.0.push(delta.clone());
-        Ok(())
-    }
-
-    fn receive(&mut self) -> perf_anomaly::Result<Option<View>> {
-        Ok(None)
     }
 }
 

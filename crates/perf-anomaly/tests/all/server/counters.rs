@@ -1,8 +1,9 @@
 //! Statistics of counters: those of a naive sum of the same stream, on one detector and merged from many; after restarts
 //! of the detector and the server; their limits, and messages of earlier versions without them.
 
+use super::Kept;
 use crate::common::Random;
-use perf_anomaly::server::{Client, Delta, Exchange, Local, Server, Sum, View};
+use perf_anomaly::server::{Client, Delta, Local, Server, Sum};
 use perf_anomaly::{CounterSummary, Counters, Functions, Moments, Monitor};
 use perf_core::{EventSink, EventSource, Job, MetricId, Nanos, StreamEvent, StreamKey, Value};
 use perf_formats::OpenOptions;
@@ -241,21 +242,6 @@ fn a_detector_that_is_killed_and_started_again_counts_values_once() {
         assert_eq!(state(&killed), expected, "{seed}");
         run(&killed, CLIENT, &[0, 1], None);
         assert_eq!(state(&killed), expected, "{seed}");
-    }
-}
-
-/// Exchange that keeps the deltas.
-#[derive(Debug, Default)]
-struct Kept(Vec<Delta>);
-
-impl Exchange for Kept {
-    fn send(&mut self, delta: &Delta) -> perf_anomaly::Result<()> {
-        self.0.push(delta.clone());
-        Ok(())
-    }
-
-    fn receive(&mut self) -> perf_anomaly::Result<Option<View>> {
-        Ok(None)
     }
 }
 

@@ -52,6 +52,21 @@ fn push(calls: &mut Calls, rank: u32, functions: &[(&str, i64)], at: &mut i64) {
     }
 }
 
+/// Exchange that keeps the deltas.
+#[derive(Debug, Default)]
+struct Kept(Vec<Delta>);
+
+impl Exchange for Kept {
+    fn send(&mut self, delta: &Delta) -> perf_anomaly::Result<()> {
+        self.0.push(delta.clone());
+        Ok(())
+    }
+
+    fn receive(&mut self) -> perf_anomaly::Result<Option<View>> {
+        Ok(None)
+    }
+}
+
 /// Exchange that encodes messages, and simulates network faults.
 #[derive(Debug, Default)]
 struct Wire {

@@ -97,7 +97,7 @@ fn steps_are_the_iterations_of_each_rank() {
     }
 }
 
-/// What follows the last iteration is a step, which is not compared with the iterations.
+/// The rest of a recording after its last iteration is a step, which is not compared with the iterations.
 #[test]
 fn what_follows_the_last_iteration_is_a_step() {
     for seed in 0..10 {

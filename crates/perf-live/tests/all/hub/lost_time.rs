@@ -3,10 +3,9 @@
 
 use super::{Place, open, push, pushes};
 use crate::common::{Random, Tape};
-use perf_anomaly::lost_time::Found;
 use perf_anomaly::server::Client;
-use perf_anomaly::{Change, Drift, Loss, Monitor, Report, describe_changes};
-use perf_core::{EventSink, Merge, Nanos, StreamEvent, StreamKey};
+use perf_anomaly::{Change, Drift, Monitor, Report, describe_changes};
+use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 use perf_live::hub::{Finished, Hub};
 use perf_live::web::{Offline, Service, Source};
 use perf_live::wire::Push;
@@ -324,23 +323,8 @@ fn assert_causes(given: &Value, report: &Report) {
     assert_eq!(given_parts, parts.map(|part| Some(part.0)));
     let total = report.losses.total();
     assert_eq!(given["sentence"], lost.sentence(&total));
-    let found = Found {
-        slowness: lasting.peers().slowness(),
-        modes: lasting.modes().all().cloned().collect(),
-        name: &|function| calls.function_name(function),
-        in_steps: &|(program, rank), steps| {
-            let own = report.ranks.steps(program, rank);
-            let own = own.filter(|one| steps.contains(&one.step));
-            own.fold(Loss::default(), |mut sum, one| {
-                sum.merge(&one.loss);
-                sum
-            })
-        },
-        waits: &|function| !lasting.peers().compares(function),
-        ranks: 4,
-        has_programs: false,
-    };
-    let expected = found.all(&report.losses.worst_functions(), |_| None);
+    let losses = report.losses.worst_functions();
+    let expected = lasting.with_found(calls, &report.ranks, |found| found.all(&losses, |_| None));
     let of = |kind: &str| expected.iter().filter(|one| one.kind == kind).count();
     for kind in ["slow rank", "slow phase", "new mode", "single calls"] {
         assert!(of(kind) > 0, "{kind}");

@@ -5,44 +5,18 @@ use super::Detected;
 use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::counted;
-use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::lost_time::{Cause, Found, Lasting};
+use perfkit::anomaly::lost_time::Cause;
 use perfkit::anomaly::provenance::Record;
-use perfkit::anomaly::server::Ranks;
-use perfkit::anomaly::{FunctionId, Loss, Monitor, Report};
-use perfkit::core::{Merge, Nanos};
+use perfkit::anomaly::{FunctionId, Monitor, Report};
+use perfkit::core::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Returns the slow ranks, slow phases and modes of `lasting` to `describe`.
-fn with_found<T>(
-    (lasting, calls, ranks): (&Lasting, &Calls, &Ranks),
-    many: bool,
-    describe: impl FnOnce(&Found<'_>) -> T,
-) -> T {
-    describe(&Found {
-        slowness: lasting.peers().slowness(),
-        modes: lasting.modes().all().cloned().collect(),
-        name: &|function| calls.function_name(function),
-        in_steps: &|(program, rank), steps| {
-            let mut sum = Loss::default();
-            let own = ranks.steps(program, rank);
-            let own = own.filter(|one| steps.contains(&one.step));
-            own.for_each(|one| sum.merge(&one.loss));
-            sum
-        },
-        waits: &|function| calls.waits(function),
-        ranks: ranks.count(),
-        has_programs: many,
-    })
-}
-
 /// Returns all causes of lost time. Some of the abnormal calls are in
 /// `records`, the worst first.
-fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
-    let calls = &report.calls;
-    let found = (&report.lasting, calls, &report.ranks);
+fn all(report: &Report, records: &[Record]) -> Vec<Cause> {
+    let (calls, ranks) = (&report.calls, &report.ranks);
     let longest = |function| {
         let (name, program) = (
             calls.function_name(function),
@@ -52,7 +26,7 @@ fn all(report: &Report, many: bool, records: &[Record]) -> Vec<Cause> {
         let longest = own.find(|one| one.function == name && one.severity.0 > 0)?;
         Some((longest.program, longest.rank, longest.step))
     };
-    with_found(found, many, |found| {
+    report.lasting.with_found(calls, ranks, |found| {
         found.all(&report.losses.worst_functions(), longest)
     })
 }
@@ -86,11 +60,10 @@ fn context(
 pub(super) fn sentences(
     report: &Report,
     known: (Option<&Result<RunTime, String>>, &[String]),
-    many: bool,
     records: &[Record],
     top: usize,
 ) -> Vec<String> {
-    let causes = all(report, many, records);
+    let causes = all(report, records);
     let sum = report.lost_time().sentence(&report.losses.total());
     let context = context(report, known);
     let sum = [vec![sum], context].concat().join("; ");
@@ -115,7 +88,7 @@ pub(super) struct StatedCause {
 impl Detected {
     /// Returns the causes of lost time, in the order of the text.
     pub(super) fn causes(&self) -> Vec<StatedCause> {
-        let all = all(&self.report, self.many, &self.worst).into_iter();
+        let all = all(&self.report, &self.worst).into_iter();
         let stated = all.map(|cause| StatedCause {
             kind: cause.kind,
             time_lost_ns: cause.lost,
@@ -130,7 +103,7 @@ impl Detected {
         let (calls, lasting) = (&self.report.calls, &self.report.lasting);
         let total = self.report.losses.total();
         writeln!(out, "{}", self.report.lost_time().sentence(&total))?;
-        let all = all(&self.report, self.many, &self.worst);
+        let all = all(&self.report, &self.worst);
         for (at, cause) in all.iter().take(self.shown.top).enumerate() {
             writeln!(out, "  {}. {}", at + 1, cause.sentence)?;
         }
@@ -147,8 +120,6 @@ impl Detected {
             };
             let name = calls.function_name(mode.function);
             let sentence = mode.sentence(&name, calls.waits(mode.function));
-            // The time that the calls of a normal mode take longer is not counted any more.
-            let (sentence, _) = sentence.rsplit_once(", ").unwrap_or((&sentence, ""));
             writeln!(out, "  normal: {sentence} ({})", accepted.reason())?;
         }
         let late = lasting.peers().late();
@@ -174,10 +145,12 @@ type Subject = (Option<(u32, u32)>, Option<FunctionId>, Nanos);
 impl Printed {
     /// Returns sentences about the causes that are new, or that have lost twice as much time as when
     /// they were printed.
-    pub(crate) fn news(&mut self, monitor: &Monitor, many: bool) -> Vec<String> {
-        let found = (monitor.lasting(), monitor.calls(), monitor.ranks());
+    pub(crate) fn news(&mut self, monitor: &Monitor) -> Vec<String> {
+        let (calls, ranks) = (monitor.calls(), monitor.ranks());
+        let lasting = monitor.lasting();
+        let causes = lasting.with_found(calls, ranks, |found| found.lasting());
         let mut news = Vec::new();
-        for cause in with_found(found, many, |found| found.lasting()) {
+        for cause in causes {
             let function = cause.rank.is_none().then_some(cause.function);
             let key = (cause.kind, (cause.rank, function, cause.from));
             let before = self.0.get(&key);

@@ -122,14 +122,6 @@ const PAGE_CHANGES: usize = 100;
 /// Largest number of causes of lost time on a page.
 const PAGE_CAUSES: usize = 20;
 
-/// Returns `true` if there are several programs.
-fn has_programs(report: &Report) -> bool {
-    let streams = report.calls.streams().iter();
-    let mut programs = streams.filter_map(|id| Some(report.calls.stream_key(*id)?.program));
-    let first = programs.next();
-    programs.any(|program| Some(program) != first)
-}
-
 impl Detected {
     /// Ends the stream, reads the worst anomalies from the store, and judges them again if `prune`
     /// is set. The lost time of a `replayed` recording is compared with a replay without it.
@@ -170,11 +162,9 @@ impl Detected {
         report.store = store;
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
-            let many = has_programs(&report);
             let mut causes = lost_time_causes::sentences(
                 &report,
                 (run_time.as_ref(), &shown.notes),
-                many,
                 found.records(),
                 PAGE_CAUSES,
             );
@@ -239,7 +229,7 @@ impl Detected {
             waiting_by_function,
             functions,
             lost_by_function,
-            many: has_programs(&report),
+            many: report.calls.has_programs(),
             worst,
             reduction,
             pruned,

@@ -163,7 +163,7 @@ impl Detected {
         }
         writeln!(
             out,
-            "\nfunctions, by time lost, of which that on slow ranks is in their function with the most"
+            "\nfunctions, by time lost; that of a slow rank counts for the function that lost most on it"
         )?;
         let names = rows
             .iter()
@@ -310,7 +310,7 @@ impl Detected {
                     "only partly written to"
                 },
                 path.display(),
-                anomalies(recorded),
+                counted(recorded as usize, "anomaly"),
                 counted(normals as usize, "normal execution"),
                 grouped(kept_bytes),
                 grouped(raw_bytes),
@@ -325,7 +325,7 @@ impl Detected {
             writeln!(
                 out,
                 "judged again at the end: {} stay, {} are normal after all",
-                anomalies(pruned.recorded),
+                counted(pruned.recorded as usize, "anomaly"),
                 grouped(pruned.normal_after_all)
             )?;
         }
@@ -358,10 +358,6 @@ impl Detected {
         }
         Ok(())
     }
-}
-
-fn anomalies(count: u64) -> String {
-    counted(count as usize, "anomaly").replace("anomalys", "anomalies")
 }
 
 fn ranking_name(ranking: Ranking) -> &'static str {
