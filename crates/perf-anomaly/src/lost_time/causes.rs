@@ -1,6 +1,7 @@
 //! [`Cause`]: cause of lost time with a sentence about it; [`Found`]: slow ranks, slow phases and new modes, from
 //! which the causes follow.
 
+use super::groups::{groups, numbers, summed};
 use super::{Accepted, Beginning, Lasting, LostTime, NewMode, SlowPhase, SlowRank, Slowness};
 use crate::calls::Calls;
 use crate::server::Ranks;
@@ -24,7 +25,7 @@ const ABOUT: f64 = 0.1;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Cause {
-    /// `slow rank`, `slow phase`, `new mode` or `single calls`.
+    /// `slow rank`, `slow ranks` if several are slow in the same way, `slow phase`, `new mode` or `single calls`.
     pub kind: &'static str,
     /// Time lost, or the time of waiting.
     pub lost: Nanos,
@@ -33,7 +34,7 @@ pub struct Cause {
     /// Time by which causes are ordered. That of a slow rank includes its own slow calls. That of calls that wait for
     /// others is the time that one rank would have to lose so that half of the waiting follows.
     pub order: Nanos,
-    /// Program and number of a slow rank; `None` for other causes.
+    /// Program and number of one slow rank; `None` for other causes.
     pub rank: Option<(u32, u32)>,
     /// Function, on a slow rank the one with the most time lost.
     pub function: FunctionId,
@@ -130,14 +131,16 @@ fn steps(first: u64, last: u64, lasts: bool) -> String {
 impl Found<'_> {
     /// Returns the slow ranks, slow phases and new modes that lose time.
     pub fn lasting(&self) -> Vec<Cause> {
-        let ranks = self.slowness.ranks.iter().map(|slow| {
-            let (sentence, own) = self.slow_rank(slow);
+        let ranks = groups(&self.slowness.ranks).into_iter().map(|group| {
+            let slow = summed(&group);
+            let (sentence, own) = self.slow_ranks(&group, &slow);
+            let is_one = group.len() == 1;
             Cause {
-                kind: "slow rank",
+                kind: if is_one { "slow rank" } else { "slow ranks" },
                 lost: slow.lost,
                 waits: false,
                 order: Nanos(slow.lost.0.saturating_add(own.0)),
-                rank: Some((slow.program, slow.rank)),
+                rank: is_one.then_some((slow.program, slow.rank)),
                 function: slow.function,
                 from: Nanos(0),
                 steps: Some((slow.first, slow.last)),
@@ -251,31 +254,41 @@ impl Found<'_> {
         shortened(&(self.name)(function), NAME)
     }
 
-    /// Describes a slow rank, and the time lost in its abnormal calls that take longer than its other calls and
-    /// count as single calls. Also returns that time.
-    fn slow_rank(&self, slow: &SlowRank) -> (String, Nanos) {
+    /// Describes a slow rank, or a group with its sums, and the time lost in its abnormal calls that take longer than its
+    /// other calls and count as single calls. Also returns that time.
+    fn slow_ranks(&self, group: &[&SlowRank], sums: &SlowRank) -> (String, Nanos) {
         let program = if self.has_programs {
-            format!(" of program {}", slow.program)
+            format!(" of program {}", sums.program)
         } else {
             String::new()
         };
-        let own = (self.in_steps)((slow.program, slow.rank), slow.first..=slow.last);
-        let time = Nanos(own.time.0.saturating_sub(slow.alarmed.0).max(0));
+        let own = group.iter().map(|slow| {
+            let own = (self.in_steps)((slow.program, slow.rank), slow.first..=slow.last);
+            own.time.0.saturating_sub(slow.alarmed.0).max(0)
+        });
+        let time = Nanos(own.fold(0, i64::saturating_add));
+        let (who, whose) = match group {
+            [slow] => (format!("rank {}{program} is", slow.rank), "its"),
+            all => {
+                let count = grouped(all.len() as u64);
+                let who = format!("{count} ranks{program} ({}) are", numbers(all));
+                (who, "their")
+            }
+        };
         let own = match time {
             Nanos(0) => String::new(),
-            time => format!(", and {time} in its slow calls, which count as single calls"),
+            time => format!(", and {time} in {whose} slow calls, which count as single calls"),
         };
-        let (slower, than) = slower(slow.factor);
-        let peers = match slow.peer {
+        let (slower, than) = slower(sums.factor);
+        let peers = match sums.peer {
             Some(peer) => format!("rank {peer}"),
-            None => "its peers".into(),
+            None => format!("{whose} peers"),
         };
         let sentence = format!(
-            "rank {}{program} is {slower} {than} {peers} {}, {}: {} lost{own}",
-            slow.rank,
-            steps(slow.first, slow.last, slow.lasts),
-            self.worst_function(slow),
-            slow.lost
+            "{who} {slower} {than} {peers} {}, {}: {} lost{own}",
+            steps(sums.first, sums.last, sums.lasts),
+            self.worst_function(sums),
+            sums.lost
         );
         (sentence, time)
     }

@@ -16,6 +16,7 @@
 //! step, whether or not the step is slow.
 
 mod causes;
+mod groups;
 mod mode_calls;
 mod mode_times;
 mod modes;

@@ -1,6 +1,7 @@
 //! [`Block`]: the ranks of some consecutive steps compared with each other; [`Blocks`]: blocks that were
 //! compared and have not changed since.
 
+use super::halves::Halves;
 use super::slow_ranks::FEW;
 use super::spells::{Entry, OfFunction, median};
 use super::{FunctionTimes, RANKS};
@@ -19,18 +20,19 @@ pub(super) struct Block {
     /// Median times by function, with the number of ranks. Times are per call until they are compared with other steps.
     pub(super) functions: Vec<(FunctionId, Entry, usize)>,
     /// Median times per call of the functions in which ranks are compared.
-    compared: Vec<(FunctionId, f64)>,
+    pub(super) compared: Vec<(FunctionId, f64)>,
     /// Abnormal calls that are part of the means, by rank and function.
     pub(super) own_alarms: Vec<((u32, u32), FunctionId, AlarmSum)>,
 }
 
 impl Block {
-    /// Compares the ranks in the steps from `first` to `last`, given their sums and the ranks that call each
-    /// function in any step.
+    /// Compares the ranks in the steps from `first` to `last`, given their sums, the ranks that call each
+    /// function in any step, and the functions that are slow on half of them.
     pub(super) fn new(
         (first, last): (u64, u64),
         cells: &Step,
         functions: &BTreeMap<FunctionId, Arc<FunctionTimes>>,
+        halves: &Halves,
     ) -> Self {
         let mut block = Block::default();
         let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
@@ -44,7 +46,12 @@ impl Block {
             block
                 .own_alarms
                 .extend(alarmed.map(|((_, rank), cell)| (*rank, *function, alarms(cell))));
-            let mut means: Vec<f64> = own.iter().map(|(_, cell)| cell.mean()).collect();
+            let fast = own.iter();
+            let fast = fast.filter(|((_, rank), _)| halves.is_typical(*function, *rank));
+            let mut means: Vec<f64> = fast.map(|(_, cell)| cell.mean()).collect();
+            if means.is_empty() {
+                means.extend(own.iter().map(|(_, cell)| cell.mean()));
+            }
             let typical = median(&mut means).max(1.0);
             // The median of few ranks depends on which they are.
             let of_function = functions.get(function).map_or(0, |times| times.ranks.len());
@@ -148,31 +155,38 @@ fn alarms(cell: &Cell) -> AlarmSum {
     (cell.alarms, lost)
 }
 
-/// Block with the sums from which it was computed, and the number of pairs of functions and ranks then.
-type Known = (Arc<Step>, usize, Arc<Block>);
+/// Block with the sums from which it was computed, and the number of pairs of functions and ranks and the halves then.
+type Known = (Arc<Step>, usize, Arc<Halves>, Arc<Block>);
 
 /// Blocks that were compared. They are computed again when their sums change. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks(Arc<Mutex<BTreeMap<u64, Known>>>);
 
 impl Blocks {
-    /// Returns a block, which `compare` computes if it is not known for these sums and as many `pairs` of
-    /// functions and ranks.
+    /// Returns a block, which `compare` computes if it is not known for these sums and halves and as many `pairs`
+    /// of functions and ranks.
     pub(super) fn get(
         &self,
         number: u64,
-        (cells, pairs): (&Arc<Step>, usize),
+        (cells, pairs, halves): (&Arc<Step>, usize, &Arc<Halves>),
         compare: impl FnOnce() -> Block,
     ) -> Arc<Block> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((step, of, block)) = known.get(&number)
+        if let Some((step, of, then, block)) = known.get(&number)
             && Arc::ptr_eq(step, cells)
             && *of == pairs
+            && (Arc::ptr_eq(then, halves) || then == halves)
         {
             return Arc::clone(block);
         }
         let block = Arc::new(compare());
-        known.insert(number, (Arc::clone(cells), pairs, Arc::clone(&block)));
+        let of = (
+            Arc::clone(cells),
+            pairs,
+            Arc::clone(halves),
+            Arc::clone(&block),
+        );
+        known.insert(number, of);
         block
     }
 

@@ -2,6 +2,7 @@
 
 use super::Peers;
 use super::blocks::Block;
+use super::halves::Halves;
 use super::rank_mix::typical_times;
 use super::slow_ranks::{SlowEntries, compared};
 use super::spells::Entry;
@@ -96,20 +97,26 @@ impl Peers {
         &self,
         ranks: &mut [SlowEntries],
         steps: &mut Vec<SlowStep>,
+        halves: &Halves,
     ) {
         let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
         for SlowEntries {
             slow,
             entries,
             references,
+            only,
+            ..
         } in ranks
         {
+            if only.is_some() {
+                continue;
+            }
             let rank = (slow.program, slow.rank);
             let mut own = Vec::new();
             for (step, cells) in self.near(slow.first, slow.last) {
                 let block = blocks
                     .entry(step)
-                    .or_insert_with(|| Block::new((step, step), cells, &self.functions));
+                    .or_insert_with(|| Block::new((step, step), cells, &self.functions, halves));
                 let of = |rank: &(u32, u32)| {
                     let at = block.ranks.binary_search_by_key(rank, |one| one.0).ok();
                     at.map(|at| &block.ranks[at].1)
@@ -154,6 +161,7 @@ impl Peers {
         phases: &mut [SlowPhase],
         steps: &mut Vec<PhaseStep>,
         functions: &BTreeMap<FunctionId, Vec<Entry>>,
+        halves: &Halves,
     ) {
         for slow in phases.iter_mut().filter(|slow| slow.steps.is_none()) {
             let function = slow.function;
@@ -171,7 +179,7 @@ impl Peers {
             if near.is_empty() || !usual.is_normal() {
                 continue;
             }
-            let times = typical_times(function, near.iter().map(|one| one.1));
+            let times = typical_times(function, near.iter().map(|one| one.1), halves);
             let entries = near
                 .iter()
                 .zip(times)

@@ -1,11 +1,13 @@
 //! [`Entries`]: entries of closed and open blocks.
 
 use super::Peers;
+use super::halves::Halves;
 use super::rank_mix::typical_times;
 use super::spells::Entry;
 use crate::FunctionId;
 use crate::lost_time::own_speed::OwnAlarms;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Entries of all blocks in ascending order of step.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub(super) struct Entries {
     pub(super) functions: BTreeMap<FunctionId, Vec<Entry>>,
     /// Abnormal calls that are part of the means.
     pub(super) own_alarms: OwnAlarms,
+    /// Functions that are slow on half of the ranks.
+    pub(super) halves: Arc<Halves>,
 }
 
 impl Peers {
@@ -32,10 +36,11 @@ impl Peers {
                 .map(|(function, series)| (function, series.entries().to_vec()))
                 .collect(),
             own_alarms: self.own_alarms.clone(),
+            halves: self.halves(),
         };
         let mut mixed = BTreeSet::new();
         for (number, cells) in &self.open.steps {
-            let block = self.block(*number, cells);
+            let block = self.block(*number, cells, &all.halves);
             for (rank, entry) in &block.ranks {
                 all.ranks.entry(*rank).or_default().push(*entry);
             }
@@ -52,7 +57,7 @@ impl Peers {
         }
         for function in mixed {
             let entries = all.functions.entry(function).or_default();
-            self.compare_within_ranks(function, entries);
+            self.compare_within_ranks(function, entries, &all.halves);
         }
         all
     }
@@ -64,9 +69,9 @@ impl Peers {
     }
 
     /// Compares the open blocks of a function within ranks.
-    fn compare_within_ranks(&self, function: FunctionId, entries: &mut [Entry]) {
+    fn compare_within_ranks(&self, function: FunctionId, entries: &mut [Entry], halves: &Halves) {
         let steps = self.open.steps.values().map(|step| &**step);
-        let typical = typical_times(function, steps);
+        let typical = typical_times(function, steps, halves);
         let first = |number: &u64| self.steps_of(*number).0;
         let typical: BTreeMap<u64, f64> = self.open.steps.keys().map(first).zip(typical).collect();
         let (open, _) = self.steps_of(self.closed);

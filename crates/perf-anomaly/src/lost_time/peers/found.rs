@@ -1,6 +1,7 @@
 //! Slow ranks and slow phases of [`Peers`], with the time that they lost.
 
 use super::entries::Entries;
+use super::halves::Halves;
 use super::slow_phases::phases;
 use super::slow_ranks::{FEW, SlowEntries, with_entries};
 use super::spells::{Entry, OfFunction};
@@ -24,11 +25,14 @@ impl Peers {
 
     /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
     /// known.
-    fn worst_function(&self, found: &SlowEntries) -> Option<OfFunction> {
+    fn worst_function(&self, found: &SlowEntries, halves: &Arc<Halves>) -> Option<OfFunction> {
         let slow = &found.slow;
         let rank = (slow.program, slow.rank);
         let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
         let mut add = |one: OfFunction| {
+            if found.only.is_some_and(|only| only != one.function) {
+                return;
+            }
             let sum = sums.entry(one.function).or_insert(OfFunction {
                 expected: 0.0,
                 lost: 0.0,
@@ -41,10 +45,11 @@ impl Peers {
         let closed = found.entries.iter().filter(|entry| entry.first < open);
         closed.filter_map(|entry| entry.worst).for_each(&mut add);
         for (number, cells) in self.open_steps(slow) {
-            let block = self.block(*number, cells);
+            let block = self.block(*number, cells, halves);
             let functions = block.of_rank(cells, rank, &found.references);
             functions.for_each(&mut add);
         }
+        found.after.iter().copied().for_each(&mut add);
         let worst = sums.into_values();
         worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
     }
@@ -56,11 +61,17 @@ impl Peers {
             ranks,
             functions,
             own_alarms,
+            halves,
         } = self.entries();
-        let mut ranks = with_entries(&ranks);
+        let overall = ranks;
+        let mut ranks = with_entries(&overall);
+        self.add_slow_half(&mut ranks, &overall, &halves);
+        for found in &mut ranks {
+            self.add_steps_without_peers(found, &halves);
+        }
         ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
         for found in &mut ranks {
-            let worst = self.worst_function(found);
+            let worst = self.worst_function(found, &halves);
             let slow = &mut found.slow;
             if let Some(worst) = worst {
                 slow.function = worst.function;
@@ -127,8 +138,8 @@ impl Peers {
             is_of_rank(rank, step) || phases.iter().any(is_of_phase)
         });
         let alarms = alarms.into_iter();
-        self.find_borders_of_ranks(&mut found, &mut rank_steps);
-        self.find_borders_of_phases(&mut phases, &mut phase_steps, &functions);
+        self.find_borders_of_ranks(&mut found, &mut rank_steps, &halves);
+        self.find_borders_of_phases(&mut phases, &mut phase_steps, &functions, &halves);
         Slowness {
             alarms: alarms
                 .map(|(function, (calls, lost))| SlowAlarms {

@@ -1,11 +1,13 @@
 //! [`Peers`]: compares the run times of functions between ranks and between steps, and finds each slow rank
 //! and each slow phase, with the time that they lose.
 
+mod after_peers;
 mod blocks;
 mod borders;
 mod encoding;
 mod entries;
 mod found;
+mod halves;
 mod rank_mix;
 mod runs;
 mod slow_phases;
@@ -16,6 +18,7 @@ use super::own_speed::{OwnAlarms, Withdrawn};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use blocks::{Block, Blocks, programs_of_two};
+use halves::Halves;
 use perf_core::{Merge, Nanos};
 use rank_mix::typical_times;
 pub(crate) use runs::RunCall;
@@ -30,7 +33,8 @@ const BLOCKS: usize = 512;
 const LEAST_BLOCKS: usize = 64;
 /// Largest number of sums of single steps: 10 MB.
 const SINGLE: usize = 1 << 17;
-/// Number of open blocks with which one that is closed is compared if ranks are missing.
+/// Number of open blocks with which one that is closed is compared if ranks are missing, and of those that show
+/// whether half of the ranks are slow.
 const COMPARED: usize = 16;
 /// Largest number of sums of these blocks: 40 MB.
 const SUMS: usize = 1 << 19;
@@ -52,7 +56,7 @@ const CALLS_OF_PAIR: u64 = 16;
 /// ```
 ///
 /// * A [slow rank](super::SlowRank) takes longer than the median rank, over all functions, in consecutive
-///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
+///   steps. If a function is slow on half of the ranks, it is compared with the other half, and in this function alone. Its calls are compared with at least two other ranks, or with the other one of two.
 ///   More than half of the ranks that call a function must do so in a step.
 /// * A [slow phase](super::SlowPhase) of a function is a range of consecutive steps in which its median
 ///   over ranks is above that of other steps.
@@ -65,6 +69,8 @@ const CALLS_OF_PAIR: u64 = 16;
 /// two fastest of four, or the fastest of three, and a slow rank of four takes 10 % longer in at least
 /// three steps, one of three 20 %. Two ranks are compared with each other: one is slow from 20 % on, which
 /// may be more work, or from 10 % on if other steps are faster.
+///
+/// Without barriers, the peers of a slow rank end before it: its later calls are compared with their last times.
 ///
 /// Calls may arrive in any order, also all calls of a rank after those of the others, and the result does
 /// not depend on it. Memory is bounded: of more than 512 steps, neighbours are added up to blocks, and of
@@ -243,7 +249,8 @@ impl Peers {
         };
         self.blocks.forget(number);
         let steps = self.steps_of(number);
-        let block = Block::new(steps, &cells, &self.functions);
+        let halves = Halves::of([&*cells].into_iter());
+        let block = Block::new(steps, &cells, &self.functions, &halves);
         let ranks = self.ranks.len().max(block.ranks.len()).max(1);
         let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
         for (rank, entry) in block.ranks {
@@ -253,7 +260,7 @@ impl Peers {
             if self.lacks_ranks(function, ranks) {
                 let open = self.open.steps.values().take(COMPARED);
                 let steps = std::iter::once(&cells).chain(open);
-                let typical = typical_times(function, steps.map(|step| &**step));
+                let typical = typical_times(function, steps.map(|step| &**step), &halves);
                 entry.lost = typical
                     .first()
                     .map_or(entry.lost, |time| time * entry.expected);
@@ -302,9 +309,17 @@ impl Peers {
     }
 
     /// Returns the comparison of the ranks in an open block.
-    fn block(&self, number: u64, cells: &Arc<Step>) -> Arc<Block> {
-        let compare = || Block::new(self.steps_of(number), cells, &self.functions);
-        self.blocks.get(number, (cells, self.pairs), compare)
+    fn block(&self, number: u64, cells: &Arc<Step>, halves: &Arc<Halves>) -> Arc<Block> {
+        let compare = || Block::new(self.steps_of(number), cells, &self.functions, halves);
+        let of = (cells, self.pairs, halves);
+        self.blocks.get(number, of, compare)
+    }
+
+    /// Returns the functions that are slow on half of the ranks, in some of the open blocks.
+    fn halves(&self) -> Arc<Halves> {
+        let open = &self.open.steps;
+        let blocks = open.values().step_by(open.len().div_ceil(COMPARED).max(1));
+        Arc::new(Halves::of(blocks.map(|cells| &**cells)))
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.

@@ -4,6 +4,7 @@
 //! block in which ranks are missing is therefore compared within ranks: each of its ranks with its own
 //! usual run time.
 
+use super::halves::Halves;
 use super::spells::median;
 use crate::FunctionId;
 use crate::lost_time::step_times::Step;
@@ -17,15 +18,18 @@ const ROUNDS: usize = 4;
 /// Logarithms of the mean run times of a function in a block, with the numbers of the ranks.
 type Logs = Vec<(usize, f64)>;
 
-/// Returns the typical run time of a function in each block, in nanoseconds, given the sums of the blocks.
+/// Returns the typical run time of a function in each block, in nanoseconds, given the sums of the blocks. If it is slow on
+/// half of the ranks, that of the others.
 pub(super) fn typical_times<'a>(
     function: FunctionId,
     blocks: impl IntoIterator<Item = &'a Step>,
+    halves: &Halves,
 ) -> Vec<f64> {
     let mut numbers: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     let all = (function, (0, 0))..=(function, (u32::MAX, u32::MAX));
     let blocks = blocks.into_iter().map(|cells| {
         let own = cells.range(all.clone());
+        let own = own.filter(|((_, rank), _)| halves.is_typical(function, *rank));
         let log = own.map(|((_, rank), cell)| {
             let next = numbers.len();
             let number = *numbers.entry(*rank).or_insert(next);

@@ -2,17 +2,18 @@
 //! the fast ones.
 
 use super::RANKS;
+use super::halves::{SLOW_HALF, spread_of_fast_half};
 use super::slow_phases::{PHASE_SCORE, drift, within};
-use super::spells::{Bounds, Entry, NOISE, Spell, deviation, median, spells};
+use super::spells::{Bounds, Entry, NOISE, OfFunction, Spell, deviation, joined, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::SlowRank;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
 /// Smallest relative excess of a slow rank.
-const SLOW_RANK: f64 = 0.03;
+pub(super) const SLOW_RANK: f64 = 0.03;
 /// Smallest distance of a slow rank from its peers, in standard errors.
-const RANK_SCORE: f64 = 5.0;
+pub(super) const RANK_SCORE: f64 = 5.0;
 /// Numbers of ranks whose median contains a slow one.
 pub(super) const FEW: std::ops::RangeInclusive<usize> = 2..=4;
 /// Fewest steps of a slow rank.
@@ -27,10 +28,6 @@ const SLOWER_THAN_BEFORE: f64 = 0.1;
 const SPREAD: f64 = 0.02;
 /// Number of parts of a spell of one of two ranks that are compared with each other.
 const PARTS: usize = 5;
-/// Smallest relative excess of the slow half of more ranks.
-const SLOW_HALF: f64 = 0.05;
-/// Smallest distance between the fast and the slow half, relative to the distances within a half.
-const APART: f64 = 2.0;
 /// Largest number of fast ranks with which the slow half is compared.
 const REFERENCES: usize = 8;
 
@@ -48,7 +45,7 @@ struct SlowOfFew {
 }
 
 /// Returns the slow ranks of a program by their entries; empty unless it has two to four ranks, or one half of the
-/// ranks is [apart](is_apart) from the other.
+/// ranks is [apart](spread_of_fast_half) from the other.
 ///
 /// The median of three or four ranks contains a slow one if two are slow, and their distance is taken for
 /// a usual spread between ranks. The faster half of the ranks is the reference instead: two of four, one
@@ -67,7 +64,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         [_] if ranks.len() == 2 => (SLOWER_THAN_BEFORE, NOISE),
         [_] => (SLOW_OF_THREE, SPREAD),
         [one, other] => (SLOW_OF_FOUR, other.0 - one.0),
-        _ => match is_apart(fastest, others) {
+        _ => match spread_of_fast_half(fastest, others) {
             Some(spread) => (SLOW_HALF, spread),
             None => return Vec::new(),
         },
@@ -89,7 +86,7 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
             noise: noise.max(NOISE),
             spread,
         };
-        let mut spells = spells(&entries, &bounds);
+        let mut spells = joined(spells(&entries, &bounds), &entries, &bounds);
         spells.retain(|spell| {
             let is_slow = ranks.len() > 2
                 || spell.sum.log() >= SLOW_OF_THREE.ln_1p() && !wanders(&entries, spell, &bounds);
@@ -116,17 +113,6 @@ fn changes(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
     let error = noise * (1.0 / inside.len() as f64 + 1.0 / others.len().max(1) as f64).sqrt();
     let distance = spell.sum.log() - mean;
     others.len() >= STEPS && distance >= bounds.least.max(PHASE_SCORE * error)
-}
-
-/// Returns the spread of the fast half of an even number of ranks, given by their mean log times in ascending order, if
-/// the slow half is apart from it. The median is then between the halves, and their distance is taken for a usual
-/// spread between ranks.
-fn is_apart(fast: &[(f64, usize)], slow: &[(f64, usize)]) -> Option<f64> {
-    let width = |half: &[(f64, usize)]| Some(half.last()?.0 - half.first()?.0);
-    let widest = width(fast)?.max(width(slow)?).max(NOISE);
-    let apart = slow.first()?.0 - fast.last()?.0;
-    let is_wide = apart >= SLOW_HALF.ln_1p().max(APART * widest);
-    (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
 }
 
 /// Returns `true` if the parts of a spell of one of two ranks differ so much, beyond the deviation between steps, that
@@ -178,7 +164,7 @@ pub(super) fn compared(entry: &Entry, references: &[&[Entry]]) -> Entry {
 }
 
 /// Returns a slow rank without its function and its alarms.
-fn slow_rank((program, rank): (u32, u32), spell: &Spell) -> SlowRank {
+pub(super) fn slow_rank((program, rank): (u32, u32), spell: &Spell) -> SlowRank {
     let (first, last) = (spell.sum.first, spell.sum.last);
     SlowRank {
         program,
@@ -207,6 +193,10 @@ pub(super) struct SlowEntries {
     pub(super) entries: Vec<Entry>,
     /// Ranks with which it is compared, by program and number; empty for the median.
     pub(super) references: Vec<(u32, u32)>,
+    /// Function in which it is slow, if it is compared in one only.
+    pub(super) only: Option<FunctionId>,
+    /// Times of its functions after its peers have ended.
+    pub(super) after: Vec<OfFunction>,
 }
 
 /// Returns the slow ranks with their slow entries, given the entries of each rank.
@@ -242,7 +232,7 @@ pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<Slow
             // The median of two is between them.
             let mut slow = match ranks.len() {
                 2 => Vec::new(),
-                _ => spells(entries, &bounds),
+                _ => joined(spells(entries, &bounds), entries, &bounds),
             };
             let (mut entries, mut references) = (*entries, Vec::new());
             if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
@@ -258,6 +248,8 @@ pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<Slow
                 },
                 entries: entries[spell.from..spell.until].to_vec(),
                 references: references.clone(),
+                only: None,
+                after: Vec::new(),
             }));
         }
     }

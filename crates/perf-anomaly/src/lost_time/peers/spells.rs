@@ -1,6 +1,7 @@
 //! [`Series`]: values by step in bounded memory, and the [`Spell`]s in which they are too high.
 
 use crate::FunctionId;
+use std::ops::Range;
 
 /// Largest number of entries of a series.
 pub(super) const ENTRIES: usize = 512;
@@ -145,8 +146,7 @@ pub(super) struct Bounds {
 /// have the largest sums.
 pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
     let mut found = Vec::new();
-    let mut expected: Vec<f64> = entries.iter().map(|one| one.expected).collect();
-    let usual = median(&mut expected);
+    let usual = usual(entries);
     let mut parts = vec![(0, entries.len())];
     while let Some((start, end)) = parts.pop() {
         if found.len() == SPELLS {
@@ -158,27 +158,51 @@ pub(super) fn spells(entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
             continue;
         };
         let (from, until) = trimmed(entries, (start + from, start + until));
-        let sum = sum(&entries[from..until]);
-        // A step with less work varies more.
-        let steps = ((until - from) as f64).min(sum.expected / usual.max(1.0));
-        let noise = bounds.noise.powi(2) / steps.max(1e-9);
-        let error = (bounds.spread.powi(2) + noise + sum.error()).sqrt();
-        let score = sum.log() / error.max(1e-9);
-        if sum.log() < bounds.least || score < bounds.score {
+        let spell = spell(entries, from..until, usual, bounds);
+        if spell.sum.log() < bounds.least || spell.score < bounds.score {
             continue;
         }
-        found.push(Spell {
-            sum,
-            from,
-            until,
-            lasts: until == entries.len(),
-            score,
-        });
+        found.push(spell);
         parts.push((start, from));
         parts.push((until, end));
     }
     found.sort_by_key(|spell| spell.from);
     found
+}
+
+/// Joins spells of which one follows the other: if times rise or fall, the first or last steps are less than half as
+/// slow as the others.
+pub(super) fn joined(mut spells: Vec<Spell>, entries: &[Entry], bounds: &Bounds) -> Vec<Spell> {
+    let usual = usual(entries);
+    spells.dedup_by(|right, left| {
+        let follows = right.from == left.until;
+        if follows {
+            *left = spell(entries, left.from..right.until, usual, bounds);
+        }
+        follows
+    });
+    spells
+}
+
+/// Returns the expected time of most steps.
+fn usual(entries: &[Entry]) -> f64 {
+    median(&mut entries.iter().map(|one| one.expected).collect::<Vec<_>>())
+}
+
+/// Returns a range of entries as a spell, given the expected time of most steps.
+fn spell(entries: &[Entry], range: Range<usize>, usual: f64, bounds: &Bounds) -> Spell {
+    let sum = sum(&entries[range.clone()]);
+    // A step with less work varies more.
+    let steps = (range.len() as f64).min(sum.expected / usual.max(1.0));
+    let noise = bounds.noise.powi(2) / steps.max(1e-9);
+    let error = (bounds.spread.powi(2) + noise + sum.error()).sqrt();
+    Spell {
+        sum,
+        from: range.start,
+        until: range.end,
+        lasts: range.end == entries.len(),
+        score: sum.log() / error.max(1e-9),
+    }
 }
 
 fn sum(entries: &[Entry]) -> Entry {
