@@ -1,7 +1,7 @@
 //! [`Cause`]: cause of lost time with a sentence about it; [`Found`]: slow ranks, slow phases and new modes, from
 //! which the causes follow.
 
-use super::groups::{groups, numbers, summed};
+use super::groups::{as_phase, as_rank, numbers, of_phases, of_ranks};
 use super::{Accepted, Beginning, Lasting, LostTime, NewMode, SlowPhase, SlowRank, Slowness};
 use crate::calls::Calls;
 use crate::server::Ranks;
@@ -13,6 +13,8 @@ use std::ops::RangeInclusive;
 
 /// Longest name of a function in a sentence.
 const NAME: usize = 60;
+/// Largest number of functions of a group that are named.
+const NAMES: usize = 4;
 /// Factor from which on a mode is described by its mean time.
 const FAR: f64 = 100.0;
 /// Share of the time lost from which on it is nearly all of it.
@@ -25,7 +27,8 @@ const ABOUT: f64 = 0.1;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Cause {
-    /// `slow rank`, `slow ranks` if several are slow in the same way, `slow phase`, `new mode` or `single calls`.
+    /// `slow rank`, `slow ranks` if several are slow in the same way, `slow phase` or
+    /// `slow phases`, `new mode` or `single calls`.
     pub kind: &'static str,
     /// Time lost, or the time of waiting.
     pub lost: Nanos,
@@ -131,8 +134,8 @@ fn steps(first: u64, last: u64, lasts: bool) -> String {
 impl Found<'_> {
     /// Returns the slow ranks, slow phases and new modes that lose time.
     pub fn lasting(&self) -> Vec<Cause> {
-        let ranks = groups(&self.slowness.ranks).into_iter().map(|group| {
-            let slow = summed(&group);
+        let ranks = of_ranks(&self.slowness.ranks).into_iter().map(|group| {
+            let slow = as_rank(&group);
             let (sentence, own) = self.slow_ranks(&group, &slow);
             let is_one = group.len() == 1;
             Cause {
@@ -147,16 +150,23 @@ impl Found<'_> {
                 sentence,
             }
         });
-        let phases = self.slowness.phases.iter().map(|slow| Cause {
-            kind: "slow phase",
-            lost: slow.lost,
-            waits: false,
-            order: slow.lost,
-            rank: None,
-            function: slow.function,
-            from: Nanos(0),
-            steps: Some((slow.first, slow.last)),
-            sentence: self.slow_phase(slow),
+        let phases = of_phases(&self.slowness.phases).into_iter().map(|group| {
+            let slow = as_phase(&group);
+            Cause {
+                kind: if group.len() == 1 {
+                    "slow phase"
+                } else {
+                    "slow phases"
+                },
+                lost: slow.lost,
+                waits: false,
+                order: slow.lost,
+                rank: None,
+                function: slow.function,
+                from: Nanos(0),
+                steps: Some((slow.first, slow.last)),
+                sentence: self.slow_phases(&group, &slow),
+            }
         });
         let modes = self.modes.iter().filter(|mode| mode.accepted.is_none());
         let modes = modes.map(|mode| {
@@ -309,21 +319,30 @@ impl Found<'_> {
         format!("{part} of it in {}{factor}", self.short_name(slow.function))
     }
 
-    fn slow_phase(&self, slow: &SlowPhase) -> String {
-        let (slower, than) = slower(slow.factor);
-        let steps = match slow.steps {
-            Some(count) => format!(
-                "in {} of the steps {} to {}",
-                grouped(count),
-                slow.first,
-                slow.last
+    /// Describes a slow phase of a function, or a group with its sums.
+    fn slow_phases(&self, group: &[&SlowPhase], sums: &SlowPhase) -> String {
+        let (slower, than) = slower(sums.factor);
+        let steps = match sums.steps {
+            Some(count) => {
+                let count = grouped(count);
+                format!("in {count} of the steps {} to {}", sums.first, sums.last)
+            }
+            None => steps(sums.first, sums.last, sums.lasts),
+        };
+        let names = group.iter().take(NAMES);
+        let names: Vec<String> = names.map(|one| self.short_name(one.function)).collect();
+        let (names, more) = (names.join(", "), group.len().saturating_sub(NAMES));
+        let what = match (group.len(), more) {
+            (1, _) => format!("{names} is"),
+            (count, 0) => format!("{count} functions ({names}) are"),
+            (count, more) => format!(
+                "{} functions ({names} and {more} more) are",
+                grouped(count as u64)
             ),
-            None => steps(slow.first, slow.last, slow.lasts),
         };
         format!(
-            "{} is {slower} {steps} {than} in other steps: {} lost",
-            self.short_name(slow.function),
-            slow.lost
+            "{what} {slower} {steps} {than} in other steps: {} lost",
+            sums.lost
         )
     }
 }

@@ -76,6 +76,33 @@ fn ranks_that_are_slow_in_the_same_way_are_one_cause() {
     assert_eq!((single.kind, single.rank), ("slow rank", Some((0, 7))));
 }
 
+/// A change in speed is one event although it slows all functions. One that slows more is another event.
+#[test]
+fn functions_that_are_slow_in_the_same_steps_are_one_cause() {
+    let (report, planted) = run(0, USUAL, Monitor::default(), |call| {
+        let factor = match call.function {
+            "pack" => 3.0,
+            _ => 1.3,
+        };
+        (1.0, if call.step >= 8 { factor } else { 1.0 })
+    });
+    let (calls, ranks) = (&report.calls, &report.ranks);
+    let causes = report
+        .lasting
+        .with_found(calls, ranks, |found| found.lasting());
+    let [all, pack] = &causes[..] else {
+        panic!("two causes: {causes:?}")
+    };
+    assert_eq!((all.kind, pack.kind), ("slow phases", "slow phase"));
+    let expected =
+        "3 functions (norm, solve, update) are 30 % slower since step 8 than in other steps: ";
+    assert!(all.sentence.starts_with(expected), "{}", all.sentence);
+    assert!(
+        close(Nanos(all.lost.0 + pack.lost.0), planted[1], 0.02),
+        "{causes:?}"
+    );
+}
+
 /// Returns a comparison of eight ranks of 20 steps, with ten calls of each of two functions in a step. Rank 5 takes
 /// `factor` times as long and has `more` steps, in which it also calls a function that others do not.
 fn with_more_steps(factor: i64, more: u64) -> Peers {

@@ -113,7 +113,7 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
 /// Cause of lost time.
 #[derive(Serialize)]
 struct CauseRow<'a> {
-    /// `slow rank`, `slow ranks`, `slow phase`, `new mode` or `single calls`.
+    /// `slow rank`, `slow ranks`, `slow phase`, `slow phases`, `new mode` or `single calls`.
     kind: &'static str,
     /// Sentence about it.
     sentence: &'a str,

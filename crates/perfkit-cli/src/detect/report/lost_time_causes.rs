@@ -75,7 +75,7 @@ pub(super) fn sentences(
 /// Cause of lost time, for `--json`.
 #[derive(Serialize)]
 pub(super) struct StatedCause {
-    /// `slow rank`, `slow ranks`, `slow phase`, `new mode` or `single calls`.
+    /// `slow rank`, `slow ranks`, `slow phase`, `slow phases`, `new mode` or `single calls`.
     kind: &'static str,
     /// Time lost, or the time of waiting, in nanoseconds.
     time_lost_ns: Nanos,
