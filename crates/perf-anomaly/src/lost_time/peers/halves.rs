@@ -28,8 +28,30 @@ pub(super) fn spread_of_fast_half<T>(fast: &[(f64, T)], slow: &[(f64, T)]) -> Op
     (fast.len() == slow.len() && is_wide).then_some(0.5 * width)
 }
 
-/// Time and number of the calls of a function on each rank.
-type Sums = BTreeMap<(u32, u32), (f64, u64)>;
+/// Time and number of the calls of a function on a rank.
+type Sum = ((FunctionId, (u32, u32)), f64, u64);
+
+/// Adds the cells of a block to sums in ascending order of function and rank. Most blocks have the same ones:
+/// 16 blocks of 20 functions on 2,560 ranks take 15 ms, and 100 ms if all cells are sorted.
+fn add(sums: &mut Vec<Sum>, block: &Step) {
+    let (mut at, mut new) = (0, Vec::new());
+    for (key, cell) in block {
+        while sums.get(at).is_some_and(|sum| sum.0 < *key) {
+            at += 1;
+        }
+        match sums.get_mut(at).filter(|sum| sum.0 == *key) {
+            Some((_, time, calls)) => {
+                *time += cell.time as f64;
+                *calls = calls.saturating_add(cell.calls);
+            }
+            None => new.push((*key, cell.time as f64, cell.calls)),
+        }
+    }
+    if !new.is_empty() {
+        sums.append(&mut new);
+        sums.sort_unstable_by_key(|sum| sum.0);
+    }
+}
 
 /// Fast ranks of the functions that are slow on half of the ranks.
 ///
@@ -50,23 +72,17 @@ struct Half {
 impl Halves {
     /// Finds the halves in the sums of some blocks.
     pub(super) fn of<'a>(blocks: impl Iterator<Item = &'a Step>) -> Self {
-        let mut sums: BTreeMap<FunctionId, Sums> = BTreeMap::new();
-        for ((function, rank), cell) in blocks.flatten() {
-            let sum = sums.entry(*function).or_default().entry(*rank);
-            let sum = sum.or_default();
-            (sum.0, sum.1) = (sum.0 + cell.time as f64, sum.1.saturating_add(cell.calls));
-        }
-        let halves = sums.into_iter().filter_map(|(function, ranks)| {
-            let (program, _) = *ranks.first_key_value()?.0;
-            let is_known =
-                |(rank, sum): (&(u32, u32), &(f64, u64))| rank.0 == program && sum.1 >= CALLS;
-            if ranks.len() < RANKS || !ranks.iter().all(is_known) {
-                return None;
-            }
-            let log = |(rank, sum): ((u32, u32), (f64, u64))| {
-                ((sum.0 / sum.1 as f64).max(1.0).ln(), rank)
+        let mut sums: Vec<Sum> = Vec::new();
+        blocks.for_each(|block| add(&mut sums, block));
+        let halves = sums.chunk_by(|one, other| one.0.0 == other.0.0);
+        let halves = halves.filter_map(|own| {
+            let (function, (program, _)) = own[0].0;
+            let log = |((_, rank), time, calls): &Sum| {
+                let is_known = rank.0 == program && *calls >= CALLS;
+                is_known.then(|| ((time / *calls as f64).max(1.0).ln(), *rank))
             };
-            let mut order: Vec<(f64, (u32, u32))> = ranks.into_iter().map(log).collect();
+            let order: Option<Vec<(f64, (u32, u32))>> = own.iter().map(log).collect();
+            let mut order = order.filter(|order| order.len() >= RANKS)?;
             order.sort_by(|one, other| one.0.total_cmp(&other.0));
             let (fast, slow) = order.split_at(order.len() / 2);
             let spread = spread_of_fast_half(fast, slow)?;
