@@ -37,8 +37,8 @@ pub struct Cause {
     /// Time by which causes are ordered. That of a slow rank includes its own slow calls. That of calls that wait for
     /// others is the time that one rank would have to lose so that half of the waiting follows.
     pub order: Nanos,
-    /// Program and number of one slow rank; `None` for other causes.
-    pub rank: Option<(u32, u32)>,
+    /// Programs and numbers of slow ranks, the one with the most time lost first; empty for other causes.
+    pub ranks: Vec<(u32, u32)>,
     /// Function, on a slow rank the one with the most time lost.
     pub function: FunctionId,
     /// Shortest run time of a mode; 0 for other causes.
@@ -137,13 +137,16 @@ impl Found<'_> {
         let ranks = of_ranks(&self.slowness.ranks).into_iter().map(|group| {
             let slow = as_rank(&group);
             let (sentence, own) = self.slow_ranks(&group, &slow);
-            let is_one = group.len() == 1;
             Cause {
-                kind: if is_one { "slow rank" } else { "slow ranks" },
+                kind: if group.len() == 1 {
+                    "slow rank"
+                } else {
+                    "slow ranks"
+                },
                 lost: slow.lost,
                 waits: false,
                 order: Nanos(slow.lost.0.saturating_add(own.0)),
-                rank: is_one.then_some((slow.program, slow.rank)),
+                ranks: group.iter().map(|one| (one.program, one.rank)).collect(),
                 function: slow.function,
                 from: Nanos(0),
                 steps: Some((slow.first, slow.last)),
@@ -161,7 +164,7 @@ impl Found<'_> {
                 lost: slow.lost,
                 waits: false,
                 order: slow.lost,
-                rank: None,
+                ranks: Vec::new(),
                 function: slow.function,
                 from: Nanos(0),
                 steps: Some((slow.first, slow.last)),
@@ -176,7 +179,7 @@ impl Found<'_> {
                 lost: mode.lost,
                 waits,
                 order: self.order(waits, mode.lost),
-                rank: None,
+                ranks: Vec::new(),
                 function: mode.function,
                 from: mode.from,
                 steps: Some((mode.first, mode.last)),
@@ -226,7 +229,7 @@ impl Found<'_> {
                 lost: time,
                 waits,
                 order: self.order(waits, time),
-                rank: None,
+                ranks: Vec::new(),
                 function: *function,
                 from: Nanos(0),
                 steps: None,

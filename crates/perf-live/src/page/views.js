@@ -144,7 +144,10 @@ const showSamples = async () => {
 // Number of causes that are listed.
 const CAUSES = 100;
 
-// Lists the causes of lost time in the sentences of the server. A slow rank opens its steps, another cause the calls
+// Largest number of slow ranks of a cause that are opened.
+const OPENED = 12;
+
+// Lists the causes of lost time in the sentences of the server. Slow ranks open their steps, another cause the calls
 // of its function in its steps.
 const showCauses = async () => {
   const given = await ask("causes", "/api/causes", { limit: CAUSES });
@@ -154,10 +157,11 @@ const showCauses = async () => {
   find("#causes .sentence").textContent = given.sentence;
   const list = find("#causes .found"), focused = list.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const item = (one) => {
-    const key = [one.kind, one.program, one.rank, one.function].join(" ");
+    const key = [one.kind, one.program, one.ranks[0], one.function].join(" ");
     const [from, to] = one.steps || ["", ""];
     const open = async () => {
-      if (one.rank !== null) return go({ ranks: [one.program + "." + one.rank], step: one.program + "." + one.rank + "." + from, within: "rank", from: String(from), to: String(to) });
+      const ranks = one.ranks.slice(0, OPENED).map((rank) => one.program + "." + rank);
+      if (ranks.length) return go({ ranks, step: ranks[0] + "." + from, within: "rank", from: String(from), to: String(to) });
       const call = await worstCall({ program: one.program, function: one.function, from, to });
       go({ within: "all", from: String(from), to: String(to), function: one.function, owner: String(one.program), record: call ? String(call.id) : "" });
     };

@@ -123,8 +123,8 @@ struct CauseRow<'a> {
     waits: bool,
     /// Program.
     program: u32,
-    /// Slow rank; `None` for other causes.
-    rank: Option<u32>,
+    /// Slow ranks, the one with the most time lost first; empty for other causes.
+    ranks: Vec<u32>,
     /// Function, on a slow rank the one with the most time lost.
     function: &'a str,
     /// First and last step; `None` for single calls.
@@ -168,7 +168,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
                 lost: cause.lost,
                 waits: cause.waits,
                 program: name.program,
-                rank: cause.rank.map(|(_, rank)| rank),
+                ranks: cause.ranks.iter().map(|(_, rank)| *rank).collect(),
                 function: &name.name,
                 steps: cause.steps,
             });

@@ -138,7 +138,7 @@ impl Detected {
 #[derive(Debug, Default)]
 pub(crate) struct Printed(BTreeMap<(&'static str, Subject), Nanos>);
 
-/// Rank of a slow rank, and function and shortest run time of another cause, which stay the same while the numbers
+/// Rank of a single slow rank, and function and shortest run time of another cause, which stay the same while the numbers
 /// grow.
 type Subject = (Option<(u32, u32)>, Option<FunctionId>, Nanos);
 
@@ -151,8 +151,9 @@ impl Printed {
         let causes = lasting.with_found(calls, ranks, |found| found.lasting());
         let mut news = Vec::new();
         for cause in causes {
-            let function = cause.rank.is_none().then_some(cause.function);
-            let key = (cause.kind, (cause.rank, function, cause.from));
+            let rank = (cause.ranks.len() == 1).then(|| cause.ranks[0]);
+            let function = rank.is_none().then_some(cause.function);
+            let key = (cause.kind, (rank, function, cause.from));
             let before = self.0.get(&key);
             if before.is_none_or(|before| cause.lost.0 >= before.0.saturating_mul(2)) {
                 self.0.insert(key, cause.lost);
