@@ -173,7 +173,8 @@ pub fn describe_changes<T>(
 /// rank are compared with earlier calls of the same rank: their geometric means must differ on average by this
 /// fraction, in the direction of `z`, and by three standard errors. If fast ranks end before slow ones, or ranks
 /// begin later, the mix of ranks changes, but no rank does. The change begins with the
-/// first of the two windows; later windows are compared with the second. If only one window
+/// first of the two windows; later windows are compared with the second. The second one begins in a later step, because
+/// the calls of a step are in no order, and up to 64 windows of the step of a change contain calls before and after it. If only one window
 /// deviates, it is a disturbance, and its calls are added to the earlier calls.
 ///
 /// Of a million windows of an unchanged function, at most `false_alarms` are expected to deviate.

@@ -9,6 +9,9 @@ use crate::Result;
 use crate::format_version::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 
+/// Largest number of windows of one step that are not compared with each other.
+const MOST_MIXED: u64 = 64;
+
 /// Consecutive calls of a function.
 #[derive(Clone, Debug, PartialEq)]
 struct Window {
@@ -29,10 +32,10 @@ pub(super) struct State {
     ranks: Ranks,
     /// Window that is being filled.
     recent: Window,
-    /// Previous window, if it was significantly slower; otherwise empty. After a merge both this
+    /// Previous windows of a step, if they were significantly slower; otherwise empty. After a merge both this
     /// window and `faster` may be filled.
     slower: Window,
-    /// Previous window, if it was significantly faster; otherwise empty.
+    /// Previous windows of a step, if they were significantly faster; otherwise empty.
     faster: Window,
 }
 
@@ -57,6 +60,13 @@ impl Window {
 
     fn is_empty(&self) -> bool {
         self.calls.count() == 0
+    }
+
+    /// Returns `true` if another window is of the same step, whose calls are in no order: both may contain calls before
+    /// and after a change. Without a limit one long step would have no change.
+    fn may_be_mixed_like(&self, other: &Self, params: &DriftChecked) -> bool {
+        let most = MOST_MIXED.saturating_mul(params.window());
+        self.since == other.since && self.calls.count() < most
     }
 }
 
@@ -141,12 +151,14 @@ impl State {
                 self.keep(&recent);
                 None
             }
-            Some(change) if suspect.is_empty() => {
-                if change.is_slower() {
-                    self.slower = recent;
+            Some(change) if suspect.is_empty() || suspect.may_be_mixed_like(&recent, params) => {
+                let of = if change.is_slower() {
+                    &mut self.slower
                 } else {
-                    self.faster = recent;
-                }
+                    &mut self.faster
+                };
+                *of = suspect;
+                of.merge(&recent);
                 None
             }
             Some(change) => {

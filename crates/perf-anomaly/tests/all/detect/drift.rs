@@ -318,3 +318,26 @@ fn damage_makes_no_reader_panic() {
     let change = Change::default();
     assert!(!change.is_slower());
 }
+
+/// The calls of a step are in no order, so that several windows of the step of a change contain calls before and after
+/// it: the first two of them confirmed a smaller change, and the next step another one.
+#[test]
+fn a_change_within_a_step_is_one_change() {
+    for seed in 1..=20 {
+        let mut random = Random::new(seed);
+        let mut found = drift(Drift::params());
+        // Steps have 1,000 calls.
+        let usual = |at: u64| if at < 10_000 + 50 * seed { 1e6 } else { 1.5e6 };
+        let calls = (0..20_000).map(|at| usual(at) * (0.05 * random.normal()).exp());
+        run(&mut found, calls);
+        let [change] = found.changes() else {
+            panic!("{seed}: one change: {:?}", found.changes())
+        };
+        assert!((9..=10).contains(&change.step), "{seed}: {change:?}");
+        let is_close = |time: Nanos, expected: f64| (time.0 as f64 / expected - 1.0).abs() < 0.02;
+        assert!(
+            is_close(change.from, 1e6) && is_close(change.to, 1.5e6),
+            "{seed}: {change:?}"
+        );
+    }
+}
