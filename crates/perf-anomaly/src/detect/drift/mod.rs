@@ -201,7 +201,7 @@ pub fn describe_changes<T>(
 ///     drift.add(step, &calls, &[Judgement::default(); 100], |_| 0);
 /// }
 /// let [change] = drift.changes() else { panic!("one change") };
-/// assert_eq!((change.step, change.is_slower()), (24, true));
+/// assert_eq!((change.step, change.is_slower()), (25, true));
 /// assert!((change.from.0 - 100_500).abs() < 2_000 && (change.to.0 - 150_500).abs() < 2_000);
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```

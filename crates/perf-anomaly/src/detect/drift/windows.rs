@@ -157,8 +157,13 @@ impl State {
                 } else {
                     &mut self.faster
                 };
+                let is_first = suspect.is_empty();
                 *of = suspect;
                 of.merge(&recent);
+                // More calls of the later step may be mixed.
+                if is_first && of.since.saturating_add(1) == step {
+                    of.since = step;
+                }
                 None
             }
             Some(change) => {

@@ -333,7 +333,7 @@ fn a_change_within_a_step_is_one_change() {
         let [change] = found.changes() else {
             panic!("{seed}: one change: {:?}", found.changes())
         };
-        assert!((9..=10).contains(&change.step), "{seed}: {change:?}");
+        assert!((10..=11).contains(&change.step), "{seed}: {change:?}");
         let is_close = |time: Nanos, expected: f64| (time.0 as f64 / expected - 1.0).abs() < 0.02;
         assert!(
             is_close(change.from, 1e6) && is_close(change.to, 1.5e6),
