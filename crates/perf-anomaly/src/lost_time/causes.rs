@@ -396,10 +396,17 @@ impl NewMode {
         };
         let usual = self.usual.0.max(1) as f64;
         let factors = [self.from, self.to].map(|time| times(time.0 as f64 / usual));
-        let times = if self.factor() < FAR {
-            format!("{} to {} times as long as usual", factors[0], factors[1])
-        } else {
+        let times = if self.factor() >= FAR {
             format!("{} to {} (usually {})", self.from, self.to, self.usual)
+        } else if self.from < self.usual {
+            // A mean as the usual time may exceed the shortest slow call.
+            let mean = times(self.factor());
+            format!(
+                "{mean} times as long as usual on average, at most {} times,",
+                factors[1]
+            )
+        } else {
+            format!("{} to {} times as long as usual", factors[0], factors[1])
         };
         // Calls that are doubtful at first may precede the first slow one.
         let of = self.of.saturating_sub(self.before).max(self.calls).max(1);
@@ -521,5 +528,36 @@ impl LostTime {
             .map(|(time, at)| format!("{time} {at}"))
             .collect();
         all.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With a detector whose usual time is a mean, a mode may begin below it. No factor is then below 1.
+    #[test]
+    fn a_mode_that_begins_below_the_usual_time_is_described_by_its_mean() {
+        let mode = NewMode {
+            function: FunctionId(0),
+            from: Nanos(12_000),
+            to: Nanos(372_000),
+            usual: Nanos(30_000),
+            first: 0,
+            before: 0,
+            of: 650,
+            last: 9,
+            calls: 65,
+            time: Nanos(65 * 48_000),
+            alarms: 0,
+            lost: Nanos(65 * 18_000),
+            alarmed: Nanos(0),
+            ranks: 4,
+            accepted: None,
+        };
+        let sentence = mode.sentence("MPI_Bcast", true);
+        let expected = "10 % of the calls of MPI_Bcast took 1.6 times as long as usual on average, at most 12.4 times, \
+                        since the start: 65 calls on 4 ranks, 1.17 ms of waiting for others so far";
+        assert_eq!(sentence, expected);
     }
 }
