@@ -73,7 +73,14 @@ pub fn serve(
     out: &mut dyn Write,
     messages: Messages,
 ) -> Outcome {
-    let (token, from) = server_token(file, options.token_file.as_deref())?;
+    let source = server_token(file, options.token_file.as_deref())?;
+    let web = options
+        .listen
+        .params()
+        .token(source.token.as_str())
+        .check()?;
+    // Nothing is left behind if the address is taken.
+    let socket = crate::web::bind(&web)?;
     let mut params = Hub::params()
         .publish(options.publish)
         .keep_bytes(options.keep_bytes)
@@ -92,10 +99,12 @@ pub fn serve(
     }
     let hub = Hub::open(file, params.check()?)?;
     watch_store(hub.clone(), messages);
-    let params = options.listen.params().token(token).check()?;
-    let service = Service::start(hub, params)?;
+    if let Some(path) = &source.to_create {
+        create_token(path, &source.token)?;
+    }
+    let service = Service::start_on(socket, hub.into(), web)?;
     listening(&service, out)?;
-    messages(&format!("clients need the token from {from}"));
+    messages(&format!("clients need the token from {}", source.from));
     service.wait();
     Ok(())
 }
@@ -156,24 +165,49 @@ fn read_token(file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(text.trim().to_string())
 }
 
-/// Returns the token and its source.
-fn server_token(database: &Path, file: Option<&Path>) -> Result<(String, String), Box<dyn Error>> {
+/// Token of writers.
+struct Token {
+    token: String,
+    /// File or variable that has it.
+    from: String,
+    /// File that does not exist yet.
+    to_create: Option<PathBuf>,
+}
+
+/// Returns the token, which is a new one if no file has it yet.
+fn server_token(database: &Path, file: Option<&Path>) -> Result<Token, Box<dyn Error>> {
     if let Ok(token) = std::env::var(VARIABLE) {
-        return Ok((token, VARIABLE.into()));
+        return Ok(Token {
+            token,
+            from: VARIABLE.into(),
+            to_create: None,
+        });
     }
     let mut beside = database.as_os_str().to_os_string();
     beside.push(".token");
     let path = file.map_or_else(|| PathBuf::from(beside), Path::to_path_buf);
-    if file.is_none() && !path.exists() {
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let made = options.open(&path);
-        let mut made = made.map_err(|error| format!("{}: {error}", path.display()))?;
-        writeln!(made, "{}", random_token())?;
-    }
-    Ok((read_token(&path)?, path.display().to_string()))
+    let is_new = file.is_none() && !path.exists();
+    Ok(Token {
+        token: if is_new {
+            random_token()
+        } else {
+            read_token(&path)?
+        },
+        from: path.display().to_string(),
+        to_create: is_new.then_some(path),
+    })
+}
+
+/// Writes a token to a new file that other users cannot read.
+fn create_token(path: &Path, token: &str) -> Outcome {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = options.open(path);
+    let mut made = made.map_err(|error| format!("{}: {error}", path.display()))?;
+    writeln!(made, "{token}")?;
+    Ok(())
 }
 
 /// Returns an unpredictable token, from the random keys of hash maps.

@@ -79,11 +79,19 @@ impl Service {
     /// Returns [`Error::Listen`] if the server cannot listen on the address, or if the system
     /// cannot create a thread or runtime.
     pub fn start(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
+        Self::start_on(bind(&params)?, source.into(), params)
+    }
+
+    /// Starts a server that listens on a [bound](bind) socket.
+    pub(crate) fn start_on(
+        socket: TcpSocket,
+        source: Source,
+        params: CheckedWebParams,
+    ) -> Result<Self> {
         let wanted = params.0.address;
-        let source = source.into();
         let (stop, stopped) = oneshot::channel::<()>();
         let begin = move || {
-            let listener = listen(wanted)?;
+            let listener = socket.listen(BACKLOG)?;
             let address = listener.local_addr()?;
             let app = Arc::new(App::new(source, params.0));
             carry(&app);
@@ -91,10 +99,7 @@ impl Service {
             // No message is sent. This waits until the sender is dropped.
             Ok((address, async { drop(stopped.await) }))
         };
-        let (address, thread) = beside("web", begin).map_err(|error| Error::Listen {
-            address: wanted.to_string(),
-            what: error.to_string(),
-        })?;
+        let (address, thread) = beside("web", begin).map_err(|error| unbound(wanted, &error))?;
         Ok(Service {
             address,
             stop: Some(stop),
@@ -172,14 +177,29 @@ fn carry(app: &App) {
     tokio::spawn(async move { answers.carry().await });
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4(),
-        SocketAddr::V6(_) => TcpSocket::new_v6(),
-    }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+/// Binds a socket to the address of a server, so that it is known to be free before anything else is made.
+///
+/// # Errors
+/// Returns [`Error::Listen`] if the address is taken or not one of this machine.
+pub(crate) fn bind(params: &CheckedWebParams) -> Result<TcpSocket> {
+    let address = params.0.address;
+    let bound = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(socket)
+    };
+    bound().map_err(|error| unbound(address, &error))
+}
+
+fn unbound(address: SocketAddr, error: &std::io::Error) -> Error {
+    Error::Listen {
+        address: address.to_string(),
+        what: error.to_string(),
+    }
 }
 
 /// Accepts connections and serves each of them in a separate task.

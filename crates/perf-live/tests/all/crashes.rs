@@ -264,3 +264,41 @@ fn clear(database: &Path) {
         let _ = std::fs::remove_file(PathBuf::from(name));
     }
 }
+
+/// Returns the error of a server that cannot start.
+fn refused(database: &Path, address: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_perfkit-live"))
+        .arg("serve")
+        .arg(database)
+        .args(["--listen", address])
+        .env_remove("PERFKIT_LIVE_TOKEN")
+        .output()
+        .expect("it was built");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_server_whose_address_is_taken_leaves_no_files() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it is bound").to_string();
+    let folder = std::env::temp_dir().join(format!("perf-live-taken-{}", std::process::id()));
+    std::fs::remove_dir_all(&folder).ok();
+    std::fs::create_dir(&folder).expect("it is new");
+    let database = folder.join("run.db");
+    let error = refused(&database, &address);
+    assert!(error.contains(&address), "{error}");
+    let left = || std::fs::read_dir(&folder).expect("it exists").count();
+    assert_eq!(left(), 0);
+    // A database that existed stays as it was.
+    Hub::open(&database, Default::default())
+        .expect("it is new")
+        .close();
+    let (files, bytes) = (left(), std::fs::read(&database).expect("it exists"));
+    refused(&database, &address);
+    assert_eq!(
+        (left(), std::fs::read(&database).expect("it exists")),
+        (files, bytes)
+    );
+    std::fs::remove_dir_all(&folder).ok();
+}
