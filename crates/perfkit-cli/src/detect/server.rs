@@ -2,9 +2,44 @@
 //! and sends copies of stored records.
 
 use crate::failure::Failure;
+#[cfg(feature = "live")]
+use crate::messages;
 use perfkit::anomaly::Monitor;
 use perfkit::anomaly::provenance::Store;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "live")]
+use std::{sync::mpsc::RecvTimeoutError, time::Duration};
+
+/// Time for which a server is tried that does not answer.
+#[cfg(feature = "live")]
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time after which the user is told that a server does not answer.
+#[cfg(feature = "live")]
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Returns the result of `wait`, and calls `notify` once if it takes longer than [`SILENCE`].
+#[cfg(feature = "live")]
+fn notify_late<T>(notify: impl FnOnce() + Send, wait: impl FnOnce() -> T) -> T {
+    let (done, ends) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if ends.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                notify();
+            }
+        });
+        let result = wait();
+        drop(done);
+        result
+    })
+}
+
+/// Describes a server that does not answer.
+#[cfg(feature = "live")]
+fn waits(url: &str) -> String {
+    let seconds = PATIENCE.as_secs();
+    format!("no answer from the server at {url} yet; it is tried for {seconds} s")
+}
 
 /// Connection to a parameter server; does nothing without an address.
 #[derive(Debug)]
@@ -48,8 +83,14 @@ impl Server {
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         let client = stream_client(host.trim(), run, &paths);
         let who = Who::new(0, 0).program_name("detect").host(host.trim());
-        let link = Link::open_as(&target.token(text.trim()), who, client).map_err(input)?;
-        Ok(Server { link: Some(link) })
+        let target = target.token(text.trim()).patience(PATIENCE);
+        let link = notify_late(
+            || messages::say(&waits(url)),
+            || Link::open_as(&target, who, client),
+        );
+        Ok(Server {
+            link: Some(link.map_err(input)?),
+        })
     }
 
     /// Returns a server without connection, because this program was built without the feature

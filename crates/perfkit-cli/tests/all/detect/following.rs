@@ -162,3 +162,35 @@ fn text_that_appears_later_is_followed() {
     };
     assert!(words.contains("no stream appeared within 50"), "{words}");
 }
+
+/// A server that does not answer is named at once, with the time for which it is tried.
+#[test]
+#[cfg(feature = "live")]
+fn a_server_that_does_not_answer_is_named_while_it_is_tried() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    // Nothing listens on a port that was free.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", free.local_addr().expect("it is bound"));
+    drop(free);
+    let token = scratch("absent-server.token");
+    std::fs::write(&token, "sixteen-letters-or-more").expect("tests may write here");
+    let stream = scratch("absent-server.tsv");
+    std::fs::write(&stream, format!("{HEAD}{}", rows(0..10))).expect("tests may write here");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_perfkit"))
+        .args(["detect", text(&stream), "--server", &url])
+        .args(["--token", text(&token)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program is built");
+    let begin = std::time::Instant::now();
+    let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+    let line = lines.next().expect("a line").expect("it is text");
+    let after = begin.elapsed();
+    child.kill().expect("it runs");
+    child.wait().expect("it ran");
+    let expected = format!("no answer from the server at {url} yet; it is tried for 30 s");
+    assert_eq!(line, expected);
+    assert!(after < std::time::Duration::from_secs(10), "{after:?}");
+}
