@@ -89,8 +89,9 @@ impl Report {
         self.lasting.lost_time(&self.losses, &self.calls)
     }
 
-    /// Returns the counters of each program over all ranks, by program and name, without those that only match events,
-    /// such as `Correlation ID`.
+    /// Returns the counters of each program over all ranks, without those that only match events, such as
+    /// `Correlation ID`. Those of which ranks [differ](CounterSummary::difference) most are first, then those whose values
+    /// vary most.
     pub fn counters(&self) -> Vec<CounterSummary> {
         let name = |program, counter| {
             let name = self.calls.counter_label(MetricId(counter))?.into();

@@ -21,7 +21,7 @@ const MAX_VALUE: f64 = 1e60;
 /// process, may rise as often by chance or at the begin of a run.
 const MIN_ACCUMULATED: u64 = 64;
 
-/// Values of a counter on a rank, or on all ranks.
+/// Values of a counter on a rank, or on all ranks. The values of all threads of a rank count together.
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Watch};

@@ -4,6 +4,7 @@ use super::CounterStats;
 use crate::Moments;
 use crate::server::FunctionName;
 use perf_core::{Column, Merge, Table};
+use std::cmp::Ordering;
 
 /// Values of a counter over all ranks of a program.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,9 @@ pub struct CounterSummary {
     /// [accumulates](CounterStats::accumulates), and its values; `None` if ranks do not differ
     /// by more than 1 %.
     pub highest: Option<(u32, CounterStats)>,
+    /// Difference of the means or increases of the highest and the lowest rank as a share of the larger magnitude, in
+    /// `0.0..=2.0`; 0 if ranks do not differ by more than 1 %.
+    pub difference: f64,
 }
 
 impl CounterSummary {
@@ -32,6 +36,23 @@ impl CounterSummary {
         } else {
             stats.values.mean()
         }
+    }
+
+    /// Orders counters for a reader who looks for ranks or calls that are unlike others: by falling difference of ranks,
+    /// then by falling deviation of values relative to their mean, and by program and name. Counters with a single value
+    /// are last.
+    pub(super) fn by_interest(&self, other: &Self) -> Ordering {
+        let differences = other.difference.total_cmp(&self.difference);
+        let constant = |one: &Self| one.stats.values.min() == one.stats.values.max();
+        let variation = |one: &Self| {
+            let (values, is_level) = (&one.stats.values, !one.stats.accumulates());
+            let relative = values.std_dev() / values.mean().abs().max(f64::MIN_POSITIVE);
+            if is_level { relative } else { 0.0 }
+        };
+        differences
+            .then_with(|| constant(self).cmp(&constant(other)))
+            .then_with(|| variation(other).total_cmp(&variation(self)))
+            .then_with(|| self.name.cmp(&other.name))
     }
 
     pub(super) fn add(&mut self, rank: u32, stats: &CounterStats) {

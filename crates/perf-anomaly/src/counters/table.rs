@@ -47,8 +47,8 @@ impl Counters {
         self.dropped
     }
 
-    /// Returns the counters over all ranks, in order of program and name. `name` returns the name of a counter of a
-    /// program; counters without a name are skipped.
+    /// Returns the counters over all ranks, those of which ranks [differ](CounterSummary::difference) most first. `name`
+    /// returns the name of a counter of a program; counters without a name are skipped.
     pub(crate) fn summaries(
         &self,
         name: impl Fn(u32, u32) -> Option<FunctionName>,
@@ -63,6 +63,7 @@ impl Counters {
                     has_more_ranks: rest.is_some(),
                     stats: rest.unwrap_or_default(),
                     highest: None,
+                    difference: 0.0,
                 };
                 all.insert((*program, *counter), summary);
             }
@@ -93,14 +94,18 @@ impl Counters {
         }
         for (key, summary) in &mut all {
             let most = summary.highest.map(|(_, stats)| summary.compared(&stats));
-            if let (Some(most), Some(least)) = (most, lowest.get(key))
-                && most - least <= MIN_DIFFERENCE * most.abs().max(least.abs())
-            {
-                summary.highest = None;
+            if let (Some(most), Some(least)) = (most, lowest.get(key)) {
+                let difference = (most - least) / most.abs().max(least.abs());
+                // Ranks that all have 0 do not differ.
+                if difference > MIN_DIFFERENCE {
+                    summary.difference = difference;
+                } else {
+                    summary.highest = None;
+                }
             }
         }
         let mut all: Vec<CounterSummary> = all.into_values().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all.sort_by(CounterSummary::by_interest);
         all
     }
 

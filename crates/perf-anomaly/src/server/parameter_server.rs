@@ -442,7 +442,8 @@ impl Server {
         all
     }
 
-    /// Returns the counters of each program over all ranks, by program and name.
+    /// Returns the counters of each program over all ranks, those of which ranks
+    /// [differ](CounterSummary::difference) most first.
     pub fn counters(&self) -> Vec<CounterSummary> {
         let names = self.names.names();
         self.counters.summaries(|program, counter| {

@@ -93,7 +93,8 @@ impl<'a> From<&'a CounterSummary> for CounterData<'a> {
     }
 }
 
-/// Returns the statistics of the counters of one program or of all programs, by program and name.
+/// Returns the statistics of the counters of one program or of all programs, those of which ranks differ most
+/// first.
 pub(crate) async fn counters(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MAX_ROWS)?;

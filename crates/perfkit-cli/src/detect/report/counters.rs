@@ -8,13 +8,12 @@ use perfkit::core::Table;
 use std::io::Write;
 
 impl Detected {
-    /// Writes a table of the counters if there are any, those with a single value last.
+    /// Writes a table of the counters if there are any, those of which ranks differ most first.
     pub(super) fn counters(&self, out: &mut dyn Write) -> Outcome {
         let mut all = self.report.counters();
         if all.is_empty() {
             return Ok(());
         }
-        all.sort_by_key(|one| one.stats.values.min() == one.stats.values.max());
         let more = all.len().saturating_sub(self.shown.top);
         all.truncate(self.shown.top);
         writeln!(out, "\ncounters")?;
