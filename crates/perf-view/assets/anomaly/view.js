@@ -24,7 +24,10 @@ perfkit.view("anomaly", (section, data) => {
     const worst = abnormal.find((call) => cells.length && places.get(call) === cells[0].rank && call.step === cells[0].step) || abnormal[0];
     if (worst) state.call = data.calls.indexOf(worst);
   }
-  const model = (call) => (state.function === null ? true : data.names[call.model] === data.functions[state.function].name);
+  // Functions of several programs may have the same name; they have a program then.
+  const isOf = (call, one) => data.names[call.model] === one.name && (one.program ?? call.program) === call.program;
+  const labelOf = (one) => one.name + (one.program === undefined ? "" : ` of program ${one.program}`);
+  const model = (call) => state.function === null || isOf(call, data.functions[state.function]);
 
   data.statistics.forEach(([name], at) => byBox.append(element("option", { value: at }, name)));
   byBox.value = state.by;
@@ -59,17 +62,17 @@ perfkit.view("anomaly", (section, data) => {
   };
   const functions = () => {
     for (const row of section.querySelectorAll(".functions tbody tr")) {
-      const at = Number(row.dataset.function), name = data.functions[at].name;
-      const found = data.calls.filter((call) => call.is !== "normal" && here(call) && data.names[call.model] === name).length;
+      const at = Number(row.dataset.function), one = data.functions[at];
+      const found = data.calls.filter((call) => call.is !== "normal" && here(call) && isOf(call, one)).length;
       row.querySelector(".here").textContent = count(found);
       row.classList.toggle("chosen", at === state.function);
       row.querySelector("button").setAttribute("aria-pressed", String(at === state.function));
     }
     const shown = data.calls.filter((call) => here(call) && model(call)), chosen = state.call === null ? null : data.calls[state.call];
-    const title = state.function === null ? "Recorded calls" : `Recorded calls of ${perfkit.shortened(data.functions[state.function].name, 60)}`;
+    const title = state.function === null ? "Recorded calls" : `Recorded calls of ${perfkit.shortened(labelOf(data.functions[state.function]), 60)}`;
     marks = parts.executions(executionsBox, column(".trio"), data, shown, { x: state.x, y: state.y, chosen, title });
-    const worst = state.function === null ? (chosen && data.functions.find((one) => one.name === data.names[chosen.model])) || data.functions[0] : data.functions[state.function];
-    const own = worst ? data.calls.filter((call) => data.names[call.model] === worst.name && here(call)) : [];
+    const worst = state.function === null ? (chosen && data.functions.find((one) => isOf(chosen, one))) || data.functions[0] : data.functions[state.function];
+    const own = worst ? data.calls.filter((call) => isOf(call, worst) && here(call)) : [];
     parts.distribution(distributionBox, column(".trio"), worst, own, chosen);
     callsBox.replaceChildren(...shown.filter((call) => call.is !== "normal").slice(0, 100).map((call) => {
       const at = data.calls.indexOf(call), button = element("button", { type: "button", "aria-pressed": String(at === state.call), title: nameOf(call), on: { click: () => { go({ call: at }); caption.focus(); } } }, perfkit.shortened(nameOf(call), 60));
@@ -102,7 +105,7 @@ perfkit.view("anomaly", (section, data) => {
     const where = [];
     if (state.rank !== null) where.push(data.ranks[state.rank].name);
     if (state.step !== null) where.push("step " + state.step);
-    if (state.function !== null) where.push(data.functions[state.function].name);
+    if (state.function !== null) where.push(labelOf(data.functions[state.function]));
     const found = data.calls.filter((one) => one.is !== "normal" && here(one) && model(one));
     const lost = found.reduce((sum, one) => sum + one.lost, 0);
     status.textContent = `${where.length ? where.join(", ") : "All ranks and steps"}: ${count(found.length)} abnormal ${found.length === 1 ? "call" : "calls"} recorded, ${time(lost)} longer than expected.`;

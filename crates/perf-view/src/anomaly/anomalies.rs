@@ -72,6 +72,8 @@ pub struct Anomalies {
 pub(super) struct Function {
     /// Name of the function.
     pub(super) name: String,
+    /// Program, if there are several.
+    pub(super) program: Option<u32>,
     /// Counts of its abnormal calls and the time that they lost.
     pub(super) loss: Loss,
     /// Distribution of the run times of the function; `None` beyond the first [`DISTRIBUTIONS`]
@@ -139,6 +141,10 @@ impl Anomalies {
             .enumerate()
             .map(|(at, (id, loss))| Function {
                 name: calls.function_name(id),
+                program: calls
+                    .has_programs()
+                    .then(|| calls.function_program(id))
+                    .flatten(),
                 loss,
                 distribution: (at < DISTRIBUTIONS)
                     .then(|| Distribution::of(&model, detector, id))

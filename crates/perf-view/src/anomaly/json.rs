@@ -23,7 +23,7 @@ impl Anomalies {
     /// | `modes` | time that new modes lost in calls that are no alarms: index in `ranks`, first and last step, time lost |
     /// | `phases` | time that slow phases lost on all ranks: first and last step, time lost |
     /// | `rest` | statistics of the other ranks by step: step number, ranks, mean, standard deviation and maximum of anomalies |
-    /// | `functions` | name, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, median, 99th percentile and longest run time, and the distribution of run times |
+    /// | `functions` | name, program if there are several, numbers of calls, of calls too slow, of these beyond experience, of calls too fast and of calls not judged because there were too few, time lost, median, 99th percentile and longest run time, and the distribution of run times |
     /// | `names` | function names, to which calls refer by index |
     /// | `name_colours` | colour of each name |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
@@ -171,6 +171,9 @@ impl RankData {
 #[derive(Debug, Serialize)]
 struct FunctionData<'a> {
     name: &'a str,
+    /// Missing if there is one program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<u32>,
     calls: u64,
     slow: u64,
     beyond: u64,
@@ -186,6 +189,7 @@ impl<'a> FunctionData<'a> {
         let loss = &function.loss;
         FunctionData {
             name: &function.name,
+            program: function.program,
             calls: loss.calls,
             slow: loss.too_slow,
             beyond: loss.beyond_experience,

@@ -279,6 +279,7 @@ impl<'a> View<'a> {
                         tr data-function=(at) {
                             th scope="row" {
                                 button type="button" aria-pressed="false" title=(function.name) { (crate::shortened(&function.name, 40)) }
+                                @if let Some(program) = function.program { " of program " (program) }
                             }
                             td.n { (number::count(function.loss.calls)) }
                             td.n { (number::count(function.loss.too_slow)) }

@@ -267,3 +267,46 @@ fn time_lost_in_new_modes_is_on_the_page() {
         .sum();
     assert!((of_ranks - all as f64).abs() <= 4.0, "{of_ranks} of {all}");
 }
+
+/// Two programs have a function of the same name. The table of functions says of which each is.
+#[test]
+fn functions_of_several_programs_name_their_program() {
+    let mut monitor = Monitor::default();
+    let regions = [0, 1].map(|program| monitor.region(program, "solve"));
+    let streams = [0, 1].map(|program| {
+        let (rank, thread) = (0, 0);
+        monitor.stream(StreamKey {
+            program,
+            rank,
+            thread,
+        })
+    });
+    for step in 0..10 {
+        for (stream, region) in streams.into_iter().zip(regions) {
+            let mut at = Nanos(1_000_000_000 * step as i64);
+            for call in 0..100 {
+                let factor = if (step, call) == (7, 50) { 9 } else { 1 };
+                monitor.push(stream, at, StreamEvent::Enter(region));
+                at.0 += factor * (1_000_000 + (7_919 * call) % 50_000);
+                monitor.push(stream, at, StreamEvent::Exit(region));
+            }
+        }
+        monitor.end_step(step);
+    }
+    let mut report = monitor.finish().expect("no store");
+    let found = Anomalies::of(&mut report).expect("no store");
+    let section = View::new(&found).section(&Job::default());
+    let page = Page::new("two").with(section.expect("it is drawn"));
+    let html = page.html(&Job::default()).expect("it is drawn");
+    let functions = data(&html)["functions"].clone();
+    assert_eq!(
+        (&functions[0]["program"], &functions[1]["program"]),
+        (&0.into(), &1.into())
+    );
+    for program in [0, 1] {
+        assert!(
+            html.contains(&format!("solve</button> of program {program}")),
+            "{program}"
+        );
+    }
+}
