@@ -135,5 +135,5 @@ pub use replay::{Iterations, Replay};
 pub use report::{Report, Unfinished};
 pub use sample::{FunctionId, Judgement, Label, Sample};
 pub use table::facts_table;
-pub use unjudged::{Unjudged, UnjudgedCall};
+pub use unjudged::{LongCall, Unjudged, UnjudgedCall, UnjudgedReason, UnjudgedTime};
 pub use watch::Watch;

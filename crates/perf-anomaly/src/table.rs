@@ -5,7 +5,8 @@ use crate::calls::{Calls, StreamHealth};
 use crate::lost_time::{NewMode, SlowPhase, SlowRank};
 use crate::server::{RankSummary, Ranking};
 use crate::{
-    Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report, UnjudgedCall,
+    Change, FunctionId, Histogram, Judgement, Label, LongCall, Loss, Losses, Moments, Report,
+    UnjudgedCall,
 };
 use perf_core::{CallPathId, Column, Nanos, Table};
 
@@ -347,6 +348,19 @@ impl UnjudgedCall {
         .times("run time", all().map(|it| it.runtime))
         .unsigned("calls known", "", all().map(|it| it.known))
         .flags("first call", all().map(|it| it.is_first))
+    }
+}
+
+impl LongCall {
+    /// Returns long calls as a table with the columns `program`, `rank`, `thread`, `step`, `function`, `entry`, `run
+    /// time`, `longest before` (longest earlier call of the function) and `calls before` (number of these calls).
+    pub fn table(all: &[LongCall], calls: &Calls) -> Table {
+        let own: Vec<UnjudgedCall> = all.iter().map(|one| one.call).collect();
+        let columns = ["program", "rank", "thread", "step", "function", "entry"];
+        UnjudgedCall::table(&own, calls)
+            .select(&[&columns[..], &["run time"]].concat())
+            .times("longest before", all.iter().map(|one| one.longest))
+            .unsigned("calls before", "", all.iter().map(|one| one.of))
     }
 }
 

@@ -8,7 +8,9 @@ use perf_anomaly::calls::Calls;
 use perf_anomaly::lost_time::Lasting;
 use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
-use perf_anomaly::{CounterSummary, Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
+use perf_anomaly::{
+    CounterSummary, Detector, LongCall, Loss, Losses, Report, Unjudged, UnjudgedCall,
+};
 use perf_core::Nanos;
 
 /// Ranks with their steps, functions and recorded calls. This is the input of pictures and pages of
@@ -48,6 +50,8 @@ pub struct Anomalies {
     pub(super) records: Vec<Record>,
     /// Functions with their longest call that was not judged, the longest call first.
     pub(super) unjudged: Vec<(String, UnjudgedCall)>,
+    /// Calls without an alarm that are far longer than all earlier ones of their function, the longest first.
+    pub(super) long: Vec<(String, LongCall)>,
     /// Counters over all ranks.
     pub(super) counters: Vec<CounterSummary>,
     /// Number of anomalies without a record.
@@ -86,6 +90,8 @@ pub(super) struct Function {
 const DISTRIBUTIONS: usize = 200;
 /// Maximum number of unjudged calls.
 const UNJUDGED: usize = 20;
+/// Maximum number of calls that are far longer than all earlier ones.
+const LONG_CALLS: usize = 5;
 
 impl Anomalies {
     /// Returns a value without ranks, functions and records.
@@ -154,11 +160,15 @@ impl Anomalies {
         self
     }
 
-    /// Sets the longest unjudged calls, at most 20.
+    /// Sets the longest unjudged calls, at most 20, and the calls without an alarm that are far longer than all earlier
+    /// ones, at most 5.
     pub fn with_unjudged(mut self, calls: &Calls, unjudged: &Unjudged) -> Self {
         let longest = unjudged.longest(UNJUDGED).into_iter();
         let named = longest.map(|call| (calls.function_name(call.function), call));
         self.unjudged = named.collect();
+        let long = unjudged.long_calls().into_iter().take(LONG_CALLS);
+        let named = long.map(|long| (calls.function_name(long.call.function), long));
+        self.long = named.collect();
         self
     }
 

@@ -181,6 +181,7 @@ impl<'a> View<'a> {
                 p.about {}
             }
             }
+            (self.long_calls())
             (self.unjudged())
             (counter_table(&self.found.counters))
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
@@ -227,6 +228,37 @@ impl<'a> View<'a> {
             ));
         }
         notes
+    }
+
+    /// Returns the table of the calls without an alarm that are far longer than all earlier ones.
+    fn long_calls(&self) -> Markup {
+        let calls = &self.found.long;
+        html! {
+            @if !calls.is_empty() {
+                details.long open {
+                    summary { "Long calls that are not certain to be abnormal" }
+                    p.note {
+                        "No earlier call of the function but the first on a thread took a tenth of the time, but they are too few for an alarm. The list does not depend on the selection."
+                    }
+                    div.scroll { table {
+                        thead { tr {
+                            th scope="col" { "Function" } th scope="col" { "Where" } th.n scope="col" { "Step" }
+                            th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Longest before" }
+                            th.n scope="col" { "Earlier calls" }
+                        } }
+                        tbody { @for (name, long) in calls { tr {
+                            th scope="row" { (section::name(name)) }
+                            td { (rank_name(long.call.stream.program, long.call.stream.rank)) ", thread " (long.call.stream.thread) }
+                            td.n { (long.call.step) }
+                            td.n { (number::time(long.call.entry.0 as f64)) }
+                            td.n { (number::time(long.call.runtime.0 as f64)) }
+                            td.n { (number::time(long.longest.0 as f64)) }
+                            td.n { (number::count(long.of)) }
+                        } } }
+                    } }
+                }
+            }
+        }
     }
 
     /// Returns the table of the longest calls that were not judged.

@@ -115,7 +115,9 @@ fn assert_moments(found: &Moments, values: &[f64], name: &str) {
 
 /// Compares counters with the values of a stream.
 fn assert_naive(found: &[CounterSummary], values: &Values) {
-    let names: Vec<&str> = found.iter().map(|one| &*one.name.name).collect();
+    assert!(found.is_sorted_by(|one, next| one.difference >= next.difference));
+    let mut names: Vec<&str> = found.iter().map(|one| &*one.name.name).collect();
+    names.sort_unstable();
     // Numbers that match events are no measurements.
     assert_eq!(names, [NAMES[0], NAMES[2], NAMES[4], NAMES[3]]);
     for one in found {

@@ -79,6 +79,8 @@ struct Document<'a, C> {
     counters: Table,
     /// Worst calls.
     worst: &'a [Record],
+    /// Calls without an alarm that are far longer than all earlier ones of their function.
+    long_calls: Table,
     /// Longest calls that were not judged.
     not_judged: Table,
     /// Functions that became slower or faster.
@@ -150,6 +152,7 @@ impl Detected {
             by_step: abnormal(steps),
             counters: self.counter_table(),
             worst: &self.worst,
+            long_calls: self.long_call_table(),
             not_judged: self.not_judged_table(),
             changes: Change::table(drift.map_or(&[], |drift| drift.changes()), calls),
             compared: self.compared.as_ref().map(Compared::json),

@@ -11,14 +11,18 @@ const MIN_EXCESS: f64 = 10.0;
 /// Largest length of names.
 const NAME: usize = 48;
 
+/// Returns the stated number of false alarms in a million calls; `None` for detectors without one.
+pub(super) fn rate(report: &Report) -> Option<f64> {
+    let options = report.detector.options();
+    let mut options = options.iter();
+    let (_, rate) = options.find(|(name, _)| name == "false positives per million")?;
+    rate.parse().ok()
+}
+
 /// Describes the functions, those with the most slow calls first, at most `top`, without those for which
 /// the user set a threshold by a pattern. Empty for detectors without a stated rate.
 pub(super) fn sentences(report: &Report, thresholds: &[String], top: usize) -> Vec<String> {
-    let options = report.detector.options();
-    let rate = options
-        .iter()
-        .find(|(name, _)| name == "false positives per million");
-    let Some(rate) = rate.and_then(|(_, rate)| rate.parse::<f64>().ok()) else {
+    let Some(rate) = rate(report) else {
         return Vec::new();
     };
     let has_threshold = |function: FunctionId| {

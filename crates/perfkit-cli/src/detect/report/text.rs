@@ -77,6 +77,7 @@ impl Detected {
                 time => format!(" ({time})"),
             }
         )?;
+        self.not_judged_time(out)?;
         self.by_rank(out)?;
         self.functions(out)?;
         self.counters(out)?;
@@ -87,6 +88,7 @@ impl Detected {
             compared.text(out, self.shown.top)?;
         }
         self.calls(out)?;
+        self.long_calls(out)?;
         self.not_judged(out)?;
         self.rest(out)
     }
@@ -137,7 +139,7 @@ impl Detected {
     }
 
     /// Appends the program to a description if there are several programs.
-    fn of_program(&self, program: u32, what: String) -> String {
+    pub(super) fn of_program(&self, program: u32, what: String) -> String {
         if self.many {
             format!("{what} of program {program}")
         } else {

@@ -103,6 +103,43 @@ fn the_longest_calls_that_were_not_judged_are_listed() {
     assert!(page.contains("Longest calls that were not judged"));
 }
 
+/// One of the first calls of a function takes 1 ms. That is no alarm, but it is listed, and so is the time in first calls.
+#[test]
+fn long_calls_that_are_not_certain_are_listed() {
+    let file = scratch("long.tsv");
+    let load = |at: usize| {
+        let length = match at {
+            0 => 400_000,
+            20 => 1000,
+            _ => 5 + at % 3,
+        };
+        let begin = 3_000_000 + 1_000_000 * at;
+        format!(
+            "0\t{begin}\t0\t2\t0\tENTRY\tload\t\t\t\n0\t{}\t0\t2\t0\tEXIT\tload\t\t\t\n",
+            begin + length
+        )
+    };
+    let loads: String = (0..58).map(load).collect();
+    std::fs::write(&file, format!("{HEAD}{}{loads}", rows(0..50))).expect("tests may write here");
+    let found = json(&[text(&file)]);
+    assert_eq!(found["anomalies"], 0);
+    let [long] = &found["long_calls"]["rows"].as_array().expect("a list")[..] else {
+        panic!("{}", found["long_calls"])
+    };
+    let numbers = ["run time", "longest before", "calls before"].map(|name| long[name].as_u64());
+    assert_eq!(numbers, [Some(1_000_000), Some(7000), Some(19)]);
+    let page = scratch("long.html");
+    let printed = run(&[text(&file), "--html", text(&page)]).expect("it ends");
+    let heading = "\nlong, but not certain at 10 false alarms in a million: ";
+    assert!(printed.contains(heading), "{printed}");
+    let line = "  1. load on rank 2, thread 0, step 0, from 23.000 s: 1.00 ms, 142 times the longest of 19 earlier calls\n";
+    assert!(printed.contains(line), "{printed}");
+    let time = "  most time not judged: load 400.00 ms (1 first call on a thread)\n";
+    assert!(printed.contains(time), "{printed}");
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("Long calls that are not certain to be abnormal"));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn time_lost_is_told_by_path_and_step() {
