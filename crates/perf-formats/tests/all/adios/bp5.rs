@@ -1,5 +1,4 @@
-//! Tests with synthetic BP5 files: both byte orders, several writers, flushed parts, growing files
-//! and damage.
+//! Tests with synthetic BP5 files: both byte orders, several writers, flushed parts and growing files.
 
 use super::*;
 
@@ -37,11 +36,25 @@ const TEXT_ATTRIBUTE: [Field; 3] = [
     ("Values", "string[ElementCount]", 8, 16),
 ];
 
+/// Fields of attributes in the first and in the second step, if each attribute has a field.
+const ATTRIBUTE_FIELDS: [&[Field]; 2] = [
+    &[
+        ("BPg_8_14_timer 5", "string", 8, 0),
+        ("BPg_8_14_event_type 0", "string", 8, 8),
+    ],
+    &[
+        ("BPg_8_14_event_type 1", "string", 8, 0),
+        ("BPg_8_14_MetaData:3:0:Node", "string", 8, 8),
+        ("BPg_8_4_number", "integer", 8, 16),
+        ("BPg_8_14_nothing", "string", 8, 24),
+    ],
+];
+
 /// Rows of a writer in a step, in parts that were flushed one after the other.
 type Parts = Vec<Vec<[u64; 6]>>;
 
 /// A synthetic BP5 file, built from the description of the format.
-struct Made5 {
+pub(super) struct Made5 {
     is_big: bool,
     /// Numbers of the data files of the writers.
     writers: Vec<u64>,
@@ -50,19 +63,19 @@ struct Made5 {
     /// Type of the array of rows.
     array: &'static str,
     /// Name of the format of attributes.
-    attributes: &'static str,
+    pub(super) attributes: &'static str,
 }
 
 /// The files of a [`Made5`].
-struct Files {
+pub(super) struct Files {
     /// Header and records of `md.idx`: the end of each.
-    records: Vec<usize>,
+    pub(super) records: Vec<usize>,
     /// Name and bytes of each file.
-    files: Vec<(String, Vec<u8>)>,
+    pub(super) files: Vec<(String, Vec<u8>)>,
 }
 
 impl Files {
-    fn write(&self, folder: &Path) {
+    pub(super) fn write(&self, folder: &Path) {
         fs::create_dir_all(folder).unwrap();
         for (name, bytes) in &self.files {
             fs::write(folder.join(name), bytes).unwrap();
@@ -167,7 +180,27 @@ impl Made5 {
         self.encoded(if step == 0 { 1 } else { 2 }, &record)
     }
 
-    fn attributes(&self, attributes: &[(&str, &str)]) -> Vec<u8> {
+    /// Returns `true` if each attribute has a field.
+    fn has_attribute_fields(&self) -> bool {
+        self.attributes == "Attributes"
+    }
+
+    /// Returns the attributes of a step with a field for each, followed by a number and a null pointer.
+    fn attribute_fields(&self, step: usize, attributes: &[(&str, &str)]) -> Vec<u8> {
+        let (mut record, mut texts) = (Vec::new(), Vec::new());
+        let size = 8 * ATTRIBUTE_FIELDS[step].len();
+        for (_, value) in attributes {
+            record.extend(self.u64s(&[(size + texts.len()) as u64]));
+            texts.extend(value.bytes().chain([0]));
+        }
+        record.resize(size, 0);
+        self.encoded(4 + step as u8, &[record, texts].concat())
+    }
+
+    fn attributes(&self, step: usize, attributes: &[(&str, &str)]) -> Vec<u8> {
+        if self.has_attribute_fields() {
+            return self.attribute_fields(step, attributes);
+        }
         let count = attributes.len() as u64;
         let lists = 32 + 24 * count;
         let mut texts = Vec::new();
@@ -186,14 +219,14 @@ impl Made5 {
         self.encoded(3, &[head, entries, values, texts].concat())
     }
 
-    fn files(&self) -> Files {
+    pub(super) fn files(&self) -> Files {
         let array = self.structure(self.array, 64, &ARRAY);
         let mut fields = VARIABLES;
         fields[4].1 = self.array;
         let top = |fields: &[Field], size| self.structure("MetaData", size, fields);
         let second = [&fields[..], &[MORE]].concat();
         let texts = self.structure("StrAttr", 24, &TEXT_ATTRIBUTE);
-        let formats = [
+        let mut formats = vec![
             self.format(1, &[top(&fields, 96), array.clone()]),
             self.format(
                 3,
@@ -201,6 +234,17 @@ impl Made5 {
             ),
             self.format(2, &[top(&second, 104), array]),
         ];
+        if self.has_attribute_fields() {
+            formats.extend(
+                [4, 5]
+                    .into_iter()
+                    .zip(ATTRIBUTE_FIELDS)
+                    .map(|(number, fields)| {
+                        let size = 8 * fields.len() as u32;
+                        self.format(number, &[self.structure(self.attributes, size, fields)])
+                    }),
+            );
+        }
         let mut steps = b"ADIOS-BP v2.<.1 Index Table\0".to_vec();
         steps.resize(64, 0);
         (steps[36], steps[37], steps[38], steps[40]) = (self.is_big.into(), 5, 2, b'n');
@@ -239,8 +283,8 @@ impl Made5 {
                 .collect();
             let mut attributes = vec![Vec::new(); step.len()];
             attributes[0] = match number {
-                0 => self.attributes(&[("timer 5", "main"), ("event_type 0", "ENTRY")]),
-                1 => self.attributes(&[("event_type 1", "EXIT"), ("MetaData:3:0:Node", "n1")]),
+                0 => self.attributes(0, &[("timer 5", "main"), ("event_type 0", "ENTRY")]),
+                1 => self.attributes(1, &[("event_type 1", "EXIT"), ("MetaData:3:0:Node", "n1")]),
                 _ => Vec::new(),
             };
             let blocks = [metadata, attributes].concat();
@@ -273,7 +317,7 @@ fn rows(rank: u64, times: &[u64]) -> Vec<[u64; 6]> {
 
 /// One writer with three steps: the second adds a variable and the name of exits, the last has two
 /// parts.
-fn made5() -> Made5 {
+pub(super) fn made5() -> Made5 {
     Made5 {
         is_big: false,
         writers: vec![0],
@@ -287,7 +331,7 @@ fn made5() -> Made5 {
     }
 }
 
-const LINES: [&str; 10] = [
+pub(super) const LINES: [&str; 10] = [
     "end 0",
     "3 Node is n1",
     "3.0 10000 enter 0:main",
@@ -300,7 +344,7 @@ const LINES: [&str; 10] = [
     "end 2",
 ];
 
-fn opened(folder: &Path) -> perf_formats::Result<(Seen, Adios)> {
+pub(super) fn opened(folder: &Path) -> perf_formats::Result<(Seen, Adios)> {
     let mut source = Adios::open(&[folder], &OpenOptions::new())?;
     let seen = read(&mut source)?;
     Ok((seen, source))
@@ -312,6 +356,19 @@ fn bp5_is_read_in_either_byte_order() {
     for is_big in [false, true] {
         let mut made = made5();
         made.is_big = is_big;
+        made.files().write(&folder);
+        let mut source = Adios::open(&[&folder], &OpenOptions::new().strict(true)).unwrap();
+        assert_eq!(read(&mut source).unwrap().lines, LINES, "big {is_big}");
+    }
+}
+
+/// With `UseOneTimeAttributes=false`, each attribute is a field of a format.
+#[test]
+fn attributes_of_bp5_may_be_fields() {
+    let folder = scratch("bp5-attribute-fields");
+    for is_big in [false, true] {
+        let mut made = made5();
+        (made.is_big, made.attributes) = (is_big, "Attributes");
         made.files().write(&folder);
         let mut source = Adios::open(&[&folder], &OpenOptions::new().strict(true)).unwrap();
         assert_eq!(read(&mut source).unwrap().lines, LINES, "big {is_big}");
@@ -485,92 +542,4 @@ fn an_unclosed_bp5_file_is_read_and_noted() {
     assert_eq!(seen.lines, LINES[..5]);
     let found = source.diagnostics();
     assert_eq!((found.count(rules::UNCLOSED), found.iter().count()), (1, 1));
-}
-
-#[test]
-fn damaged_records_of_steps_do_not_hide_the_others() {
-    let folder = scratch("bp5-records");
-    let files = made5().files();
-    files.write(&folder);
-    let steps = &files.files[0].1;
-    // Type, length and number of flushes of the second step.
-    for at in [0, 1, 9 + 16] {
-        let mut bytes = steps.clone();
-        bytes[files.records[1] + at] ^= 0x40;
-        fs::write(folder.join("md.idx"), bytes).unwrap();
-        let (seen, source) = opened(&folder).unwrap();
-        assert_eq!(seen.steps(), [0, 1, 2], "{at}");
-        let found = source.diagnostics();
-        assert_eq!(found.count(rules::DAMAGED_STEP), 1, "{at}: {found}");
-        assert!(found.to_string().contains("md.idx, byte"), "{found}");
-    }
-    // Neither the length nor the type says where the next record begins.
-    let mut bytes = steps.clone();
-    (bytes[files.records[1]], bytes[files.records[1] + 1]) = (b'x', 0x7f);
-    fs::write(folder.join("md.idx"), bytes).unwrap();
-    let (seen, source) = opened(&folder).unwrap();
-    assert_eq!(seen.steps(), [0, 1]);
-    let found = source.diagnostics().to_string();
-    assert!(found.contains("so the rest is skipped"), "{found}");
-    // The writers are described again before each step in which they changed.
-    let (before, after) = steps.split_at(files.records[1]);
-    let again = [before, &steps[64..files.records[0]], after].concat();
-    fs::write(folder.join("md.idx"), again).unwrap();
-    assert_eq!(opened(&folder).unwrap().0.lines, LINES);
-    // Records of the same metadata take no more memory than the file has.
-    let record = &steps[files.records[2]..];
-    let many = [&steps[..], &record.repeat(500)].concat();
-    fs::write(folder.join("md.idx"), many).unwrap();
-    let (seen, source) = opened(&folder).unwrap();
-    assert_eq!(seen.events().len(), 6);
-    assert_eq!(source.diagnostics().count(rules::DAMAGED_STEP), 500);
-}
-
-#[test]
-fn damaged_bp5_files_give_a_located_error_or_a_count() {
-    let folder = scratch("bp5-damage");
-    let files = made5().files();
-    files.write(&folder);
-    for (name, whole) in &files.files {
-        // Returns `true` if all is read or something is reported.
-        let check = |bytes: &[u8], what: &str| -> bool {
-            fs::write(folder.join(name), bytes).unwrap();
-            match opened(&folder) {
-                Ok((seen, source)) => seen.lines == LINES || !source.diagnostics().is_empty(),
-                Err(error) => {
-                    let is_header = name == "md.idx" && what != "cut";
-                    let is_unsupported = matches!(error, Error::Unsupported { .. });
-                    assert!(is_header || is_unsupported, "{name} {what}: {error}");
-                    assert!(error.place().is_some(), "{error}");
-                    true
-                }
-            }
-        };
-        let every = if name == "md.idx" { 1 } else { 5 };
-        for cut in (0..whole.len()).step_by(every) {
-            // A prefix of whole records is not damage.
-            let is_whole = name == "md.idx" && (cut == 64 || files.records.contains(&cut));
-            assert!(
-                check(&whole[..cut], "cut") || is_whole,
-                "{name} cut at {cut}"
-            );
-        }
-        let mut unseen = 0;
-        for at in (0..whole.len()).step_by(3) {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 0x11;
-            unseen += 3 * usize::from(!check(&bytes, "flip"));
-        }
-        // Flipped times and names are valid values, as are unused fields.
-        let most = if name == "data.0" { 1 } else { 3 };
-        assert!(
-            unseen * most < whole.len(),
-            "{name}: {unseen} of {}",
-            whole.len()
-        );
-        for bytes in damage::all(whole, 200, 3) {
-            check(&bytes, "damage");
-        }
-        fs::write(folder.join(name), whole).unwrap();
-    }
 }

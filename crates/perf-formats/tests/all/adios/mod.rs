@@ -5,6 +5,7 @@ use crate::common::event_log;
 
 mod bp3;
 mod bp5;
+mod bp5_damage;
 mod corpus;
 mod follow;
 mod synthetic;

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// Name of the format of attributes.
 const ATTRIBUTES: &str = "GenericAttributes";
+/// Name of the formats with a field for each attribute, which are written with `UseOneTimeAttributes=false`.
+const ATTRIBUTE_FIELDS: &str = "Attributes";
 
 /// Reader of the metadata of a step.
 pub(super) struct MetadataReader<'a> {
@@ -54,19 +56,18 @@ impl MetadataReader<'_> {
             let Some((format, record)) = self.record(block)? else {
                 continue;
             };
-            match format.top().filter(|top| top.name == ATTRIBUTES) {
-                Some(top) => {
-                    let texts = text_attributes(&format, top, record);
-                    attributes.extend(texts.map_err(|damage| self.damaged(damage))?);
-                }
-                None => {
-                    let name = format.top().map_or("", |top| &top.name);
+            let texts = match format.top().map(|top| (top, top.name.as_str())) {
+                Some((top, ATTRIBUTES)) => text_attributes(&format, top, record),
+                Some((top, ATTRIBUTE_FIELDS)) => text_fields(top, record),
+                other => {
+                    let name = other.map_or("", |(_, name)| name);
                     return Err(Error::Unsupported {
                         place: self.index.place(self.start.saturating_add(position)),
                         what: format!("attributes in the format `{name}`"),
                     });
                 }
-            }
+            };
+            attributes.extend(texts.map_err(|damage| self.damaged(damage))?);
         }
         Ok((variables.all, attributes))
     }
@@ -262,14 +263,36 @@ fn text_attributes(format: &Format, top: &Structure, record: Fields<'_>) -> Read
             let bytes = text(record, pointer, &mut budget)?;
             texts.push(String::from_utf8_lossy(bytes).into_owned());
         }
-        attributes.push(Variable {
-            name: name.into(),
-            kind: Kind::Texts,
-            blocks: vec![Block {
-                texts,
-                ..Block::default()
-            }],
-        });
+        attributes.push(text_attribute(&name, texts));
     }
     Ok(attributes)
+}
+
+/// Returns the attributes with a single text of a format with a field for each attribute. The name of a field is
+/// `BPg_8_14_` and that of the attribute. Events use no other attributes.
+fn text_fields(top: &Structure, record: Fields<'_>) -> Read<Vec<Variable>> {
+    let mut budget = Budget::of(record.len());
+    let fields = top.fields.iter().filter(|field| field.kind == "string");
+    let texts = fields.map(|field| {
+        let name = field.name.splitn(4, '_').nth(3).unwrap_or_default();
+        let mut pointer = record.at(field.offset, top.is_big, "a pointer to a text")?;
+        let bytes = match pointer.u64("a pointer to a text")? {
+            0 => &[][..],
+            pointer => text(record, pointer, &mut budget)?,
+        };
+        let value = String::from_utf8_lossy(bytes).into_owned();
+        Ok(text_attribute(name, vec![value]))
+    });
+    texts.collect()
+}
+
+fn text_attribute(name: &str, texts: Vec<String>) -> Variable {
+    Variable {
+        name: name.into(),
+        kind: Kind::Texts,
+        blocks: vec![Block {
+            texts,
+            ..Block::default()
+        }],
+    }
 }
