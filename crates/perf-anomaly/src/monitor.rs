@@ -17,7 +17,8 @@ use crate::{
 };
 use any_client::Shared;
 use perf_core::{
-    Cancelled, EventSink, Job, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId, StreamKey,
+    Cancelled, EventSink, Job, MetricId, MetricMode, Nanos, Region, RegionId, StreamEvent,
+    StreamId, StreamKey,
 };
 use std::borrow::Cow;
 
@@ -536,8 +537,8 @@ impl EventSink for Monitor {
         self.calls.counter(name)
     }
 
-    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
-        self.calls.describe_counter(counter, unit);
+    fn describe_counter(&mut self, counter: MetricId, unit: &str, mode: MetricMode) {
+        self.calls.describe_counter(counter, unit, mode);
     }
 
     fn stream(&mut self, key: StreamKey) -> StreamId {

@@ -5,7 +5,7 @@
 //! an end. Readers of streams and self-instrumented programs push events into a sink and do not
 //! depend on the analysis that uses them.
 
-use crate::{Job, MetricId, Nanos, Region, RegionId, StreamId, Value};
+use crate::{Job, MetricId, MetricMode, Nanos, Region, RegionId, StreamId, Value};
 
 /// Identity of a stream: a thread of a rank of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,9 +109,9 @@ pub trait EventSink {
     /// Returns the id of a counter. Equal names have the same id.
     fn counter(&mut self, name: &str) -> MetricId;
 
-    /// Receives the unit of a counter, such as `bytes`, which some sources know. By default it is ignored.
-    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
-        let _ = (counter, unit);
+    /// Receives the unit of a counter, such as `bytes`, and its mode, which some sources know. By default they are ignored.
+    fn describe_counter(&mut self, counter: MetricId, unit: &str, mode: MetricMode) {
+        let _ = (counter, unit, mode);
     }
 
     /// Returns the id of a stream.

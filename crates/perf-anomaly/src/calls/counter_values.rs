@@ -137,10 +137,13 @@ impl CounterBatch {
         }
     }
 
-    /// Adds the values of the batch to a table.
-    pub(super) fn add_to(&self, counters: &mut Counters) {
+    /// Adds the values of the batch to a table. `declared` returns `true` for a counter that is declared to accumulate,
+    /// and `false` for one declared to be absolute.
+    fn add_to(&self, counters: &mut Counters, declared: impl Fn(u32) -> Option<bool>) {
         for (program, rank, counter, stats) in &self.all {
-            counters.add((*program, *rank), *counter, stats);
+            let declared = declared(*counter);
+            let stats = CounterStats { declared, ..*stats };
+            counters.add((*program, *rank), *counter, &stats);
         }
         counters.drop_values(self.dropped.0);
     }
@@ -149,6 +152,7 @@ impl CounterBatch {
 impl Calls {
     /// Adds the counter values of the batch to a table, in which counters have the numbers of this sink.
     pub(crate) fn add_counters(&self, counters: &mut Counters) {
-        self.counter_batch.add_to(counters);
+        let declared = |counter| self.names.accumulates(counter);
+        self.counter_batch.add_to(counters, declared);
     }
 }

@@ -4,7 +4,7 @@
 use super::nature::Nature;
 use super::params::CallsParams;
 use super::stream::paths::Mix;
-use perf_core::{MetricId, Region, RegionId};
+use perf_core::{MetricId, MetricMode, Region, RegionId};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub(super) struct Names {
     counter_ids: HashMap<Arc<str>, u32>,
     /// Units of counters by id, as far as they are known.
     units: BTreeMap<u32, Arc<str>>,
+    /// Declared modes of counters by id: `true` for accumulated and `false` for absolute values.
+    accumulates: BTreeMap<u32, bool>,
 }
 
 /// Size classes are this number of powers of two wide, a factor of four.
@@ -205,11 +207,24 @@ impl Names {
         self.counters.get(id.index()).map(|(name, _, _)| &**name)
     }
 
-    /// Sets the unit of a counter. Units of plain counts are not stored.
-    pub(super) fn describe_counter(&mut self, id: MetricId, unit: &str) {
-        if !COUNTS.contains(&unit) && id.index() < self.counters.len() {
+    /// Sets the unit and the mode of a counter. Units of plain counts are not stored.
+    pub(super) fn describe_counter(&mut self, id: MetricId, unit: &str, mode: MetricMode) {
+        if id.index() >= self.counters.len() {
+            return;
+        }
+        if !COUNTS.contains(&unit) {
             self.units.insert(id.0, unit.into());
         }
+        match mode {
+            MetricMode::Accumulated => drop(self.accumulates.insert(id.0, true)),
+            MetricMode::Absolute => drop(self.accumulates.insert(id.0, false)),
+            _ => {}
+        }
+    }
+
+    /// Returns `true` for a counter that is declared to accumulate, and `false` for one declared to be absolute.
+    pub(super) fn accumulates(&self, counter: u32) -> Option<bool> {
+        self.accumulates.get(&counter).copied()
     }
 
     /// Returns the name of a counter with its unit, unless the name contains it.

@@ -11,8 +11,8 @@ use super::stream::{Shared, Stream};
 use super::{Batch, NodeState, StreamHealth};
 use crate::FunctionId;
 use perf_core::{
-    CallPathId, EventSink, Job, Merge, MetricId, Nanos, Region, RegionId, StreamEvent, StreamId,
-    StreamKey,
+    CallPathId, EventSink, Job, Merge, MetricId, MetricMode, Nanos, Region, RegionId, StreamEvent,
+    StreamId, StreamKey,
 };
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub struct Calls {
     /// Parameters.
     pub(super) params: CallsParams,
     /// Regions and counters.
-    names: Names,
+    pub(super) names: Names,
     /// Call paths.
     paths: Paths,
     /// Streams.
@@ -496,8 +496,8 @@ impl EventSink for Calls {
         id
     }
 
-    fn describe_counter(&mut self, counter: MetricId, unit: &str) {
-        self.names.describe_counter(counter, unit);
+    fn describe_counter(&mut self, counter: MetricId, unit: &str, mode: MetricMode) {
+        self.names.describe_counter(counter, unit, mode);
     }
 
     fn stream(&mut self, key: StreamKey) -> StreamId {

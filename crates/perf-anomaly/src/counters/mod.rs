@@ -55,6 +55,9 @@ pub struct CounterStats {
     pub falls: u64,
     /// Last value minus the first one, summed over the threads.
     pub growth: f64,
+    /// `true` if the recording declares that the counter accumulates, `false` if it declares absolute values; `None`
+    /// without a declaration.
+    pub declared: Option<bool>,
 }
 
 impl CounterStats {
@@ -75,22 +78,32 @@ impl CounterStats {
         self.growth += value - previous;
     }
 
-    /// Returns `true` for a counter that accumulates, such as one of cycles since the start: it never fell, and at
-    /// least half of its values, of which there are at least 64, are above the previous one. The mean of such values
-    /// depends on the time of the run, and only their increase means something.
+    /// Returns `true` for a counter that accumulates, such as one of cycles since the start: it never fell, and is
+    /// [declared](Self::declared) to accumulate and rose. Without a declaration, at least half of its values, of which there
+    /// are at least 64, are above the previous one. The mean of such values depends on the time of the run, and only
+    /// their increase means something.
     pub fn accumulates(&self) -> bool {
         let count = self.values.count();
-        self.falls == 0 && count >= MIN_ACCUMULATED && self.rises >= count / 2
+        let rises = match self.declared {
+            Some(is_accumulated) => is_accumulated && self.rises > 0,
+            None => count >= MIN_ACCUMULATED && self.rises >= count / 2,
+        };
+        self.falls == 0 && rises
     }
 
     fn write(&self, to: &mut Writer) {
         self.values.encode(to);
         let is_constant = self.rises == 0 && self.falls == 0 && self.growth == 0.0;
+        let declared = match self.declared {
+            Some(true) => ACCUMULATED,
+            Some(false) => ABSOLUTE,
+            None => 0,
+        };
         if is_constant {
-            return to.u8(CONSTANT);
+            return to.u8(declared | CONSTANT);
         }
         let short = is_short(self.growth);
-        to.u8(if short { SHORT_GROWTH } else { 0 });
+        to.u8(declared | if short { SHORT_GROWTH } else { 0 });
         to.varint(self.rises);
         to.varint(self.falls);
         number(self.growth, short, to);
@@ -103,13 +116,16 @@ impl CounterStats {
             ..CounterStats::default()
         };
         let flags = from.u8(EXPECTED)?;
+        let declared = flags & (ACCUMULATED | ABSOLUTE);
+        stats.declared = (declared != 0).then_some(declared == ACCUMULATED);
         if flags & CONSTANT == 0 {
             stats.rises = from.varint(EXPECTED)?;
             stats.falls = from.varint(EXPECTED)?;
             stats.growth = take(from, flags & SHORT_GROWTH != 0)?;
         }
         let count = stats.values.count();
-        let is_sound = matches!(flags, 0 | CONSTANT | SHORT_GROWTH)
+        let is_sound = matches!(flags ^ declared, 0 | CONSTANT | SHORT_GROWTH)
+            && declared != ACCUMULATED | ABSOLUTE
             && count > 0
             && stats.rises.saturating_add(stats.falls) <= count
             && stats.growth.abs() <= MAX_VALUE * count as f64 * 2.0
@@ -122,9 +138,11 @@ impl CounterStats {
     }
 }
 
-/// Flags of the encoding: values that never changed, and a growth that is a varint.
+/// Flags of the encoding: values that never changed, a growth that is a varint, and the declared mode.
 const CONSTANT: u8 = 1;
 const SHORT_GROWTH: u8 = 2;
+const ACCUMULATED: u8 = 4;
+const ABSOLUTE: u8 = 8;
 
 impl Merge for CounterStats {
     fn merge(&mut self, other: &Self) {
@@ -132,5 +150,6 @@ impl Merge for CounterStats {
         self.rises = self.rises.saturating_add(other.rises);
         self.falls = self.falls.saturating_add(other.falls);
         self.growth += other.growth;
+        self.declared = self.declared.or(other.declared);
     }
 }

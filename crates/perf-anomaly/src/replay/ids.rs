@@ -54,7 +54,7 @@ impl Ids {
                     None
                 } else {
                     let id = sink.counter(&metric.name);
-                    sink.describe_counter(id, &metric.unit);
+                    sink.describe_counter(id, &metric.unit, metric.mode);
                     Some(id)
                 }
             })

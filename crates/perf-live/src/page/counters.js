@@ -27,12 +27,12 @@ const showCounters = async () => {
   if (!isSame) drawCounters();
 };
 
-// Shows the statistics in the chosen order.
+// Shows the statistics in the chosen order, at first in that of the server: those of which ranks differ most first.
 const drawCounters = () => {
   const place = find("#counters"), table = find("table", place), rows = [...counters.counters];
   place.hidden = !rows.length;
-  const at = COUNTER_COLUMNS[state.counters] ? Number(state.counters) : 0, isRising = state.counting === "1";
-  sortRows(rows, COUNTER_COLUMNS[at][1], isRising);
+  const at = COUNTER_COLUMNS[state.counters] ? Number(state.counters) : null, isRising = state.counting === "1";
+  if (at !== null) sortRows(rows, COUNTER_COLUMNS[at][1], isRising);
   const focused = table.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const head = sortHead(COUNTER_COLUMNS, ["counters", "counting"], at, isRising);
   const cell = (one) => ([, of, text], column) => column

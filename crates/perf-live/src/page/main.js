@@ -1,5 +1,5 @@
 // Selection of the reader, stored in the address so that a link restores it.
-const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "", counters: "0", counting: "1" };
+const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "", counters: "", counting: "" };
 let state = { ...USUAL };
 // Data from the server.
 const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, distribution: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };

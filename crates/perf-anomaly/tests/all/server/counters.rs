@@ -5,7 +5,9 @@ use super::Kept;
 use crate::common::Random;
 use perf_anomaly::server::{Client, Delta, Local, Server, Sum};
 use perf_anomaly::{CounterSummary, Counters, Functions, Moments, Monitor};
-use perf_core::{EventSink, EventSource, Job, MetricId, Nanos, StreamEvent, StreamKey, Value};
+use perf_core::{
+    EventSink, EventSource, Job, MetricId, MetricMode, Nanos, StreamEvent, StreamKey, Value,
+};
 use perf_formats::OpenOptions;
 use perf_formats::adios::Adios;
 use perf_testdata::corpus::corpus;
@@ -23,6 +25,9 @@ const NAMES: [&str; 5] = [
 
 /// Values by counter and rank, and by thread, in order.
 type Values = BTreeMap<(&'static str, u32), [Vec<f64>; 2]>;
+
+/// Counter that is declared to accumulate.
+const ACCUMULATED: &str = NAMES[2];
 
 /// Pushes counter values and calls of a rank in a step, and adds the values to `values`. In some steps a rank has values
 /// but completes no call.
@@ -45,8 +50,11 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, values: &mut Values) {
             }
             let name = NAMES[(call + random.below(2)) as usize % NAMES.len()];
             let counter = monitor.counter(name);
+            if name == ACCUMULATED {
+                monitor.describe_counter(counter, "#", MetricMode::Accumulated);
+            }
             let value = match name {
-                "PAPI_TOT_CYC" => Value::U64(
+                ACCUMULATED => Value::U64(
                     (number * 12 + call) * 1000 + u64::from(rank * 40_000 * (thread + 1)),
                 ),
                 "Temperature" => Value::F64(300.0 + random.below(1000) as f64 / 64.0),
@@ -132,7 +140,8 @@ fn assert_naive(found: &[CounterSummary], values: &Values) {
         assert_eq!((one.stats.rises, one.stats.falls), (rises, falls), "{name}");
         let growth: f64 = pairs().map(|pair| pair[1] - pair[0]).sum();
         assert!(close(one.stats.growth, growth), "{name}");
-        assert_eq!(one.stats.accumulates(), name == "PAPI_TOT_CYC");
+        assert_eq!(one.stats.accumulates(), name == ACCUMULATED);
+        assert_eq!(one.stats.declared, (name == ACCUMULATED).then_some(true));
         assert_eq!((one.ranks, one.has_more_ranks), (own.len(), false));
         let of_rank = |((_, rank), threads): &(&(&str, u32), &[Vec<f64>; 2])| {
             let all: Vec<f64> = threads.iter().flatten().copied().collect();
@@ -444,5 +453,41 @@ fn recorded_counters_are_all_counted() {
             (events, names),
             "{file}"
         );
+    }
+}
+
+/// A declared mode decides whether values that rise are levels or accumulate.
+#[test]
+fn declared_modes_of_counters_are_used() {
+    let mut monitor = Monitor::default();
+    let modes = [
+        ("accumulated", MetricMode::Accumulated, 3, true),
+        ("absolute", MetricMode::Absolute, 200, false),
+        ("relative", MetricMode::Relative, 3, false),
+        ("falling", MetricMode::Accumulated, 3, false),
+    ];
+    let key = StreamKey::default();
+    let stream = monitor.stream(key);
+    for (name, mode, count, _) in modes {
+        let counter = monitor.counter(name);
+        monitor.describe_counter(counter, "", mode);
+        for at in 0..count {
+            let value = if name == "falling" { -at } else { at };
+            let event = StreamEvent::Counter(counter, Value::I64(value));
+            monitor.push(stream, Nanos(at), event);
+        }
+    }
+    monitor.end_step(0);
+    let report = monitor.finish().expect("no store");
+    let found = report.counters();
+    for (name, mode, _, accumulates) in modes {
+        let one = found.iter().find(|one| &*one.name.name == name);
+        let stats = one.expect("it has values").stats;
+        assert_eq!(stats.accumulates(), accumulates, "{name}");
+        let declared = match mode {
+            MetricMode::Relative => None,
+            mode => Some(mode == MetricMode::Accumulated),
+        };
+        assert_eq!(stats.declared, declared, "{name}");
     }
 }
