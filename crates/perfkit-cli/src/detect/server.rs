@@ -14,7 +14,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 #[cfg(feature = "live")]
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Time after which the user is told that a server does not answer.
+/// Time after which a message names a server that does not answer.
 #[cfg(feature = "live")]
 const SILENCE: Duration = Duration::from_secs(1);
 
