@@ -28,6 +28,8 @@ pub(crate) struct Format {
     pub(crate) has_changes: bool,
     /// `true` if messages contain statistics of counters, which earlier versions lack.
     pub(crate) has_counters: bool,
+    /// `true` if messages contain the slow calls outside of modes, which earlier versions lack.
+    pub(crate) has_slow_calls: bool,
     /// `true` if a server has the number of ranks that reported each step, which later versions lack.
     pub(crate) has_reports: bool,
 }
@@ -43,6 +45,7 @@ impl Default for Format {
             has_mode_calls: true,
             has_changes: true,
             has_counters: true,
+            has_slow_calls: true,
             has_reports: false,
         }
     }

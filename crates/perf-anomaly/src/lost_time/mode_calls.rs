@@ -60,6 +60,25 @@ impl ModeCalls {
         }
     }
 
+    /// Returns the calls as those of a mode that ends at a bin.
+    pub(super) fn ending(&self, until: u32) -> Self {
+        ModeCalls { until, ..*self }
+    }
+
+    /// Returns the calls with the number of calls of the function before them and until the last one.
+    pub(super) fn of_calls(&self, before: u64, of: u64) -> Self {
+        ModeCalls {
+            before,
+            of,
+            ..*self
+        }
+    }
+
+    /// Returns the end of the bins of the mode.
+    pub(super) fn until(&self) -> u32 {
+        self.until
+    }
+
     /// Adds an alarm to a mode that a rule accepts.
     pub(super) fn add_alarm(&mut self, alarmed: i64) {
         self.alarms = self.alarms.saturating_add(1);
@@ -158,17 +177,17 @@ impl ModeCalls {
 }
 
 /// Calls of a mode on a rank of a client.
-pub(crate) struct OfClient<'a> {
+pub(crate) struct OfClient {
     pub(crate) client: u64,
     /// Program and number of the rank.
     pub(crate) rank: (u32, u32),
     pub(crate) function: FunctionId,
     /// First bin of the mode.
     pub(crate) from: u32,
-    pub(crate) calls: &'a ModeCalls,
+    pub(crate) calls: ModeCalls,
 }
 
-impl OfClient<'_> {
+impl OfClient {
     /// Returns the alarms if a rule accepts the mode.
     pub(crate) fn accepted(&self) -> Option<SlowAlarms> {
         let is_accepted = self.calls.calls == 0 && self.calls.alarms > 0;
@@ -182,8 +201,8 @@ impl OfClient<'_> {
 
 /// Returns the modes of all clients, the one with the most time lost first. Modes of different clients are one if
 /// their run times overlap.
-pub(crate) fn merged<'a>(all: impl Iterator<Item = OfClient<'a>>) -> Vec<NewMode> {
-    let mut all: Vec<OfClient<'_>> = all.filter(|one| one.calls.calls > 0).collect();
+pub(crate) fn merged(all: impl Iterator<Item = OfClient>) -> Vec<NewMode> {
+    let mut all: Vec<OfClient> = all.filter(|one| one.calls.calls > 0).collect();
     all.sort_by_key(|one| (one.function, one.from, one.client, one.rank));
     let mut modes = Vec::new();
     let mut rest = all.as_slice();
@@ -206,13 +225,13 @@ pub(crate) fn merged<'a>(all: impl Iterator<Item = OfClient<'a>>) -> Vec<NewMode
 }
 
 /// Returns the mode of calls of one function.
-fn mode(own: &[OfClient<'_>]) -> NewMode {
+fn mode(own: &[OfClient]) -> NewMode {
     let mut sum = ModeCalls::default();
     // All ranks of a client have the same number of calls of the function, apart from later ones.
     let mut of_clients: BTreeMap<(u64, u32), (u64, u64)> = BTreeMap::new();
     let mut ranks = BTreeSet::new();
     for one in own {
-        sum.add(one.calls);
+        sum.add(&one.calls);
         ranks.insert(one.rank);
         let numbers = of_clients.entry((one.client, one.from));
         let (before, of) = numbers.or_insert((one.calls.before, one.calls.of));

@@ -3,6 +3,7 @@
 
 use super::FunctionSteps;
 use super::mode_calls::ModeCalls;
+use super::shared_modes::SlowCalls;
 use crate::format_version::{Reader, Writer};
 use crate::server::tree;
 use crate::{FunctionId, Result};
@@ -72,7 +73,12 @@ impl RankModes {
 /// changes since the last message, or all times of a rank after a restart. Values below zero take back the
 /// time of a mode that was accepted as normal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModeTimes(BTreeMap<(u32, u32), RankModes>);
+pub struct ModeTimes {
+    /// Times by rank.
+    ranks: BTreeMap<(u32, u32), RankModes>,
+    /// Slow calls that are too few for a mode.
+    slow: SlowCalls,
+}
 
 impl ModeTimes {
     /// Smallest encoded size of a rank in bytes.
@@ -82,13 +88,13 @@ impl ModeTimes {
 
     /// Returns `true` if there are no times.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranks.is_empty() && self.slow.is_empty()
     }
 
     /// Returns the time by rank, function and step. Values are changes since the last message unless
     /// all times are known.
     pub fn iter(&self) -> impl Iterator<Item = ModeStep> {
-        self.0.iter().flat_map(|((program, rank), times)| {
+        self.ranks.iter().flat_map(|((program, rank), times)| {
             let steps = times.functions.iter();
             steps.map(|(function, first, last, lost)| ModeStep {
                 program: *program,
@@ -112,6 +118,9 @@ impl ModeTimes {
         for (_, mode, calls) in self.calls() {
             all.set_calls(rank, mode, calls.moved(later));
         }
+        if !self.slow.is_empty() {
+            all.slow = self.slow.moved(rank, later);
+        }
         all
     }
 
@@ -119,7 +128,7 @@ impl ModeTimes {
     pub(crate) fn calls(
         &self,
     ) -> impl Iterator<Item = ((u32, u32), (FunctionId, u32), &ModeCalls)> {
-        self.0.iter().flat_map(|(rank, times)| {
+        self.ranks.iter().flat_map(|(rank, times)| {
             let calls = times.calls.iter();
             calls.map(|(mode, calls)| (*rank, *mode, calls))
         })
@@ -132,52 +141,83 @@ impl ModeTimes {
         mode: (FunctionId, u32),
         calls: ModeCalls,
     ) {
-        self.0.entry(rank).or_default().calls.insert(mode, calls);
+        self.ranks
+            .entry(rank)
+            .or_default()
+            .calls
+            .insert(mode, calls);
     }
 
     /// Adds time that a rank lost in a step.
     pub(super) fn add(&mut self, rank: (u32, u32), function: FunctionId, step: u64, lost: i64) {
         if lost != 0 {
-            let times = self.0.entry(rank).or_default();
+            let times = self.ranks.entry(rank).or_default();
             times.functions.add(function, step, lost);
         }
     }
 
     /// Replaces the changes of a rank by all its times; `None` removes them.
     pub(crate) fn replace(&mut self, rank: (u32, u32), all: Option<ModeTimes>) {
-        self.0.remove(&rank);
+        self.ranks.remove(&rank);
+        self.slow.remove(rank);
         if let Some(mut all) = all {
-            let mut times = all.0.remove(&rank).unwrap_or_default();
+            let mut times = all.ranks.remove(&rank).unwrap_or_default();
             times.is_complete = true;
-            self.0.insert(rank, times);
+            self.ranks.insert(rank, times);
+            self.slow.update(&all.slow);
         }
+    }
+
+    /// Returns the slow calls that are too few for a mode.
+    pub(crate) fn slow(&self) -> &SlowCalls {
+        &self.slow
+    }
+
+    /// Returns these slow calls for modification.
+    pub(super) fn slow_mut(&mut self) -> &mut SlowCalls {
+        &mut self.slow
+    }
+
+    /// Adds the slow calls of changes. Those of complete ranks replace all earlier ones. Returns the number of ranks that
+    /// were dropped because there are too many.
+    pub(crate) fn add_slow(&mut self, changes: &ModeTimes) -> u64 {
+        for (rank, _) in changes.ranks.iter().filter(|one| one.1.is_complete) {
+            self.slow.remove(*rank);
+        }
+        self.slow.update(&changes.slow);
+        self.slow.limit()
+    }
+
+    /// Moves the slow calls of a rank to those of earlier runs.
+    pub(crate) fn move_slow(&mut self, rank: (u32, u32), earlier: &mut ModeTimes) {
+        self.slow.move_run(rank, &mut earlier.slow);
     }
 
     /// Returns the times of each rank.
     pub(crate) fn ranks(&self) -> impl Iterator<Item = ((u32, u32), &RankModes)> {
-        self.0.iter().map(|(rank, times)| (*rank, times))
+        self.ranks.iter().map(|(rank, times)| (*rank, times))
     }
 
     /// Returns the times of a rank.
     pub(crate) fn rank(&self, rank: (u32, u32)) -> Option<&RankModes> {
-        self.0.get(&rank)
+        self.ranks.get(&rank)
     }
 
     /// Removes the times of a rank, which later times do not replace.
     pub(crate) fn take_rank(&mut self, rank: (u32, u32)) -> Option<RankModes> {
-        let mut times = self.0.remove(&rank)?;
+        let mut times = self.ranks.remove(&rank)?;
         times.is_complete = false;
         Some(times)
     }
 
     /// Adds times of a rank, or replaces earlier ones if they are complete.
     pub(crate) fn add_rank(&mut self, rank: (u32, u32), times: &RankModes) {
-        self.0.entry(rank).or_default().add(times);
+        self.ranks.entry(rank).or_default().add(times);
     }
 
     /// Adds times of a rank in another run.
     pub(crate) fn add_run(&mut self, rank: (u32, u32), times: &RankModes) {
-        let own = self.0.entry(rank).or_default();
+        let own = self.ranks.entry(rank).or_default();
         own.functions.merge(&times.functions);
         for (mode, calls) in &times.calls {
             own.calls.entry(*mode).or_default().add(calls);
@@ -186,11 +226,12 @@ impl ModeTimes {
 
     /// Returns the numbers of the functions, each at least once.
     pub(crate) fn functions(&self) -> impl Iterator<Item = FunctionId> {
-        let all = self.0.values();
-        all.flat_map(|times| {
+        let all = self.ranks.values();
+        let of_ranks = all.flat_map(|times| {
             let modes = times.calls.keys().map(|(function, _)| *function);
             times.functions.functions().chain(modes)
-        })
+        });
+        of_ranks.chain(self.slow.functions())
     }
 
     /// Returns `true` if the numbers of all functions are below `end`.
@@ -202,7 +243,7 @@ impl ModeTimes {
     /// returns `None`.
     pub(crate) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
         let mut all = ModeTimes::default();
-        for (rank, times) in &self.0 {
+        for (rank, times) in &self.ranks {
             let calls = times.calls.iter();
             let own = RankModes {
                 is_complete: times.is_complete,
@@ -213,14 +254,15 @@ impl ModeTimes {
                     })
                     .collect(),
             };
-            all.0.insert(*rank, own);
+            all.ranks.insert(*rank, own);
         }
+        all.slow = self.slow.renumbered(number);
         all
     }
 
     pub(crate) fn write(&self, to: &mut Writer) {
-        to.u32(self.0.len() as u32);
-        for ((program, rank), times) in &self.0 {
+        to.u32(self.ranks.len() as u32);
+        for ((program, rank), times) in &self.ranks {
             to.varint((*program).into());
             to.varint((*rank).into());
             to.u8(times.is_complete.into());
@@ -232,6 +274,24 @@ impl ModeTimes {
                 calls.write(to);
             }
         }
+    }
+
+    /// Writes the slow calls, which are at the end of a message.
+    pub(crate) fn write_slow(&self, to: &mut Writer) {
+        self.slow.write(to);
+    }
+
+    /// Reads the slow calls at the end of a message, which has none in earlier versions.
+    pub(crate) fn read_slow_if_present(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        if from.context.has_slow_calls {
+            self.slow = SlowCalls::read(from)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the memory of the slow calls in bytes.
+    pub(crate) fn memory_of_slow(&self) -> usize {
+        self.slow.memory()
     }
 
     /// Reads times from a message, which is empty in versions without them.
@@ -268,8 +328,9 @@ impl ModeTimes {
 /// Adds changes. Complete times of a rank replace earlier changes.
 impl Merge for ModeTimes {
     fn merge(&mut self, other: &Self) {
-        for (rank, times) in &other.0 {
+        for (rank, times) in &other.ranks {
             self.add_rank(*rank, times);
         }
+        self.add_slow(other);
     }
 }

@@ -98,6 +98,10 @@ pub struct NewModes {
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
     changes: Option<ModeTimes>,
+    /// Ranks and functions whose slow calls outside of modes changed since then.
+    changed: BTreeSet<((u32, u32), FunctionId)>,
+    /// Functions of which first calls may be slow.
+    pending: BTreeSet<FunctionId>,
     /// Calls of earlier batches that turned out to be in new modes in the last batch.
     withdrawn: Vec<Withdrawn>,
     /// Indices of the slow and doubtful calls of the last batch.
@@ -153,6 +157,11 @@ impl NewModes {
             times.count(bin);
             if judgement.expected.is_none() {
                 times.count_early(bin, sample);
+                if self.changes.is_some() {
+                    let call = InMeans::new((rank, step), sample, (self.batch, at));
+                    times.keep_unjudged(bin, call);
+                    self.pending.insert(sample.function);
+                }
             }
             times.batch_calls.0 += 1;
             let mode = if times.modes.is_empty() {
@@ -192,6 +201,9 @@ impl NewModes {
             let usual = times.usual_of_far(bin, usual);
             let call = InMeans::new((rank, step), sample, (self.batch, at));
             times.add_doubtful(bin, call, usual);
+            if self.changes.is_some() && !times.far.is_known() {
+                self.pending.insert(sample.function);
+            }
         }
         self.at_own_speed = at_own_speed(samples, judgements);
         for (at, bin, mode, is_noticed) in candidates {
@@ -226,6 +238,9 @@ impl NewModes {
                     let usual = times.usual_of_far(bin, usual);
                     let call = InMeans::new((rank, step), sample, (self.batch, at));
                     times.add_slow(bin, call, (sample, judgement), (usual, is_noticed));
+                    if self.changes.is_some() {
+                        self.changed.insert((rank, sample.function));
+                    }
                     if let Some(bins) = times.mode(bin) {
                         let bins = times.grown(bins);
                         counted.extend(self.found_near_mode(sample.function, bins));
@@ -312,6 +327,10 @@ impl NewModes {
             return Vec::new();
         };
         times.modes.push(self.events.len());
+        if self.changes.is_some() {
+            let ranks = all.ranks.keys();
+            self.changed.extend(ranks.map(|rank| (*rank, function)));
+        }
         let is_early = first == times.first || times.is_early(bins, all.calls);
         if is_early {
             first = times.first;
@@ -387,6 +406,11 @@ impl NewModes {
         }
         extend(event);
         let all = times.take(event.bins, Some(event.mode.first));
+        if self.changes.is_some() {
+            let ranks = all.ranks.keys();
+            self.changed
+                .extend(ranks.map(|rank| (*rank, event.mode.function)));
+        }
         let in_means = event.extend(all);
         event.renumber();
         if let Some(changes) = &mut self.changes {
@@ -446,6 +470,25 @@ impl NewModes {
         all
     }
 
+    /// Returns the times of [`steps`](Self::steps) of a rank, and its slow calls outside of modes.
+    pub(crate) fn all_of(&self, rank: (u32, u32)) -> ModeTimes {
+        let mut all = self.times(|one| one == rank);
+        for (function, _) in self.functions.iter() {
+            self.add_slow((rank, function), &mut all);
+        }
+        all
+    }
+
+    /// Adds the slow calls outside of modes of a function on a rank to changes.
+    fn add_slow(&self, (rank, function): ((u32, u32), FunctionId), changes: &mut ModeTimes) {
+        if let Some(times) = self.functions.get(function) {
+            let slow = times.slow_on(rank);
+            changes
+                .slow_mut()
+                .set((rank, function), slow, times.run_times());
+        }
+    }
+
     /// Keeps changes of the time lost by rank and step from now on.
     pub(crate) fn keep_changes(&mut self) {
         self.changes = Some(ModeTimes::default());
@@ -453,10 +496,22 @@ impl NewModes {
 
     /// Returns the changes of the time lost by rank and step since the last call.
     pub(crate) fn take_changes(&mut self) -> ModeTimes {
-        self.changes
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        let changes = self.changes.as_mut().map(std::mem::take);
+        let mut changes = changes.unwrap_or_default();
+        let functions = &self.functions;
+        let changed = &mut self.changed;
+        self.pending.retain(|function| {
+            let times = functions.get(*function);
+            let Some(ranks) = times.and_then(|times| times.late_ranks()) else {
+                return true;
+            };
+            changed.extend(ranks.into_iter().map(|rank| (rank, *function)));
+            false
+        });
+        for key in std::mem::take(&mut self.changed) {
+            self.add_slow(key, &mut changes);
+        }
+        changes
     }
 
     /// Accepts all present modes of a function as normal, for a reason.

@@ -20,7 +20,7 @@ const MOST_BINS: usize = 48;
 /// Factor between a run time and the usual one from which it may be one of a mode.
 const LONGER: f64 = 1.25;
 /// Smallest factor between the longest and the shortest run time of a mode that no single factor describes.
-const WIDE: f64 = 2.5;
+pub(super) const WIDE: f64 = 2.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
 /// The same share for a wide mode that was there since the start: run times that vary so much are usual. For functions
@@ -161,7 +161,7 @@ pub(super) struct RankLoss {
     /// Calls.
     pub(super) calls: ModeCalls,
     /// Time lost by step, without that of alarms.
-    steps: StepSums,
+    pub(super) steps: StepSums,
     /// Time lost by alarms, by step.
     alarms: StepSums,
 }

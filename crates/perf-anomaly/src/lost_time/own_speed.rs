@@ -296,9 +296,9 @@ impl InMeans {
 
 /// Call of a new mode that is part of the means of ranks and steps, because the mode was not yet known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Withdrawn {
+pub(crate) struct Withdrawn {
     /// Program and rank.
-    pub(super) rank: (u32, u32),
+    pub(crate) rank: (u32, u32),
     /// Step.
     pub(super) step: u64,
     /// Function.

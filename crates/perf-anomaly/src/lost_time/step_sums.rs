@@ -54,11 +54,20 @@ impl StepSums {
         sums.map(move |(group, lost)| (group << self.bits, (group << self.bits) | last, *lost))
     }
 
-    fn memory(&self) -> usize {
+    /// Returns the same sums in later steps.
+    pub(super) fn moved(&self, later: u64) -> Self {
+        let mut all = StepSums::default();
+        for (first, _, lost) in self.iter() {
+            all.add(first.saturating_add(later), lost);
+        }
+        all
+    }
+
+    pub(super) fn memory(&self) -> usize {
         self.sums.capacity() * size_of::<(u64, i64)>()
     }
 
-    fn write(&self, to: &mut Writer) {
+    pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.bits as u8);
         to.varint(self.sums.len() as u64);
         let mut before = 0;
@@ -69,7 +78,7 @@ impl StepSums {
         }
     }
 
-    fn read(from: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let start = *from;
         let wrong = || start.error(0, "at most 128 sums of groups of steps");
         let bits = u32::from(from.u8("the size of a group of steps")?);

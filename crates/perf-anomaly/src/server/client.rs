@@ -497,7 +497,7 @@ impl<E: Exchange> Client<E> {
                 // The server has the modes of merged steps. They are found again, and then replace
                 // those that the earlier client found.
                 let is_new = step > position.last;
-                let all = is_new.then(|| lasting.modes().times(|one| one == rank));
+                let all = is_new.then(|| lasting.modes().all_of(rank));
                 changes.replace(rank, all);
                 if is_new {
                     self.resumed.with_modes.insert(rank);

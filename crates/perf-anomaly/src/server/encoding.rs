@@ -12,7 +12,9 @@ use crate::{Model, Result};
 
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
-const VERSION: u16 = 11;
+const VERSION: u16 = 12;
+/// Earlier version without the slow calls outside of modes.
+const WITHOUT_SLOW_CALLS: u16 = 11;
 /// Earlier version without counters.
 const WITHOUT_COUNTERS: u16 = 10;
 /// Earlier version without changes of functions, in which waiting was time lost.
@@ -58,6 +60,7 @@ impl Server {
             Position::write(positions, &mut to);
         }
         self.counters.write(&mut to);
+        self.programs.write_slow(&mut to);
         to.0
     }
 
@@ -73,7 +76,7 @@ impl Server {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 11 of a server").into());
+            return Err(from.error(2, "version 3 to 12 of a server").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -84,6 +87,7 @@ impl Server {
             has_mode_calls: version > WITHOUT_MODE_CALLS,
             has_changes: version > WITHOUT_CHANGES,
             has_counters: version > WITHOUT_COUNTERS,
+            has_slow_calls: version > WITHOUT_SLOW_CALLS,
             has_reports: version <= WITH_REPORTS,
         };
         let mut server = Server::new(params);
@@ -118,6 +122,7 @@ impl Server {
             }
         }
         server.counters = Counters::read_if_present(&mut from)?;
+        server.programs.read_slow_if_present(&mut from)?;
         from.end()?;
         server.publish();
         server.number = server.base;

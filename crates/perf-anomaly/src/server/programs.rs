@@ -4,8 +4,8 @@ use super::message::{ReportedChange, ReportedChanges};
 use super::ranking::tree;
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::{
-    FunctionSteps, ModeStep, ModeTimes, NewMode, OfClient, Peers, RankModes, Slowness, StepTimes,
-    merged,
+    FunctionSteps, InShared, ModeStep, ModeTimes, NewMode, OfClient, Peers, RankModes, Slowness,
+    StepTimes, Withdrawn, merged, shared,
 };
 use crate::{Change, FunctionId, Result};
 use perf_core::Merge;
@@ -33,20 +33,23 @@ impl Comparison {
     }
 
     /// Returns the time that new modes lost by rank, function and step, with the server's function
-    /// numbers. Each client finds the modes of its own ranks.
+    /// numbers. Each client finds the modes of its own ranks, the server those of calls of several clients.
     pub fn mode_steps(&self) -> Vec<ModeStep> {
-        let all = self.0.modes.values();
-        all.flat_map(|modes| modes.iter()).collect()
+        let all = self.0.modes.values().flat_map(|modes| modes.iter());
+        let shared = self.0.shared();
+        all.chain(shared.iter().flat_map(InShared::steps)).collect()
     }
 
     /// Returns the new modes of all clients, the one with the most time lost first, with the server's function
     /// numbers. Modes of a function that clients found at overlapping run times are one. A mode that a client
     /// accepts as normal is none.
     pub fn modes(&self) -> Vec<NewMode> {
-        merged(self.of_clients())
+        let shared = self.0.shared();
+        let shared = shared.iter().map(InShared::of_client);
+        merged(self.of_clients().chain(shared))
     }
 
-    fn of_clients(&self) -> impl Iterator<Item = OfClient<'_>> {
+    fn of_clients(&self) -> impl Iterator<Item = OfClient> {
         self.0.modes.iter().flat_map(|(client, modes)| {
             let calls = modes.calls();
             calls.map(|(rank, (function, from), calls)| OfClient {
@@ -54,7 +57,7 @@ impl Comparison {
                 rank,
                 function,
                 from,
-                calls,
+                calls: *calls,
             })
         })
     }
@@ -141,7 +144,17 @@ impl Programs {
             let after = known.rank(rank).map_or(0, RankModes::len);
             self.kept_modes = self.kept_modes.saturating_add(after) - before;
         }
-        dropped
+        dropped + known.add_slow(&modes)
+    }
+
+    /// Returns the slow calls that are in modes of several clients. One client alone finds its modes itself.
+    fn shared(&self) -> Vec<InShared<'_>> {
+        let clients = self.modes.keys();
+        if clients.filter(|client| **client != EARLIER_RUNS).count() < 2 {
+            return Vec::new();
+        }
+        let clients = self.modes.iter();
+        shared(clients.map(|(client, modes)| (*client, &**modes)))
     }
 
     /// Adds a change of a function that a client reported. Returns `false` if a change was dropped because there are
@@ -152,16 +165,33 @@ impl Programs {
 
     /// Keeps the modes of a rank of a client, which begins another run, apart from later ones.
     pub(super) fn end_run(&mut self, client: u64, rank: (u32, u32)) {
-        let known = self.modes.get_mut(&client);
-        if let Some(times) = known.and_then(|known| Arc::make_mut(known).take_rank(rank)) {
-            let earlier = Arc::make_mut(self.modes.entry(EARLIER_RUNS).or_default());
+        let Some(mut own) = self.modes.remove(&client) else {
+            return;
+        };
+        let known = Arc::make_mut(&mut own);
+        let earlier = Arc::make_mut(self.modes.entry(EARLIER_RUNS).or_default());
+        if let Some(times) = known.take_rank(rank) {
             earlier.add_run(rank, &times);
         }
+        known.move_slow(rank, earlier);
+        self.modes.insert(client, own);
     }
 
     fn slowness(&self) -> Slowness {
         let mut all = Slowness::default();
-        for one in self.programs.values().map(Peers::slowness) {
+        let shared = self.shared();
+        let of_shared = shared.iter().flat_map(InShared::in_means);
+        let mut in_means: BTreeMap<u32, Vec<Withdrawn>> = BTreeMap::new();
+        of_shared.for_each(|one| in_means.entry(one.rank.0).or_default().push(one));
+        let programs = self.programs.iter().map(|(program, peers)| {
+            let Some(calls) = in_means.get(program) else {
+                return peers.slowness();
+            };
+            let mut peers = peers.clone();
+            peers.withdraw(calls);
+            peers.slowness()
+        });
+        for one in programs {
             all.ranks.extend(one.ranks);
             all.rank_steps.extend(one.rank_steps);
             all.phases.extend(one.phases);
@@ -177,10 +207,12 @@ impl Programs {
     pub(super) fn memory(&self) -> usize {
         let modes = self.modes.values().flat_map(|modes| modes.ranks());
         let modes = modes.map(|(_, times)| times.memory());
+        let slow = self.modes.values().map(|modes| modes.memory_of_slow());
         tree(self.programs.len(), size_of::<(u32, Peers)>())
             + self.programs.values().map(Peers::memory).sum::<usize>()
             + tree(self.modes.len(), size_of::<(u64, Arc<ModeTimes>)>())
             + modes.sum::<usize>()
+            + slow.sum::<usize>()
             + self.losses.memory()
             + self.changes.memory()
     }
@@ -198,6 +230,17 @@ impl Programs {
         }
         self.losses.write(to);
         self.changes.write(to);
+    }
+
+    /// Writes the slow calls outside of modes, which are at the end of a server.
+    pub(super) fn write_slow(&self, to: &mut Writer) {
+        self.modes.values().for_each(|modes| modes.write_slow(to));
+    }
+
+    /// Reads the slow calls at the end of a server, which has none in earlier versions.
+    pub(super) fn read_slow_if_present(&mut self, from: &mut Reader<'_>) -> Result<()> {
+        let mut modes = self.modes.values_mut();
+        modes.try_for_each(|modes| Arc::make_mut(modes).read_slow_if_present(from))
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {

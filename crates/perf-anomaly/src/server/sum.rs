@@ -14,7 +14,9 @@ use std::collections::HashMap;
 
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
-const VERSION: u16 = 7;
+const VERSION: u16 = 8;
+/// Earlier version without the slow calls outside of modes.
+const WITHOUT_SLOW_CALLS: u16 = 7;
 /// Earlier version without counters.
 const WITHOUT_COUNTERS: u16 = 6;
 /// Earlier version without changes of functions, in which waiting was time lost.
@@ -264,6 +266,9 @@ impl Sum {
         }
         write_changes(&self.changes, &mut to);
         self.counters.write(&mut to);
+        for (_, modes) in &self.modes {
+            modes.write_slow(&mut to);
+        }
         to.0
     }
 
@@ -279,7 +284,7 @@ impl Sum {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 1 to 7 of a sum").into());
+            return Err(from.error(2, "version 1 to 8 of a sum").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -288,6 +293,7 @@ impl Sum {
             has_mode_calls: version >= WITHOUT_CHANGES,
             has_changes: version > WITHOUT_CHANGES,
             has_counters: version > WITHOUT_COUNTERS,
+            has_slow_calls: version > WITHOUT_SLOW_CALLS,
             has_reports: false,
             ..Format::default()
         };
@@ -317,6 +323,9 @@ impl Sum {
         }
         sum.changes = read_changes(&mut from)?;
         sum.counters = Counters::read_if_present(&mut from)?;
+        for (_, modes) in &mut sum.modes {
+            modes.read_slow_if_present(&mut from)?;
+        }
         from.end()?;
         Ok(sum)
     }

@@ -183,7 +183,7 @@ impl Peers {
     }
 
     /// Takes calls back that are part of new modes, if their steps are open.
-    pub(super) fn withdraw(&mut self, calls: &[Withdrawn]) {
+    pub(crate) fn withdraw(&mut self, calls: &[Withdrawn]) {
         for call in calls {
             let step = call.step / self.group();
             let key = (call.function, call.rank);

@@ -22,7 +22,7 @@ const WIDE_CALLS: u64 = 16;
 /// Number of bins of similar run times: 54 %.
 const NEAR: usize = 10;
 /// Number of bins of a wide mode: a factor of 32.
-const WIDE_BINS: usize = 80;
+pub(super) const WIDE_BINS: usize = 80;
 /// Ratio of the calls of a wide mode to those in the tail of the usual ones. In power laws, it is 0.4.
 const WIDE_DEPTH: u64 = 2;
 /// Smallest share of calls of a wide mode that are no alarms: alarms alone are single calls.
@@ -44,7 +44,14 @@ pub(in crate::lost_time) struct Far {
     /// First bin of the tail of the usual run times, below which no mode grows; 0 if it is unknown.
     pub(super) tail: usize,
     /// Median run time in nanoseconds, relative to the ranks that do not differ.
-    usual: i64,
+    pub(super) usual: i64,
+}
+
+impl Far {
+    /// Returns `true` if the usual run times are known.
+    pub(in crate::lost_time) fn is_known(&self) -> bool {
+        self.from != usize::MAX
+    }
 }
 
 impl Default for Far {
@@ -86,7 +93,7 @@ impl Wide {
 }
 
 /// Largest power of ten of nanoseconds of which the run times of the first calls and of slow ones are multiples.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tick(i64);
 
 impl Default for Tick {
@@ -96,6 +103,11 @@ impl Default for Tick {
 }
 
 impl Tick {
+    /// Returns the tick in nanoseconds.
+    pub(super) fn time(self) -> i64 {
+        self.0
+    }
+
     /// Adds a run time in nanoseconds.
     pub(super) fn add(&mut self, time: i64) {
         while self.0 > 1 && time % self.0 != 0 {
@@ -188,8 +200,7 @@ impl Times {
     /// Returns `true` for a bin above the tail of the usual run times; of functions that wait for others, far above.
     #[inline]
     pub(in crate::lost_time) fn is_unusual(&self, bin: usize) -> bool {
-        let is_known = self.far.from != usize::MAX;
-        is_known
+        self.far.is_known()
             && bin
                 >= if self.waits {
                     self.far.from

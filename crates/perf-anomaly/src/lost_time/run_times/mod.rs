@@ -2,8 +2,10 @@
 //! [`Slow`]: slow calls.
 
 mod far;
+mod pooled;
 
 pub(super) use far::Wide;
+pub(super) use pooled::RunTimes;
 
 use super::new_mode::{Event, RankLoss, SlowCall, bin, loss_of};
 use super::own_speed::{InMeans, LONGER, is_doubtful};
@@ -89,6 +91,8 @@ pub(super) struct Times {
     pub(super) modes: Vec<usize>,
     /// Last normal calls that may be in a mode.
     doubtful: VecDeque<Doubtful>,
+    /// First calls, which were not judged, if a server knows slow ones.
+    unjudged: Vec<Doubtful>,
     /// Number of the last batch with its calls.
     pub(super) batch: u64,
     /// Calls of that batch, and those of them that are slow or in a mode.

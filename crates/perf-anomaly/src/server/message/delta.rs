@@ -9,7 +9,9 @@ use crate::{Change, Model, Result};
 
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
-const VERSION: u16 = 9;
+const VERSION: u16 = 10;
+/// Earlier version without the slow calls outside of modes.
+const WITHOUT_SLOW_CALLS: u16 = 9;
 /// Earlier version without counters.
 const WITHOUT_COUNTERS: u16 = 8;
 /// Earlier version without changes of functions, in which waiting was time lost.
@@ -82,6 +84,7 @@ impl Delta {
         to.u32(self.changes.len() as u32);
         self.changes.iter().for_each(|change| change.write(&mut to));
         self.counters.write(&mut to);
+        self.modes.write_slow(&mut to);
         to.0
     }
 
@@ -97,7 +100,7 @@ impl Delta {
         }
         let version = from.u16("a version")?;
         if !(WITHOUT_BEYOND..=VERSION).contains(&version) {
-            return Err(from.error(2, "version 3 to 9 of a delta").into());
+            return Err(from.error(2, "version 3 to 10 of a delta").into());
         }
         from.context = Format {
             has_beyond_experience: version >= WITHOUT_TIMES,
@@ -106,6 +109,7 @@ impl Delta {
             has_mode_calls: version >= WITHOUT_CHANGES,
             has_changes: version > WITHOUT_CHANGES,
             has_counters: version > WITHOUT_COUNTERS,
+            has_slow_calls: version > WITHOUT_SLOW_CALLS,
             has_reports: false,
             ..Format::default()
         };
@@ -116,7 +120,7 @@ impl Delta {
         let functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         let steps = StepStats::read(&mut from)?;
         let times = StepTimes::read_if_present(&mut from)?;
-        let modes = ModeTimes::read_if_present(&mut from)?;
+        let mut modes = ModeTimes::read_if_present(&mut from)?;
         let losses = FunctionSteps::read_if_present(&mut from)?;
         let mut changes = Vec::new();
         if from.context.has_changes {
@@ -126,6 +130,7 @@ impl Delta {
             }
         }
         let counters = Counters::read_if_present(&mut from)?;
+        modes.read_slow_if_present(&mut from)?;
         from.end()?;
         Ok(Delta {
             session: session?,
