@@ -201,8 +201,12 @@ impl NewModes {
             let usual = times.usual_of_far(bin, usual);
             let call = InMeans::new((rank, step), sample, (self.batch, at));
             times.add_doubtful(bin, call, usual);
-            if self.changes.is_some() && !times.far.is_known() {
-                self.pending.insert(sample.function);
+            if self.changes.is_some() {
+                if times.is_unusual(bin) {
+                    self.changed.insert((rank, sample.function));
+                } else if !times.far.is_known() {
+                    self.pending.insert(sample.function);
+                }
             }
         }
         self.at_own_speed = at_own_speed(samples, judgements);

@@ -52,6 +52,13 @@ impl Far {
     pub(in crate::lost_time) fn is_known(&self) -> bool {
         self.from != usize::MAX
     }
+
+    /// Returns `true` for a bin above the tail of the usual run times; of functions that wait for others (`waits`), far
+    /// above.
+    #[inline]
+    pub(super) fn is_unusual(&self, bin: usize, waits: bool) -> bool {
+        self.is_known() && bin >= if waits { self.from } else { self.tail }
+    }
 }
 
 impl Default for Far {
@@ -200,13 +207,7 @@ impl Times {
     /// Returns `true` for a bin above the tail of the usual run times; of functions that wait for others, far above.
     #[inline]
     pub(in crate::lost_time) fn is_unusual(&self, bin: usize) -> bool {
-        self.far.is_known()
-            && bin
-                >= if self.waits {
-                    self.far.from
-                } else {
-                    self.far.tail
-                }
+        self.far.is_unusual(bin, self.waits)
     }
 
     /// Returns the usual run time of a slow call in nanoseconds, given that of the mode below it, which may itself be

@@ -1,7 +1,7 @@
 //! [`RunTimes`]: run times of a function, which clients send to a server; modes of the slow calls of several clients.
 
 use super::far::{Tick, WIDE_BINS};
-use super::{Doubtful, IN_MEANS, Slow, Times};
+use super::{CALLS, Doubtful, IN_MEANS, Slow, Times};
 use crate::Result;
 use crate::format_version::{Reader, Writer};
 use crate::lost_time::mode_calls::ModeCalls;
@@ -127,11 +127,10 @@ impl Times {
         }
     }
 
-    /// Returns the calls far above the usual run times of which that was not known when they were judged, by program and
-    /// rank.
+    /// Returns the normal calls and those that were not judged above the tail of the usual run times, by program and rank.
     fn late(&self) -> impl Iterator<Item = ((u32, u32), &Doubtful)> {
         let all = self.doubtful.iter().chain(&self.unjudged);
-        let late = all.filter(|one| one.bin >= self.far.from);
+        let late = all.filter(|one| self.is_unusual(one.bin));
         late.map(|one| (one.call.call.rank, one))
     }
 
@@ -230,7 +229,16 @@ impl Times {
         for range in &ranges {
             self.slow.retain(|bin, _| !(range.0..range.1).contains(bin));
         }
-        let all: BTreeMap<usize, u64> = self.slow.iter().map(|one| (*one.0, one.1.calls)).collect();
+        let slow = self.slow.iter();
+        let slow = slow.map(|(bin, slow)| (*bin, (slow.calls, slow.noticed)));
+        let all: BTreeMap<usize, (u64, u64)> = slow.collect();
+        // Calls above the tail of the usual run times are slow, whether or not a client knew.
+        let (far, waits) = (self.far, self.waits);
+        for (bin, slow) in &mut self.slow {
+            if far.is_unusual(*bin, waits) {
+                slow.noticed = slow.calls;
+            }
+        }
         for bin in all.keys() {
             let found = if !self.slow.contains_key(bin) {
                 None
@@ -243,13 +251,17 @@ impl Times {
                 continue;
             };
             // Most calls there are slow ones: otherwise they are the speed of ranks or steps.
-            let own: u64 = all.range(from..until).map(|one| one.1).sum();
+            let own = all.range(from..until).map(|one| one.1);
+            let (own, noticed) = own.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             let in_known = known
                 .clone()
                 .filter(|(bins, _)| bins.0 < until && from < bins.1);
             let own = in_known.fold(own, |sum, one| sum.saturating_add(one.1));
             let calls = self.between(from, until);
-            if 2 * own.min(calls) < calls || calls as f64 > USUAL * self.calls as f64 {
+            if noticed < CALLS
+                || 2 * own.min(calls) < calls
+                || calls as f64 > USUAL * self.calls as f64
+            {
                 continue;
             }
             self.slow.retain(|bin, _| !(from..until).contains(bin));
