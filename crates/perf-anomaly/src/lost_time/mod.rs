@@ -332,6 +332,10 @@ impl Lasting {
                 self.modes.ignore(function);
                 self.peers.ignore_phases(function);
             }
+            let name = calls.function_name(function);
+            if self.rules.iter().any(|(pattern, _)| fits(pattern, &name)) {
+                self.modes.keep_private(function);
+            }
         }
         self.functions = calls.function_count();
         let has_unknown = calls.has_unknown_functions();

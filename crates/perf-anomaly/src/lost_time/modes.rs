@@ -1,6 +1,8 @@
 //! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats, with the time lost by rank and
 //! step.
 
+mod sharing;
+
 use super::mode_times::{ModeStep, ModeTimes};
 use super::new_mode::{Accepted, Event, NewMode, edge};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
@@ -102,6 +104,8 @@ pub struct NewModes {
     changed: BTreeSet<((u32, u32), FunctionId)>,
     /// Functions of which first calls may be slow.
     pending: BTreeSet<FunctionId>,
+    /// Functions whose modes a rule accepts, of which a server has no slow calls.
+    private: BTreeSet<FunctionId>,
     /// Calls of earlier batches that turned out to be in new modes in the last batch.
     withdrawn: Vec<Withdrawn>,
     /// Indices of the slow and doubtful calls of the last batch.
@@ -472,50 +476,6 @@ impl NewModes {
             event.add_to(&mut all, &is_wanted);
         }
         all
-    }
-
-    /// Returns the times of [`steps`](Self::steps) of a rank, and its slow calls outside of modes.
-    pub(crate) fn all_of(&self, rank: (u32, u32)) -> ModeTimes {
-        let mut all = self.times(|one| one == rank);
-        for (function, _) in self.functions.iter() {
-            self.add_slow((rank, function), &mut all);
-        }
-        all
-    }
-
-    /// Adds the slow calls outside of modes of a function on a rank to changes.
-    fn add_slow(&self, (rank, function): ((u32, u32), FunctionId), changes: &mut ModeTimes) {
-        if let Some(times) = self.functions.get(function) {
-            let slow = times.slow_on(rank);
-            changes
-                .slow_mut()
-                .set((rank, function), slow, times.run_times());
-        }
-    }
-
-    /// Keeps changes of the time lost by rank and step from now on.
-    pub(crate) fn keep_changes(&mut self) {
-        self.changes = Some(ModeTimes::default());
-    }
-
-    /// Returns the changes of the time lost by rank and step since the last call.
-    pub(crate) fn take_changes(&mut self) -> ModeTimes {
-        let changes = self.changes.as_mut().map(std::mem::take);
-        let mut changes = changes.unwrap_or_default();
-        let functions = &self.functions;
-        let changed = &mut self.changed;
-        self.pending.retain(|function| {
-            let times = functions.get(*function);
-            let Some(ranks) = times.and_then(|times| times.late_ranks()) else {
-                return true;
-            };
-            changed.extend(ranks.into_iter().map(|rank| (rank, *function)));
-            false
-        });
-        for key in std::mem::take(&mut self.changed) {
-            self.add_slow(key, &mut changes);
-        }
-        changes
     }
 
     /// Accepts all present modes of a function as normal, for a reason.

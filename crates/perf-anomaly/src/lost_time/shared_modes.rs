@@ -182,6 +182,10 @@ impl SlowCalls {
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
+        to.u8(u8::from(!self.is_empty()));
+        if self.is_empty() {
+            return;
+        }
         to.u32(self.ranks.len() as u32);
         for ((program, rank), functions) in &self.ranks {
             to.varint((*program).into());
@@ -208,6 +212,9 @@ impl SlowCalls {
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let mut all = SlowCalls::default();
+        if from.u8("the flag for slow calls")? == 0 {
+            return Ok(all);
+        }
         for _ in 0..from.count(6, "a number of ranks that fits the remaining bytes")? {
             let rank = (from.varint32("a program")?, from.varint32("a rank")?);
             let own = all.ranks.entry(rank).or_default();

@@ -159,8 +159,8 @@ impl UpdateMessage {
 
 /// Size in bytes of the end of an encoded delta without steps, run times, modes, changes and counters: the numbers of steps and of
 /// run times, the number of steps that are compared as one, and the numbers of functions without phases, of
-/// ranks with modes, of functions that lost time and of changes, and the flag for counters.
-const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4 + 4 + 1;
+/// ranks with modes, of functions that lost time and of changes, and the flags for counters and slow calls.
+const NUMBERS: usize = 4 + 4 + 1 + 4 + 4 + 4 + 4 + 1 + 1;
 
 /// Splits the line of an entry around the number of its rank, if it has one. No text in the line
 /// can contain the field name, because quotes in texts are escaped.

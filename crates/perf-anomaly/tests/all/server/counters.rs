@@ -292,7 +292,7 @@ fn messages_contain_counters_and_those_of_earlier_versions_none() {
     let bytes = with.encode();
     assert_eq!(
         (bytes[4], Delta::decode(&bytes).expect("written")),
-        (9, with.clone())
+        (10, with.clone())
     );
     let names: Vec<&str> = with.names.iter().map(|name| &*name.name).collect();
     assert_eq!(names, ["solve", "Message size"]);
@@ -324,15 +324,20 @@ fn messages_contain_counters_and_those_of_earlier_versions_none() {
     // A counter without a name is refused.
     with.names.pop();
     assert!(Server::default().take(&with).is_err());
-    // Version 8 of a delta and version 6 of a sum end before the counters; without any they are one byte.
+    // Version 8 of a delta and version 6 of a sum end before the counters and slow calls; without any they are one byte
+    // each.
     without.functions = Functions::default();
     let mut bytes = without.encode();
+    assert_eq!(bytes.pop(), Some(0));
+    bytes[4] = 9;
+    assert_eq!(Delta::decode(&bytes).expect("of version 9"), without);
     assert_eq!(bytes.pop(), Some(0));
     bytes[4] = 8;
     assert_eq!(Delta::decode(&bytes).expect("of version 8"), without);
     let sum = Server::default().sum(&without).expect("sound");
     let mut bytes = sum.encode();
-    assert_eq!((bytes[4], bytes.pop()), (7, Some(0)));
+    // There are no slow calls of clients without modes.
+    assert_eq!((bytes[4], bytes.pop()), (8, Some(0)));
     bytes[4] = 6;
     assert_eq!(Sum::decode(&bytes).expect("of version 6"), sum);
     // A truncated or damaged message is refused and never panics.

@@ -8,6 +8,7 @@ mod encoding;
 mod lost_time;
 mod many;
 mod resume;
+mod shared_modes;
 mod slow;
 mod sums;
 

@@ -181,11 +181,12 @@ fn another_run_of_the_same_client_counts_anew() {
 fn servers_of_earlier_versions_are_read() {
     let params = || Server::params().check().expect("defaults");
     let mut bytes = Server::new(params()).encode();
-    assert_eq!(&bytes[4..6], &[11, 0]);
-    // Version 10 had no counters, version 9 no changes of functions and no times of waiting, version 8 no calls of modes, version 7 the reports
+    assert_eq!(&bytes[4..6], &[12, 0]);
+    // Version 11 had no slow calls outside of modes, version 10 no counters, version 9 no changes of functions and no times of waiting, version 8 no calls of modes, version 7 the reports
     // of steps by program, version 6 no modes and no functions by step, version 5 other series of run times, version 4 no run times of steps, and version 3 no positions of
     // clients either. An empty server has a count of 4 bytes for each, and no series.
     for (version, missing) in [
+        (11, 0),
         (10, 1),
         (9, 4),
         (8, 0),
@@ -202,7 +203,7 @@ fn servers_of_earlier_versions_are_read() {
     }
     bytes[4] = 2;
     let refused = Server::decode(params(), &bytes).expect_err("nobody reads that any more");
-    assert!(refused.to_string().contains("version 3 to 11"), "{refused}");
+    assert!(refused.to_string().contains("version 3 to 12"), "{refused}");
 }
 
 /// Version 7 of a server with four ranks, six steps and two functions, of which rank 2 is 50 % slower.
@@ -229,7 +230,7 @@ fn slow_ranks_of_a_server_of_version_7_continue() {
     assert_eq!((read.clients(), calls(&read)), (4, 40 * 6));
     // Its bytes in the present version have the same contents.
     let encoded = read.encode();
-    assert_eq!(encoded[4], 11);
+    assert_eq!(encoded[4], 12);
     let again = Server::decode(params(), &encoded).expect("it was just encoded");
     assert_eq!(again.slow_ranks(), read.slow_ranks());
     assert_eq!(again.encode(), encoded);
