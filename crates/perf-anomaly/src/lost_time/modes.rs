@@ -100,8 +100,8 @@ pub struct NewModes {
     ignored: BTreeSet<FunctionId>,
     /// Changes of the time lost by rank and step since they were taken; `None` if they are not shared.
     changes: Option<ModeTimes>,
-    /// Ranks and functions whose slow calls outside of modes changed since then.
-    changed: BTreeSet<((u32, u32), FunctionId)>,
+    /// Ranks whose slow calls outside of modes changed since then, by function.
+    changed: BTreeMap<FunctionId, BTreeSet<(u32, u32)>>,
     /// Functions of which first calls may be slow.
     pending: BTreeSet<FunctionId>,
     /// Functions whose modes a rule accepts, of which a server has no slow calls.
@@ -207,7 +207,10 @@ impl NewModes {
             times.add_doubtful(bin, call, usual);
             if self.changes.is_some() {
                 if times.is_unusual(bin) {
-                    self.changed.insert((rank, sample.function));
+                    self.changed
+                        .entry(sample.function)
+                        .or_default()
+                        .insert(rank);
                 } else if !times.far.is_known() {
                     self.pending.insert(sample.function);
                 }
@@ -247,7 +250,10 @@ impl NewModes {
                     let call = InMeans::new((rank, step), sample, (self.batch, at));
                     times.add_slow(bin, call, (sample, judgement), (usual, is_noticed));
                     if self.changes.is_some() {
-                        self.changed.insert((rank, sample.function));
+                        self.changed
+                            .entry(sample.function)
+                            .or_default()
+                            .insert(rank);
                     }
                     if let Some(bins) = times.mode(bin) {
                         let bins = times.grown(bins);
@@ -336,8 +342,8 @@ impl NewModes {
         };
         times.modes.push(self.events.len());
         if self.changes.is_some() {
-            let ranks = all.ranks.keys();
-            self.changed.extend(ranks.map(|rank| (*rank, function)));
+            let changed = self.changed.entry(function).or_default();
+            changed.extend(all.ranks.keys());
         }
         let is_early = first == times.first || times.is_early(bins, all.calls);
         if is_early {
@@ -415,9 +421,8 @@ impl NewModes {
         extend(event);
         let all = times.take(event.bins, Some(event.mode.first));
         if self.changes.is_some() {
-            let ranks = all.ranks.keys();
-            self.changed
-                .extend(ranks.map(|rank| (*rank, event.mode.function)));
+            let changed = self.changed.entry(event.mode.function).or_default();
+            changed.extend(all.ranks.keys());
         }
         let in_means = event.extend(all);
         event.renumber();

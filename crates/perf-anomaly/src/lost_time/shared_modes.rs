@@ -59,14 +59,16 @@ impl SlowCalls {
         self.ranks.is_empty() && self.functions.is_empty()
     }
 
-    /// Sets all slow calls so far of a function on a rank, and the run times of the function.
+    /// Sets all slow calls so far of a function on ranks, and the run times of the function.
     pub(super) fn set(
         &mut self,
-        (rank, function): ((u32, u32), FunctionId),
-        bins: Bins,
+        function: FunctionId,
+        ranks: BTreeMap<(u32, u32), Bins>,
         times: RunTimes,
     ) {
-        self.ranks.entry(rank).or_default().insert(function, bins);
+        for (rank, bins) in ranks {
+            self.ranks.entry(rank).or_default().insert(function, bins);
+        }
         self.functions.insert(function, times);
     }
 

@@ -3,6 +3,7 @@
 use super::NewModes;
 use crate::FunctionId;
 use crate::lost_time::mode_times::ModeTimes;
+use std::collections::BTreeSet;
 
 impl NewModes {
     /// Keeps changes of the time lost by rank and step from now on.
@@ -21,11 +22,13 @@ impl NewModes {
             let Some(ranks) = times.and_then(|times| times.late_ranks()) else {
                 return true;
             };
-            changed.extend(ranks.into_iter().map(|rank| (rank, *function)));
+            if !ranks.is_empty() {
+                changed.entry(*function).or_default().extend(ranks);
+            }
             false
         });
-        for key in std::mem::take(&mut self.changed) {
-            self.add_slow(key, &mut changes);
+        for (function, ranks) in std::mem::take(&mut self.changed) {
+            self.add_slow(function, &ranks, &mut changes);
         }
         changes
     }
@@ -34,19 +37,22 @@ impl NewModes {
     pub(crate) fn all_of(&self, rank: (u32, u32)) -> ModeTimes {
         let mut all = self.times(|one| one == rank);
         for (function, _) in self.functions.iter() {
-            self.add_slow((rank, function), &mut all);
+            self.add_slow(function, &BTreeSet::from([rank]), &mut all);
         }
         all
     }
 
-    /// Adds the slow calls outside of modes of a function on a rank to changes.
-    fn add_slow(&self, (rank, function): ((u32, u32), FunctionId), changes: &mut ModeTimes) {
+    /// Adds the slow calls outside of modes of a function on ranks to changes.
+    fn add_slow(
+        &self,
+        function: FunctionId,
+        ranks: &BTreeSet<(u32, u32)>,
+        changes: &mut ModeTimes,
+    ) {
         let times = self.functions.get(function);
         if let Some(times) = times.filter(|_| !self.private.contains(&function)) {
-            let slow = times.slow_on(rank);
-            changes
-                .slow_mut()
-                .set((rank, function), slow, times.run_times());
+            let slow = times.slow_on(ranks);
+            changes.slow_mut().set(function, slow, times.run_times());
         }
     }
 

@@ -141,29 +141,40 @@ impl Times {
             .then(|| self.late().map(|(rank, _)| rank).collect())
     }
 
-    /// Returns the slow calls of a rank outside of modes, by bin of their run times as on most ranks.
-    pub(in crate::lost_time) fn slow_on(&self, rank: (u32, u32)) -> Bins {
+    /// Returns the slow calls of ranks outside of modes, by rank and bin of their run times as on most ranks.
+    pub(in crate::lost_time) fn slow_on(
+        &self,
+        ranks: &BTreeSet<(u32, u32)>,
+    ) -> BTreeMap<(u32, u32), Bins> {
         let most = self.speeds.most();
-        let mut bins = Bins::new();
+        let mut all: BTreeMap<(u32, u32), Bins> =
+            ranks.iter().map(|rank| (*rank, Bins::new())).collect();
         for (at, slow) in &self.slow {
-            let Some(own) = slow.ranks.get(&rank) else {
-                continue;
-            };
-            let calls = own.calls.of_calls(slow.before.unwrap_or(0), self.calls);
-            let noticed = slow.noticed.saturating_mul(calls.calls);
-            let mut in_means = StepSums::default();
-            let own_calls = slow.in_means.iter().filter(|one| one.call.rank == rank);
-            own_calls.for_each(|one| in_means.add(one.call.step, one.call.time.0));
-            bins.entry(moved(*at, most) as u32)
-                .or_default()
-                .add(&SlowOfBin {
+            let bin = moved(*at, most) as u32;
+            for (rank, own) in &slow.ranks {
+                let Some(bins) = all.get_mut(rank) else {
+                    continue;
+                };
+                let calls = own.calls.of_calls(slow.before.unwrap_or(0), self.calls);
+                let noticed = slow.noticed.saturating_mul(calls.calls);
+                bins.entry(bin).or_default().add(&SlowOfBin {
                     calls,
                     noticed: noticed.div_ceil(slow.calls.max(1)),
                     steps: own.steps.clone(),
-                    in_means,
+                    ..SlowOfBin::default()
                 });
+            }
+            for one in slow.in_means.iter().map(|one| one.call) {
+                let own = all.get_mut(&one.rank);
+                if let Some(known) = own.and_then(|bins| bins.get_mut(&bin)) {
+                    known.in_means.add(one.step, one.time.0);
+                }
+            }
         }
-        for (_, one) in self.late().filter(|one| one.0 == rank) {
+        for (rank, one) in self.late() {
+            let Some(bins) = all.get_mut(&rank) else {
+                continue;
+            };
             let (step, time) = (one.call.call.step, one.call.call.time.0);
             let usual = match one.usual.0 {
                 0 => self.far.usual,
@@ -182,11 +193,10 @@ impl Times {
             };
             slow.steps.add(step, lost);
             slow.in_means.add(step, time);
-            bins.entry(moved(one.bin, most) as u32)
-                .or_default()
-                .add(&slow);
+            let bin = moved(one.bin, most) as u32;
+            bins.entry(bin).or_default().add(&slow);
         }
-        bins
+        all
     }
 
     /// Creates the run times of the calls of several clients.
