@@ -8,7 +8,6 @@ use crate::lost_time::mode_calls::ModeCalls;
 use crate::lost_time::new_mode::{SlowCall, WIDE, bin, edge};
 use crate::lost_time::own_speed::InMeans;
 use crate::lost_time::shared_modes::{Bins, SlowOfBin};
-use crate::lost_time::step_sums::StepSums;
 use perf_core::Merge;
 use std::collections::{BTreeMap, BTreeSet};
 
