@@ -196,8 +196,9 @@ fn pushing() -> (Calls, Step) {
 }
 
 // 2.9 % more since calls that communicate are counted here and no longer by each monitor and client, which take 0.5 % less.
+// 0.5 % more by other inlining since clients send slow calls outside of modes, with which `anomaly_labels` takes 1.3 % less.
 #[library_benchmark]
-#[bench::events(args = (), setup = pushing, config = near(30_909_384))]
+#[bench::events(args = (), setup = pushing, config = near(31_656_558))]
 fn anomaly_calls((mut calls, (stream, events)): (Calls, Step)) -> (Calls, Step) {
     for (at, event) in &events {
         calls.push(stream, *at, *event);

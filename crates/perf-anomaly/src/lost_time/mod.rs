@@ -332,9 +332,8 @@ impl Lasting {
                 self.modes.ignore(function);
                 self.peers.ignore_phases(function);
             }
-            let name = calls.function_name(function);
-            if self.rules.iter().any(|(pattern, _)| fits(pattern, &name)) {
-                self.modes.keep_private(function);
+            if !self.rules.is_empty() {
+                self.keep_private(calls, function);
             }
         }
         self.functions = calls.function_count();
@@ -406,6 +405,15 @@ impl Lasting {
         at_own_speed.extend(others);
         self.peers.add_run(&at_own_speed);
         self.at_own_speed.extend(at_own_speed);
+    }
+
+    /// Sends no slow calls of a function to a server if a rule accepts its modes.
+    #[cold]
+    fn keep_private(&mut self, calls: &Calls, function: FunctionId) {
+        let name = calls.function_name(function);
+        if self.rules.iter().any(|(pattern, _)| fits(pattern, &name)) {
+            self.modes.keep_private(function);
+        }
     }
 
     /// Ends a part of a step, or the step.
