@@ -17,29 +17,25 @@
 
 mod causes;
 mod groups;
-mod mode_calls;
-mod mode_times;
 mod modes;
-mod new_mode;
 mod own_speed;
 mod peers;
 mod rank_speed;
 mod run_times;
-mod shared_modes;
 mod slowness;
 mod step_sums;
 mod step_times;
 mod table;
 
 pub use causes::{Cause, Found};
-pub(crate) use mode_calls::{OfClient, merged};
-pub(crate) use mode_times::RankModes;
-pub use mode_times::{ModeStep, ModeTimes};
 pub use modes::NewModes;
-pub use new_mode::{Accepted, Beginning, NewMode};
+pub(crate) use modes::calls::{OfClient, merged};
+pub use modes::new_mode::{Accepted, Beginning, NewMode};
+pub(crate) use modes::shared::{InShared, shared};
+pub(crate) use modes::times::RankModes;
+pub use modes::times::{ModeStep, ModeTimes};
 pub(crate) use own_speed::Withdrawn;
 pub use peers::Peers;
-pub(crate) use shared_modes::{InShared, shared};
 pub use slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 pub use step_sums::FunctionSteps;
 pub use step_times::StepTimes;

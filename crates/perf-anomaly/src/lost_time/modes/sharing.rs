@@ -2,7 +2,7 @@
 
 use super::NewModes;
 use crate::FunctionId;
-use crate::lost_time::mode_times::ModeTimes;
+use crate::lost_time::modes::times::ModeTimes;
 use std::collections::BTreeSet;
 
 impl NewModes {

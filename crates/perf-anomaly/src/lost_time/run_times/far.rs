@@ -1,7 +1,7 @@
 //! [`Far`]: run times far above the usual ones of a function; [`Wide`]: slow calls of different run times there.
 
 use super::Times;
-use crate::lost_time::new_mode::{Event, bin, edge};
+use crate::lost_time::modes::new_mode::{Event, bin, edge};
 
 /// Number of spreads of the usual run times from which on a run time is far above them, and from which on those below
 /// are the tail of the usual ones. The spread is about the distance of an eighth of the calls from the median: for a

@@ -7,7 +7,7 @@ mod pooled;
 pub(super) use far::Wide;
 pub(super) use pooled::RunTimes;
 
-use super::new_mode::{Event, RankLoss, SlowCall, bin, loss_of};
+use super::modes::new_mode::{Event, RankLoss, SlowCall, bin, loss_of};
 use super::own_speed::{InMeans, LONGER, is_doubtful};
 use super::rank_speed::{FirstCalls, QUANTILES, Speeds};
 use crate::{Judgement, Label, Sample};

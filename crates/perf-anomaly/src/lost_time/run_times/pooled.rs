@@ -4,10 +4,10 @@ use super::far::{Tick, WIDE_BINS};
 use super::{CALLS, Doubtful, IN_MEANS, Slow, Times};
 use crate::Result;
 use crate::format_version::{Reader, Writer};
-use crate::lost_time::mode_calls::ModeCalls;
-use crate::lost_time::new_mode::{SlowCall, WIDE, bin, edge};
+use crate::lost_time::modes::calls::ModeCalls;
+use crate::lost_time::modes::new_mode::{SlowCall, WIDE, bin, edge};
+use crate::lost_time::modes::shared::{Bins, SlowOfBin};
 use crate::lost_time::own_speed::InMeans;
-use crate::lost_time::shared_modes::{Bins, SlowOfBin};
 use perf_core::Merge;
 use std::collections::{BTreeMap, BTreeSet};
 

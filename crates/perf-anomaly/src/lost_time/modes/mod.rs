@@ -1,17 +1,21 @@
 //! [`NewModes`]: detects each [`NewMode`], a slow run time that repeats, with the time lost by rank and
 //! step.
 
+pub(super) mod calls;
+pub(super) mod new_mode;
+pub(super) mod shared;
 mod sharing;
+pub(super) mod times;
 
-use super::mode_times::{ModeStep, ModeTimes};
-use super::new_mode::{Accepted, Event, NewMode, edge};
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
 use super::peers::RunCall;
 use super::run_times::{CALLS, Times, Wide, relative_bin};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
+use new_mode::{Accepted, Event, NewMode, edge};
 use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
+use times::{ModeStep, ModeTimes};
 
 /// Share of the calls of a function on a rank in a step from which they are the speed of the rank or
 /// the step, and no mode.
@@ -28,15 +32,15 @@ const RANKS: usize = 1 << 16;
 
 /// Share of modes in the calls of a function.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Share {
+pub(in crate::lost_time) struct Share {
     /// Number of calls in modes.
-    pub(super) in_modes: u64,
+    pub(in crate::lost_time) in_modes: u64,
     /// Number of all calls.
-    pub(super) calls: u64,
+    pub(in crate::lost_time) calls: u64,
     /// Number of calls since the first one of a mode.
-    pub(super) since: u64,
+    pub(in crate::lost_time) since: u64,
     /// Largest number of ranks with calls of a mode.
-    pub(super) ranks: usize,
+    pub(in crate::lost_time) ranks: usize,
 }
 
 /// Detection of new modes: slow run times that repeat.
@@ -311,19 +315,19 @@ impl NewModes {
     }
 
     /// Returns the indices of the calls of the last batch that are slow, or may be in a mode, in ascending order.
-    pub(super) fn last_slow(&self) -> &[usize] {
+    pub(in crate::lost_time) fn last_slow(&self) -> &[usize] {
         &self.slow
     }
 
     /// Returns the indices of the slow calls of the last batch that take as long as the other calls of their rank, in
     /// ascending order.
-    pub(super) fn last_at_own_speed(&self) -> &[usize] {
+    pub(in crate::lost_time) fn last_at_own_speed(&self) -> &[usize] {
         &self.at_own_speed
     }
 
     /// Returns the calls of earlier batches that turned out to be in new modes in the last batch, and are
     /// part of the means of ranks and steps.
-    pub(super) fn withdrawn(&self) -> &[Withdrawn] {
+    pub(in crate::lost_time) fn withdrawn(&self) -> &[Withdrawn] {
         &self.withdrawn
     }
 
@@ -499,7 +503,7 @@ impl NewModes {
     }
 
     /// Returns the share of modes in the calls of a function.
-    pub(super) fn share(&self, function: FunctionId) -> Share {
+    pub(in crate::lost_time) fn share(&self, function: FunctionId) -> Share {
         let Some(times) = self.functions.get(function) else {
             return Share::default();
         };
@@ -518,13 +522,13 @@ impl NewModes {
     }
 
     /// Returns `true` if a call of the rank of the last batch has the run time of a mode.
-    pub(super) fn is_in_mode(&self, function: FunctionId, time: Nanos) -> bool {
+    pub(in crate::lost_time) fn is_in_mode(&self, function: FunctionId, time: Nanos) -> bool {
         let times = self.functions.get(function);
         times.is_some_and(|times| times.known(times.bin(time), &self.events).is_some())
     }
 
     /// Notes that slow calls of ranks are their speed.
-    pub(super) fn are_at_own_speed(&mut self, calls: &[RunCall]) {
+    pub(in crate::lost_time) fn are_at_own_speed(&mut self, calls: &[RunCall]) {
         for one in calls {
             let rank = self.ranks.get(&one.rank());
             let times = self.functions.get_mut(one.call.function);
@@ -536,7 +540,7 @@ impl NewModes {
 
     /// Takes calls of the rank of the last batch that are its speed from their modes. A mode with too few other calls,
     /// or fewer than those, is none. Returns the functions that have no modes any more.
-    pub(super) fn release(&mut self, calls: &[RunCall]) -> BTreeSet<FunctionId> {
+    pub(in crate::lost_time) fn release(&mut self, calls: &[RunCall]) -> BTreeSet<FunctionId> {
         self.are_at_own_speed(calls);
         let mut without = BTreeSet::new();
         for one in calls {

@@ -1,10 +1,10 @@
 //! [`ModeTimes`]: time that new modes lost by rank, function and step, which clients send to a server;
 //! [`ModeStep`]: an entry of it.
 
-use super::FunctionSteps;
-use super::mode_calls::ModeCalls;
-use super::shared_modes::SlowCalls;
+use super::calls::ModeCalls;
+use super::shared::SlowCalls;
 use crate::format_version::{Reader, Writer};
+use crate::lost_time::FunctionSteps;
 use crate::server::tree;
 use crate::{FunctionId, Result};
 use perf_core::{Merge, Nanos};
@@ -135,7 +135,7 @@ impl ModeTimes {
     }
 
     /// Sets all calls so far of a mode on a rank.
-    pub(super) fn set_calls(
+    pub(in crate::lost_time) fn set_calls(
         &mut self,
         rank: (u32, u32),
         mode: (FunctionId, u32),
@@ -149,7 +149,13 @@ impl ModeTimes {
     }
 
     /// Adds time that a rank lost in a step.
-    pub(super) fn add(&mut self, rank: (u32, u32), function: FunctionId, step: u64, lost: i64) {
+    pub(in crate::lost_time) fn add(
+        &mut self,
+        rank: (u32, u32),
+        function: FunctionId,
+        step: u64,
+        lost: i64,
+    ) {
         if lost != 0 {
             let times = self.ranks.entry(rank).or_default();
             times.functions.add(function, step, lost);
@@ -174,7 +180,7 @@ impl ModeTimes {
     }
 
     /// Returns these slow calls for modification.
-    pub(super) fn slow_mut(&mut self) -> &mut SlowCalls {
+    pub(in crate::lost_time) fn slow_mut(&mut self) -> &mut SlowCalls {
         &mut self.slow
     }
 

@@ -1,12 +1,12 @@
 //! [`SlowCalls`]: slow calls outside of the modes of a client, which it sends to a server; [`shared`]: those of all
 //! clients that are a mode together.
 
-use super::mode_calls::{ModeCalls, OfClient};
-use super::mode_times::{ModeStep, ModeTimes};
-use super::own_speed::Withdrawn;
-use super::run_times::{RunTimes, Times};
-use super::step_sums::StepSums;
+use super::calls::{ModeCalls, OfClient};
+use super::times::{ModeStep, ModeTimes};
 use crate::format_version::{Reader, Writer};
+use crate::lost_time::own_speed::Withdrawn;
+use crate::lost_time::run_times::{RunTimes, Times};
+use crate::lost_time::step_sums::StepSums;
 use crate::server::tree;
 use crate::{FunctionId, Result};
 use perf_core::{Merge, Nanos};
@@ -21,19 +21,19 @@ const MOST_BINS: usize = 1 << 15;
 
 /// Slow calls of a function on a rank with about the same run time, outside of modes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct SlowOfBin {
-    pub(super) calls: ModeCalls,
+pub(in crate::lost_time) struct SlowOfBin {
+    pub(in crate::lost_time) calls: ModeCalls,
     /// Number of those that are slow to the detector too, and not only far above the usual run times.
-    pub(super) noticed: u64,
+    pub(in crate::lost_time) noticed: u64,
     /// Time lost by step, without that of alarms.
-    pub(super) steps: StepSums,
+    pub(in crate::lost_time) steps: StepSums,
     /// Time by step of the calls that are part of the means of ranks and steps.
-    pub(super) in_means: StepSums,
+    pub(in crate::lost_time) in_means: StepSums,
 }
 
 impl SlowOfBin {
     /// Adds other calls.
-    pub(super) fn add(&mut self, other: &SlowOfBin) {
+    pub(in crate::lost_time) fn add(&mut self, other: &SlowOfBin) {
         self.calls.add(&other.calls);
         self.noticed = self.noticed.saturating_add(other.noticed);
         self.steps.merge(&other.steps);
@@ -42,7 +42,7 @@ impl SlowOfBin {
 }
 
 /// Slow calls of a function on a rank by bin of their run times.
-pub(super) type Bins = BTreeMap<u32, SlowOfBin>;
+pub(in crate::lost_time) type Bins = BTreeMap<u32, SlowOfBin>;
 
 /// Slow calls outside of the modes of a client, which are too few for a mode, and the run times of their functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,12 +55,12 @@ pub(crate) struct SlowCalls {
 
 impl SlowCalls {
     /// Returns `true` if there are neither slow calls nor run times.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::lost_time) fn is_empty(&self) -> bool {
         self.ranks.is_empty() && self.functions.is_empty()
     }
 
     /// Sets all slow calls so far of a function on ranks, and the run times of the function.
-    pub(super) fn set(
+    pub(in crate::lost_time) fn set(
         &mut self,
         function: FunctionId,
         ranks: BTreeMap<(u32, u32), Bins>,
@@ -73,7 +73,7 @@ impl SlowCalls {
     }
 
     /// Adds changes: those of a function on a rank replace the earlier ones.
-    pub(super) fn update(&mut self, changes: &SlowCalls) {
+    pub(in crate::lost_time) fn update(&mut self, changes: &SlowCalls) {
         for (rank, functions) in &changes.ranks {
             let own = self.ranks.entry(*rank).or_default();
             for (function, bins) in functions {
@@ -86,12 +86,12 @@ impl SlowCalls {
     }
 
     /// Removes the slow calls of a rank.
-    pub(super) fn remove(&mut self, rank: (u32, u32)) {
+    pub(in crate::lost_time) fn remove(&mut self, rank: (u32, u32)) {
         self.ranks.remove(&rank);
     }
 
     /// Moves the slow calls of a rank to those of earlier runs, with the run times unless another rank moved them.
-    pub(super) fn move_run(&mut self, rank: (u32, u32), earlier: &mut SlowCalls) {
+    pub(in crate::lost_time) fn move_run(&mut self, rank: (u32, u32), earlier: &mut SlowCalls) {
         for (function, bins) in self.ranks.remove(&rank).unwrap_or_default() {
             let functions = earlier.ranks.entry(rank).or_default();
             let own = functions.entry(function).or_default();
@@ -117,7 +117,7 @@ impl SlowCalls {
     }
 
     /// Returns the slow calls as those of another rank in later steps.
-    pub(super) fn moved(&self, rank: (u32, u32), later: u64) -> Self {
+    pub(in crate::lost_time) fn moved(&self, rank: (u32, u32), later: u64) -> Self {
         let mut all = SlowCalls {
             functions: self.functions.clone(),
             ..SlowCalls::default()
@@ -146,14 +146,17 @@ impl SlowCalls {
     }
 
     /// Returns the numbers of the functions, each at least once.
-    pub(super) fn functions(&self) -> impl Iterator<Item = FunctionId> {
+    pub(in crate::lost_time) fn functions(&self) -> impl Iterator<Item = FunctionId> {
         let of_ranks = self.ranks.values().flat_map(BTreeMap::keys);
         of_ranks.chain(self.functions.keys()).copied()
     }
 
     /// Returns the same slow calls with other numbers of functions, without the functions for which `number` returns
     /// `None`.
-    pub(super) fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Self {
+    pub(in crate::lost_time) fn renumbered(
+        &self,
+        number: impl Fn(FunctionId) -> Option<FunctionId>,
+    ) -> Self {
         let mut all = SlowCalls::default();
         for (rank, functions) in &self.ranks {
             let functions = functions.iter();
@@ -169,7 +172,7 @@ impl SlowCalls {
     }
 
     /// Returns the memory in bytes.
-    pub(super) fn memory(&self) -> usize {
+    pub(in crate::lost_time) fn memory(&self) -> usize {
         let functions = self.ranks.values().flat_map(BTreeMap::values);
         let of_function = |bins: &Bins| {
             let steps = bins
@@ -183,7 +186,7 @@ impl SlowCalls {
         functions.map(of_function).sum::<usize>() + times.sum::<usize>()
     }
 
-    pub(super) fn write(&self, to: &mut Writer) {
+    pub(in crate::lost_time) fn write(&self, to: &mut Writer) {
         to.u8(u8::from(!self.is_empty()));
         if self.is_empty() {
             return;
@@ -212,7 +215,7 @@ impl SlowCalls {
         }
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+    pub(in crate::lost_time) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let mut all = SlowCalls::default();
         if from.u8("the flag for slow calls")? == 0 {
             return Ok(all);

@@ -1,12 +1,12 @@
 //! [`NewMode`]: a slow run time that repeats, with its [`Beginning`]; [`Accepted`]: reasons why one is
 //! normal; [`Event`]: a mode with its calls by rank and step.
 
-use super::mode_calls::ModeCalls;
-use super::mode_times::ModeTimes;
-use super::own_speed::{InMeans, differ};
-use super::peers::RunCall;
-use super::run_times::{Slow, Wide};
-use super::step_sums::StepSums;
+use super::calls::ModeCalls;
+use super::times::ModeTimes;
+use crate::lost_time::own_speed::{InMeans, differ};
+use crate::lost_time::peers::RunCall;
+use crate::lost_time::run_times::{Slow, Wide};
+use crate::lost_time::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};
 use perf_core::{Merge, Nanos};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ const MOST_BINS: usize = 48;
 /// Factor between a run time and the usual one from which it may be one of a mode.
 const LONGER: f64 = 1.25;
 /// Smallest factor between the longest and the shortest run time of a mode that no single factor describes.
-pub(super) const WIDE: f64 = 2.5;
+pub(in crate::lost_time) const WIDE: f64 = 2.5;
 /// Share of all calls of a function from which a mode is normal.
 const USUAL_SHARE: f64 = 0.5;
 /// The same share for a wide mode that was there since the start: run times that vary so much are usual. For functions
@@ -128,76 +128,76 @@ impl NewMode {
     }
 
     /// Returns `true` if the run times differ by so much that no single factor describes them.
-    pub(super) fn is_wide(&self) -> bool {
+    pub(in crate::lost_time) fn is_wide(&self) -> bool {
         self.to.0 as f64 >= WIDE * self.from.0 as f64
     }
 }
 
 /// Mode and the ranks on which it occurred.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
-    pub(super) mode: NewMode,
+pub(in crate::lost_time) struct Event {
+    pub(in crate::lost_time) mode: NewMode,
     /// Bins of its run times relative to the usual ones of each rank.
-    pub(super) bins: (usize, usize),
+    pub(in crate::lost_time) bins: (usize, usize),
     /// First and last of them with calls, and the end of these bins, if the mode is wide; otherwise `None`.
-    pub(super) seen: Option<(usize, usize)>,
+    pub(in crate::lost_time) seen: Option<(usize, usize)>,
     /// First of them when the mode was found, which identifies it among those of the function.
-    pub(super) id: u32,
+    pub(in crate::lost_time) id: u32,
     /// Usual run time when the mode was first noticed, relative to the ranks that do not differ, in nanoseconds.
-    pub(super) usual: i64,
+    pub(in crate::lost_time) usual: i64,
     /// Usual run time of most ranks relative to that of the first ones, to which the bins are relative.
-    pub(super) most: f64,
+    pub(in crate::lost_time) most: f64,
     /// Time lost on each rank, by program and number.
-    pub(super) ranks: BTreeMap<(u32, u32), RankLoss>,
+    pub(in crate::lost_time) ranks: BTreeMap<(u32, u32), RankLoss>,
     /// End of the bins that a server knows.
-    pub(super) end: usize,
+    pub(in crate::lost_time) end: usize,
     /// Number of calls that were taken from it because they are the speed of their rank.
-    pub(super) released: u64,
+    pub(in crate::lost_time) released: u64,
 }
 
 /// Time that slow calls of a function lost on a rank, in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RankLoss {
+pub(in crate::lost_time) struct RankLoss {
     /// Calls.
-    pub(super) calls: ModeCalls,
+    pub(in crate::lost_time) calls: ModeCalls,
     /// Time lost by step, without that of alarms.
-    pub(super) steps: StepSums,
+    pub(in crate::lost_time) steps: StepSums,
     /// Time lost by alarms, by step.
     alarms: StepSums,
 }
 
 /// Slow call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SlowCall {
-    pub(super) step: u64,
+pub(in crate::lost_time) struct SlowCall {
+    pub(in crate::lost_time) step: u64,
     /// Run time in nanoseconds.
-    pub(super) time: i64,
+    pub(in crate::lost_time) time: i64,
     /// Time lost in nanoseconds.
-    pub(super) lost: i64,
+    pub(in crate::lost_time) lost: i64,
     /// Time lost against the expected time in nanoseconds, if the call is an alarm.
-    pub(super) alarmed: Option<i64>,
+    pub(in crate::lost_time) alarmed: Option<i64>,
 }
 
 impl SlowCall {
     /// Returns the time lost without that of an alarm.
-    pub(super) fn rest(&self) -> i64 {
+    pub(in crate::lost_time) fn rest(&self) -> i64 {
         self.lost.saturating_sub(self.alarmed.unwrap_or(0))
     }
 }
 
 /// Returns the bin of a run time.
 #[inline]
-pub(super) fn bin(time: i64) -> usize {
+pub(in crate::lost_time) fn bin(time: i64) -> usize {
     ((time.max(1) as f64).to_bits() >> (52 - FRACTION)) as usize
 }
 
 /// Returns the lower edge of a bin.
-pub(super) fn edge(bin: usize) -> i64 {
+pub(in crate::lost_time) fn edge(bin: usize) -> i64 {
     f64::from_bits((bin as u64) << (52 - FRACTION)) as i64
 }
 
 /// Returns the time lost on a rank for modification; `None` if there are too many ranks.
-pub(super) fn loss_of(
+pub(in crate::lost_time) fn loss_of(
     ranks: &mut BTreeMap<(u32, u32), RankLoss>,
     rank: (u32, u32),
 ) -> Option<&mut RankLoss> {
@@ -208,7 +208,7 @@ pub(super) fn loss_of(
 }
 
 impl RankLoss {
-    pub(super) fn add(&mut self, call: &SlowCall) {
+    pub(in crate::lost_time) fn add(&mut self, call: &SlowCall) {
         self.calls.add(&ModeCalls::of(call));
         if call.rest() != 0 {
             self.steps.add(call.step, call.rest());
@@ -230,7 +230,7 @@ impl RankLoss {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &RankLoss) {
+    pub(in crate::lost_time) fn merge(&mut self, other: &RankLoss) {
         self.calls.add(&other.calls);
         self.steps.merge(&other.steps);
         self.alarms.merge(&other.alarms);
@@ -240,7 +240,7 @@ impl RankLoss {
 impl Event {
     /// Returns `true` for a bin of the mode.
     #[inline]
-    pub(super) fn has(&mut self, bin: usize) -> bool {
+    pub(in crate::lost_time) fn has(&mut self, bin: usize) -> bool {
         if !(self.bins.0..self.bins.1).contains(&bin) {
             return false;
         }
@@ -256,7 +256,11 @@ impl Event {
     /// Returns `true` for a near bin to which the mode then [extends](Self::extended). `between` returns the number of calls
     /// in a range of bins.
     #[inline]
-    pub(super) fn extends(&mut self, bin: usize, between: impl Fn(usize, usize) -> u64) -> bool {
+    pub(in crate::lost_time) fn extends(
+        &mut self,
+        bin: usize,
+        between: impl Fn(usize, usize) -> u64,
+    ) -> bool {
         let (from, until) = self.bins;
         let reach = (until - from) / 2;
         let is_near = bin + reach >= from && bin < until + reach;
@@ -273,7 +277,7 @@ impl Event {
 
     /// Returns the bins of a mode that extends to a near bin, if the number of calls falls from the outer half of the
     /// mode to the bins between; `None` in the valley between the mode and other calls, and beyond.
-    pub(super) fn extended(
+    pub(in crate::lost_time) fn extended(
         (from, until): (usize, usize),
         bin: usize,
         between: impl Fn(usize, usize) -> u64,
@@ -293,11 +297,11 @@ impl Event {
     }
 
     /// Returns `true` for a bin of times longer than the usual one, which may be in the mode.
-    pub(super) fn is_longer(&self, bin: usize) -> bool {
+    pub(in crate::lost_time) fn is_longer(&self, bin: usize) -> bool {
         edge(bin) as f64 > LONGER * self.usual as f64
     }
 
-    pub(super) fn is_usual(&self) -> bool {
+    pub(in crate::lost_time) fn is_usual(&self) -> bool {
         matches!(self.mode.accepted, Some(Accepted::UsualSince(_)))
     }
 
@@ -309,13 +313,13 @@ impl Event {
     }
 
     /// Returns `true` for bins that adjoin those of a wide mode, or are among them.
-    pub(super) fn is_wide_beside(&self, (from, until): (usize, usize)) -> bool {
+    pub(in crate::lost_time) fn is_wide_beside(&self, (from, until): (usize, usize)) -> bool {
         let is_beside = from <= self.bins.1 && self.bins.0 <= until;
         self.seen.is_some() && is_beside && !self.is_usual()
     }
 
     /// Makes the mode wide.
-    pub(super) fn widen(&mut self, wide: &Wide) {
+    pub(in crate::lost_time) fn widen(&mut self, wide: &Wide) {
         let union =
             |one: (usize, usize), other: (usize, usize)| (one.0.min(other.0), one.1.max(other.1));
         let own = self.seen.unwrap_or(self.bins);
@@ -330,26 +334,26 @@ impl Event {
     }
 
     /// Returns the mode with its run times and its number.
-    pub(super) fn named(mut self) -> Self {
+    pub(in crate::lost_time) fn named(mut self) -> Self {
         (self.mode.from, self.mode.to) = self.times();
         (self.id, self.end) = (bin(self.mode.from.0) as u32, self.until());
         self
     }
 
     /// Returns the number of the mode and the end of its bins, by which a server knows its range, if they have changed.
-    pub(super) fn new_range(&self) -> Option<(u32, usize)> {
+    pub(in crate::lost_time) fn new_range(&self) -> Option<(u32, usize)> {
         let range = (bin(self.mode.from.0) as u32, self.until());
         let is_counted = self.mode.accepted.is_none();
         (is_counted && range != (self.id, self.end)).then_some(range)
     }
 
     /// Gives the mode the number of its range.
-    pub(super) fn renumber(&mut self) {
+    pub(in crate::lost_time) fn renumber(&mut self) {
         (self.id, self.end) = self.new_range().unwrap_or((self.id, self.end));
     }
 
     /// Adds earlier calls. Returns those that are part of means.
-    pub(super) fn extend(&mut self, all: Slow) -> VecDeque<InMeans> {
+    pub(in crate::lost_time) fn extend(&mut self, all: Slow) -> VecDeque<InMeans> {
         let mode = &mut self.mode;
         mode.calls += all.calls;
         mode.time.0 = mode.time.0.saturating_add(all.time);
@@ -378,7 +382,7 @@ impl Event {
     /// Adds a call, with the usual run time of the ranks that do not differ relative to that of its rank, and that of
     /// its rank in nanoseconds, if known. Returns `false` if most calls of the function are in the mode since the
     /// start.
-    pub(super) fn add(
+    pub(in crate::lost_time) fn add(
         &mut self,
         (rank, step): ((u32, u32), u64),
         (calls, waits): (u64, bool),
@@ -451,7 +455,7 @@ impl Event {
     }
 
     /// Takes a call from the mode, with the usual run time of the ranks that do not differ relative to that of its rank.
-    pub(super) fn release(&mut self, one: &RunCall, scale: f64) {
+    pub(in crate::lost_time) fn release(&mut self, one: &RunCall, scale: f64) {
         let (call, alarmed) = (&one.call, one.alarmed);
         let Some(own) = self.ranks.get_mut(&call.rank) else {
             return;
@@ -481,7 +485,7 @@ impl Event {
     }
 
     /// Removes all calls.
-    pub(super) fn dissolve(&mut self) {
+    pub(in crate::lost_time) fn dissolve(&mut self) {
         self.ranks.clear();
         let mode = &mut self.mode;
         (mode.calls, mode.alarms, mode.ranks) = (0, 0, 0);
@@ -490,7 +494,11 @@ impl Event {
 
     /// Adds the time lost by rank and step of some ranks to changes. Of a mode that a rule accepts, alarms lost no time
     /// either: it is below zero, so that it cancels that of the alarms as single calls.
-    pub(super) fn add_to(&self, changes: &mut ModeTimes, is_wanted: impl Fn((u32, u32)) -> bool) {
+    pub(in crate::lost_time) fn add_to(
+        &self,
+        changes: &mut ModeTimes,
+        is_wanted: impl Fn((u32, u32)) -> bool,
+    ) {
         let mode = &self.mode;
         for (rank, loss) in self.ranks.iter().filter(|(rank, _)| is_wanted(**rank)) {
             let calls = match mode.accepted {
@@ -504,7 +512,7 @@ impl Event {
     }
 
     /// Takes back what [`add_to`](Self::add_to) adds, before the mode changes or becomes normal.
-    pub(super) fn take_back(&self, changes: &mut ModeTimes) {
+    pub(in crate::lost_time) fn take_back(&self, changes: &mut ModeTimes) {
         for (rank, loss) in &self.ranks {
             self.add_steps(changes, (*rank, loss), true);
             changes.set_calls(*rank, (self.mode.function, self.id), ModeCalls::default());

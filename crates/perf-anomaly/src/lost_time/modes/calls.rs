@@ -2,8 +2,8 @@
 //! clients.
 
 use super::new_mode::{NewMode, SlowCall, edge};
-use super::slowness::SlowAlarms;
 use crate::format_version::{Reader, Writer};
+use crate::lost_time::slowness::SlowAlarms;
 use crate::{FunctionId, Result};
 use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,19 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModeCalls {
     /// Number of calls; 0 if the mode was accepted as normal. Alarms of a mode that a rule accepts remain.
-    pub(super) calls: u64,
+    pub(in crate::lost_time) calls: u64,
     /// Step of the first call.
-    pub(super) first: u64,
+    pub(in crate::lost_time) first: u64,
     /// Step of the last call.
     last: u64,
     /// Sum of run times.
-    pub(super) time: Nanos,
+    pub(in crate::lost_time) time: Nanos,
     /// Time lost.
-    pub(super) lost: Nanos,
+    pub(in crate::lost_time) lost: Nanos,
     /// Number of the calls that are alarms by themselves.
-    pub(super) alarms: u64,
+    pub(in crate::lost_time) alarms: u64,
     /// Time lost by these.
-    pub(super) alarmed: Nanos,
+    pub(in crate::lost_time) alarmed: Nanos,
     /// End of the bins of the mode.
     until: u32,
     /// Number of calls of the function before the mode, on all ranks of the client.
@@ -35,9 +35,9 @@ pub(crate) struct ModeCalls {
 
 impl ModeCalls {
     /// Smallest encoded size in bytes, with the function and the mode.
-    pub(super) const LEAST: usize = 12;
+    pub(in crate::lost_time) const LEAST: usize = 12;
 
-    pub(super) fn of(call: &SlowCall) -> Self {
+    pub(in crate::lost_time) fn of(call: &SlowCall) -> Self {
         ModeCalls {
             calls: 1,
             first: call.step,
@@ -51,7 +51,7 @@ impl ModeCalls {
     }
 
     /// Returns the calls with the properties of their mode.
-    pub(super) fn of_mode(&self, mode: &NewMode, until: usize) -> Self {
+    pub(in crate::lost_time) fn of_mode(&self, mode: &NewMode, until: usize) -> Self {
         ModeCalls {
             until: until as u32,
             before: mode.before,
@@ -61,12 +61,12 @@ impl ModeCalls {
     }
 
     /// Returns the calls as those of a mode that ends at a bin.
-    pub(super) fn ending(&self, until: u32) -> Self {
+    pub(in crate::lost_time) fn ending(&self, until: u32) -> Self {
         ModeCalls { until, ..*self }
     }
 
     /// Returns the calls with the number of calls of the function before them and until the last one.
-    pub(super) fn of_calls(&self, before: u64, of: u64) -> Self {
+    pub(in crate::lost_time) fn of_calls(&self, before: u64, of: u64) -> Self {
         ModeCalls {
             before,
             of,
@@ -75,18 +75,18 @@ impl ModeCalls {
     }
 
     /// Returns the end of the bins of the mode.
-    pub(super) fn until(&self) -> u32 {
+    pub(in crate::lost_time) fn until(&self) -> u32 {
         self.until
     }
 
     /// Adds an alarm to a mode that a rule accepts.
-    pub(super) fn add_alarm(&mut self, alarmed: i64) {
+    pub(in crate::lost_time) fn add_alarm(&mut self, alarmed: i64) {
         self.alarms = self.alarms.saturating_add(1);
         self.alarmed.0 = self.alarmed.0.saturating_add(alarmed);
     }
 
     /// Returns the alarms of a mode that a rule accepts.
-    pub(super) fn accepted(&self) -> Self {
+    pub(in crate::lost_time) fn accepted(&self) -> Self {
         ModeCalls {
             alarms: self.alarms,
             alarmed: self.alarmed,
@@ -95,7 +95,7 @@ impl ModeCalls {
     }
 
     /// Adds calls of the same mode.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(in crate::lost_time) fn add(&mut self, other: &Self) {
         let sum = |one: Nanos, other: Nanos| Nanos(one.0.saturating_add(other.0));
         let alarms = self.alarms.saturating_add(other.alarms);
         let alarmed = sum(self.alarmed, other.alarmed);
@@ -122,7 +122,7 @@ impl ModeCalls {
     }
 
     /// Removes a call. Returns it, or all that is left if it is the last one.
-    pub(super) fn remove(&mut self, call: &Self) -> Self {
+    pub(in crate::lost_time) fn remove(&mut self, call: &Self) -> Self {
         if self.calls <= 1 {
             return std::mem::take(self);
         }
@@ -136,7 +136,7 @@ impl ModeCalls {
     }
 
     /// Returns calls whose steps are later. A simulation that repeats a recording uses it.
-    pub(super) fn moved(&self, later: u64) -> Self {
+    pub(in crate::lost_time) fn moved(&self, later: u64) -> Self {
         ModeCalls {
             first: self.first.saturating_add(later),
             last: self.last.saturating_add(later),
@@ -144,7 +144,7 @@ impl ModeCalls {
         }
     }
 
-    pub(super) fn write(&self, to: &mut Writer) {
+    pub(in crate::lost_time) fn write(&self, to: &mut Writer) {
         to.varint(self.calls);
         to.varint(self.first);
         to.varint(self.last.saturating_sub(self.first));
@@ -156,7 +156,7 @@ impl ModeCalls {
         }
     }
 
-    pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
+    pub(in crate::lost_time) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let calls = from.varint("a number of calls")?;
         let first = from.varint("a step")?;
         let last = first.saturating_add(from.varint("a number of steps")?);
