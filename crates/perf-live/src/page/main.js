@@ -2,7 +2,7 @@
 const USUAL = { by: "time", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "", sort: "8", rising: "", filter: "", counters: "", counting: "" };
 let state = { ...USUAL };
 // Data from the server.
-const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, distribution: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, selection: null };
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, phases: [], map: null, distribution: null, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, rest: 3000, isSelected: false, opened: null, selection: null };
 const plots = {};
 // Largest number of points that are kept.
 const MOST = 20000;
@@ -38,9 +38,9 @@ const go = (change, isQuiet) => {
 const FIRST_RANKS = 3;
 
 // Selects the rank and step with the most time lost, their worst call and the highest ranks, once and
-// only if the reader has selected nothing.
+// only if the reader has selected nothing. If no call is abnormal yet, the first one is selected later.
 const selectWorst = async () => {
-  const isFree = () => !state.ranks.length && !state.step && !state.record;
+  const isFree = () => state === live.opened || (!state.ranks.length && !state.step && !state.record);
   if (live.isSelected || !live.ranking || !live.map) return;
   const high = live.ranking.top.filter((one) => ((live.ranking.by === "time" ? one.lost : one[live.ranking.by]) || 0) > 0);
   const cell = live.map.cells.map(worstOf).find(([program]) => state.program === "" || program === Number(state.program));
@@ -49,7 +49,8 @@ const selectWorst = async () => {
   if (!isFree()) return;
   // A slow rank may have no abnormal call in its worst step; then the worst call of the run is shown.
   const own = cell && (await worstCallOf(cell)), call = own || (await worstCall({ program: state.program }));
-  if (!isFree()) return;
+  live.isSelected = !!call;
+  if (!isFree() || (!call && state === live.opened)) return;
   const before = state, ranks = high.slice(0, FIRST_RANKS).map((one) => one.program + "." + one.rank);
   const change = { ranks }, [program, number, step] = cell || (call ? [call.program, call.rank, call.step] : []);
   if (program !== undefined) {
@@ -60,6 +61,7 @@ const selectWorst = async () => {
   if (call) change.record = String(call.id);
   if (own || (call && !cell)) Object.assign(change, { function: call.function, owner: String(call.program) });
   state = { ...state, ...change };
+  live.opened = state;
   writeAddress(false);
   follow(before, true);
   showRecords();
