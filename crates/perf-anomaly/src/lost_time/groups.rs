@@ -100,12 +100,10 @@ fn sum(times: impl Iterator<Item = Nanos>) -> Nanos {
 }
 
 /// Returns a group as one slow rank with sums of its times, and factors that follow from them: the first one of the
-/// group.
+/// group, which lost the most time, with its steps.
 pub(super) fn as_rank(group: &[&SlowRank]) -> SlowRank {
     let all = || group.iter().copied();
     SlowRank {
-        first: all().map(|slow| slow.first).min().unwrap_or_default(),
-        last: all().map(|slow| slow.last).max().unwrap_or_default(),
         factor: factor_of(all().map(|slow| (slow.factor, slow.lost))),
         lost: sum(all().map(|slow| slow.lost)),
         function_factor: factor_of(all().map(|slow| (slow.function_factor, slow.function_lost))),
@@ -118,8 +116,6 @@ pub(super) fn as_rank(group: &[&SlowRank]) -> SlowRank {
 pub(super) fn as_phase(group: &[&SlowPhase]) -> SlowPhase {
     let all = || group.iter().copied();
     SlowPhase {
-        first: all().map(|slow| slow.first).min().unwrap_or_default(),
-        last: all().map(|slow| slow.last).max().unwrap_or_default(),
         factor: factor_of(all().map(|slow| (slow.factor, slow.lost))),
         lost: sum(all().map(|slow| slow.lost)),
         ..*group[0]

@@ -1,6 +1,6 @@
 //! Steps in which a slow rank still runs after its peers have ended.
 
-use super::halves::Halves;
+use super::slow_half::Halves;
 use super::slow_ranks::SlowEntries;
 use super::spells::{Entry, OfFunction};
 use super::{COMPARED, Peers};

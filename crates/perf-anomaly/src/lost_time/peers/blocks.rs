@@ -1,7 +1,7 @@
 //! [`Block`]: the ranks of some consecutive steps compared with each other; [`Blocks`]: blocks that were
 //! compared and have not changed since.
 
-use super::halves::Halves;
+use super::slow_half::Halves;
 use super::slow_ranks::FEW;
 use super::spells::{Entry, OfFunction, median};
 use super::{FunctionTimes, RANKS};

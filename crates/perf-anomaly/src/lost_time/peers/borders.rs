@@ -2,8 +2,8 @@
 
 use super::Peers;
 use super::blocks::Block;
-use super::halves::Halves;
 use super::rank_mix::typical_times;
+use super::slow_half::Halves;
 use super::slow_ranks::{SlowEntries, compared};
 use super::spells::Entry;
 use crate::FunctionId;

@@ -1,8 +1,8 @@
 //! [`Entries`]: entries of closed and open blocks.
 
 use super::Peers;
-use super::halves::Halves;
 use super::rank_mix::typical_times;
+use super::slow_half::Halves;
 use super::spells::Entry;
 use crate::FunctionId;
 use crate::lost_time::own_speed::OwnAlarms;

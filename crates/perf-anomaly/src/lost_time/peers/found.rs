@@ -1,7 +1,7 @@
 //! Slow ranks and slow phases of [`Peers`], with the time that they lost.
 
 use super::entries::Entries;
-use super::halves::Halves;
+use super::slow_half::Halves;
 use super::slow_phases::phases;
 use super::slow_ranks::{FEW, SlowEntries, with_entries};
 use super::spells::{Entry, OfFunction};

@@ -7,9 +7,9 @@ mod borders;
 mod encoding;
 mod entries;
 mod found;
-mod halves;
 mod rank_mix;
 mod runs;
+mod slow_half;
 mod slow_phases;
 mod slow_ranks;
 mod spells;
@@ -18,11 +18,11 @@ use super::own_speed::{OwnAlarms, Withdrawn};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use blocks::{Block, Blocks, programs_of_two};
-use halves::Halves;
 use perf_core::{Merge, Nanos};
 use rank_mix::typical_times;
 pub(crate) use runs::RunCall;
 pub(super) use runs::Runs;
+use slow_half::Halves;
 use spells::{ENTRIES, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const LEAST_BLOCKS: usize = 64;
 /// Largest number of sums of single steps: 10 MB.
 const SINGLE: usize = 1 << 17;
 /// Number of open blocks with which one that is closed is compared if ranks are missing, and of those that show
-/// whether half of the ranks are slow.
+/// whether half of the ranks become slow.
 const COMPARED: usize = 16;
 /// Largest number of sums of these blocks: 40 MB.
 const SUMS: usize = 1 << 19;
@@ -56,8 +56,10 @@ const CALLS_OF_PAIR: u64 = 16;
 /// ```
 ///
 /// * A [slow rank](super::SlowRank) takes longer than the median rank, over all functions, in consecutive
-///   steps. If a function is slow on half of the ranks, it is compared with the other half, and in this function alone. Its calls are compared with at least two other ranks, or with the other one of two.
-///   More than half of the ranks that call a function must do so in a step.
+///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
+///   More than half of the ranks that call a function must do so in a step. A function that becomes slow on half of the
+///   ranks is compared with the other half, and its ranks also in this function alone. If it is slower there since the
+///   start, the work may differ, and it is compared like the others.
 /// * A [slow phase](super::SlowPhase) of a function is a range of consecutive steps in which its median
 ///   over ranks is above that of other steps.
 ///
@@ -249,7 +251,8 @@ impl Peers {
         };
         self.blocks.forget(number);
         let steps = self.steps_of(number);
-        let halves = Halves::of([&*cells].into_iter());
+        // Whether a function becomes slow on half of the ranks shows in many blocks only.
+        let halves = Halves::default();
         let block = Block::new(steps, &cells, &self.functions, &halves);
         let ranks = self.ranks.len().max(block.ranks.len()).max(1);
         let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
@@ -315,7 +318,7 @@ impl Peers {
         self.blocks.get(number, of, compare)
     }
 
-    /// Returns the functions that are slow on half of the ranks, in some of the open blocks.
+    /// Returns the functions that become slow on half of the ranks, in some of the open blocks.
     fn halves(&self) -> Arc<Halves> {
         let open = &self.open.steps;
         let blocks = open.values().step_by(open.len().div_ceil(COMPARED).max(1));

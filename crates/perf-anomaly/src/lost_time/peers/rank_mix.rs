@@ -4,7 +4,7 @@
 //! block in which ranks are missing is therefore compared within ranks: each of its ranks with its own
 //! usual run time.
 
-use super::halves::Halves;
+use super::slow_half::Halves;
 use super::spells::median;
 use crate::FunctionId;
 use crate::lost_time::step_times::Step;

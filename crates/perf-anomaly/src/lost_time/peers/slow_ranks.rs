@@ -2,7 +2,7 @@
 //! the fast ones.
 
 use super::RANKS;
-use super::halves::{SLOW_HALF, spread_of_fast_half};
+use super::slow_half::{SLOW_HALF, spread_of_fast_half};
 use super::slow_phases::{PHASE_SCORE, drift, within};
 use super::spells::{Bounds, Entry, NOISE, OfFunction, Spell, deviation, joined, median, spells};
 use crate::FunctionId;

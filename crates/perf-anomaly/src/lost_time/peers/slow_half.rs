@@ -1,9 +1,9 @@
-//! [`Halves`]: functions that are slow on half of the ranks, with the fast ranks of each.
+//! [`Halves`]: functions that become slow on half of the ranks, with the fast ranks of each.
 
 use super::Peers;
 use super::slow_phases::drift;
 use super::slow_ranks::{RANK_SCORE, SLOW_RANK, SlowEntries, slow_rank, uncertain};
-use super::spells::{Bounds, Entry, NOISE, Spell, joined, spells};
+use super::spells::{Bounds, Entry, NOISE, Spell, joined, median, spells};
 use crate::FunctionId;
 use crate::lost_time::step_times::Step;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,21 +11,56 @@ use std::sync::Arc;
 
 /// Smallest relative excess of the slow half.
 pub(super) const SLOW_HALF: f64 = 0.05;
-/// Smallest distance between the fast and the slow half, relative to the distances within the fast one.
-const APART: f64 = 3.0;
+/// Smallest distance between the fast and the slow half, relative to the distances within a half.
+const APART: f64 = 2.0;
 /// Fewest ranks with halves. The median of fewer is compared with the [fastest](super::slow_ranks::FEW).
 const RANKS: usize = 8;
 /// Fewest calls of a rank that show its speed.
 const CALLS: u64 = 8;
+/// Fewest blocks that show whether the halves were equal.
+const BLOCKS: usize = 8;
+/// Part of the blocks in which they must have been so.
+const PART: usize = 8;
+/// Largest distance of the halves then, relative to the largest one.
+const EQUAL: f64 = 0.5;
+/// Smallest increase of the distance, in standard errors.
+const RISE_SCORE: f64 = 6.0;
 
 /// Returns the spread of the fast half of an even number of ranks, given by the log times of both halves in ascending
 /// order, if the slow half is apart from it. The median is then between the halves, and their distance is taken for a
-/// usual spread between ranks. Slow ranks may differ from each other.
+/// usual spread between ranks.
 pub(super) fn spread_of_fast_half<T>(fast: &[(f64, T)], slow: &[(f64, T)]) -> Option<f64> {
-    let (first, last) = (fast.first()?.0, fast.last()?.0);
-    let width = (last - first).max(NOISE);
-    let is_wide = slow.first()?.0 - last >= SLOW_HALF.ln_1p().max(APART * width);
-    (fast.len() == slow.len() && is_wide).then_some(0.5 * width)
+    let width = |half: &[(f64, T)]| Some(half.last()?.0 - half.first()?.0);
+    let widest = width(fast)?.max(width(slow)?).max(NOISE);
+    let apart = slow.first()?.0 - fast.last()?.0;
+    let is_wide = apart >= SLOW_HALF.ln_1p().max(APART * widest);
+    (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
+}
+
+/// Returns `true` if the distance of two halves of the ranks rises from about none, given the distance in log time in
+/// some blocks.
+///
+/// Ranks that differ since the start may have more work, by their place in a grid or by design, and no time is lost.
+fn rises(distances: &[f64]) -> bool {
+    if distances.len() < BLOCKS {
+        return false;
+    }
+    let size = distances.len().div_ceil(PART);
+    let means = distances.windows(size);
+    let means: Vec<f64> = means
+        .map(|part| part.iter().sum::<f64>() / size as f64)
+        .collect();
+    let steps: Vec<f64> = distances.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let drift = drift(&steps);
+    let noise = uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2;
+    let least = SLOW_HALF
+        .ln_1p()
+        .max(RISE_SCORE * noise / (size as f64).sqrt());
+    let mut low = f64::INFINITY;
+    means.into_iter().any(|mean| {
+        low = low.min(mean);
+        low <= EQUAL * mean && mean - low.max(0.0) >= least
+    })
 }
 
 /// Time and number of the calls of a function on a rank.
@@ -53,7 +88,7 @@ fn add(sums: &mut Vec<Sum>, block: &Step) {
     }
 }
 
-/// Fast ranks of the functions that are slow on half of the ranks.
+/// Fast ranks of the functions that become slow on half of the ranks.
 ///
 /// The median of the run times on all ranks is between the halves. If the ranks of one half become slower, it rises with
 /// them, and half of their time would be a slow phase of all ranks.
@@ -69,11 +104,26 @@ struct Half {
     spread: f64,
 }
 
+impl Half {
+    /// Returns the distance in log time between the medians of the halves in a block; `None` unless both are called.
+    fn distance(&self, function: FunctionId, block: &Step) -> Option<f64> {
+        let middle = |ranks: &BTreeSet<(u32, u32)>| {
+            let cells = ranks
+                .iter()
+                .filter_map(|rank| block.get(&(function, *rank)));
+            let mut logs: Vec<f64> = cells.map(|cell| cell.mean().max(1.0).ln()).collect();
+            (!logs.is_empty()).then(|| median(&mut logs))
+        };
+        Some(middle(&self.slow)? - middle(&self.fast)?)
+    }
+}
+
 impl Halves {
     /// Finds the halves in the sums of some blocks.
     pub(super) fn of<'a>(blocks: impl Iterator<Item = &'a Step>) -> Self {
+        let blocks: Vec<&Step> = blocks.collect();
         let mut sums: Vec<Sum> = Vec::new();
-        blocks.for_each(|block| add(&mut sums, block));
+        blocks.iter().for_each(|block| add(&mut sums, block));
         let halves = sums.chunk_by(|one, other| one.0.0 == other.0.0);
         let halves = halves.filter_map(|own| {
             let (function, (program, _)) = own[0].0;
@@ -92,7 +142,10 @@ impl Halves {
                 slow: ranks(slow),
                 spread,
             };
-            Some((function, half))
+            let distances = blocks
+                .iter()
+                .filter_map(|block| half.distance(function, block));
+            rises(&distances.collect::<Vec<_>>()).then_some((function, half))
         });
         Halves(halves.collect())
     }
