@@ -333,7 +333,9 @@ impl Monitor {
     /// report too.
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         self.close();
+        self.changes = self.drift.as_mut().map(Drift::end).unwrap_or_default();
         if let Some(client) = &mut self.client {
+            client.add_changes(&self.calls, &self.changes);
             let synced = client.finish(&self.calls, &mut *self.detector).map(drop);
             self.error = self.error.take().or(synced.err());
         }

@@ -174,7 +174,8 @@ pub fn describe_changes<T>(
 /// fraction, in the direction of `z`, and by three standard errors. If fast ranks end before slow ones, or ranks
 /// begin later, the mix of ranks changes, but no rank does. The change begins with the
 /// first of the two windows; later windows are compared with the second. The second one begins in a later step, because
-/// the calls of a step are in no order, and up to 64 windows of the step of a change contain calls before and after it. If only one window
+/// the calls of a step are in no order, and up to 64 windows of the step of a change contain calls before and after it;
+/// [`end`](Self::end) returns the changes of the last step. If only one window
 /// deviates, it is a disturbance, and its calls are added to the earlier calls.
 ///
 /// Of a million windows of an unchanged function, at most `false_alarms` are expected to deviate.
@@ -270,6 +271,37 @@ impl Drift {
                 });
             }
         }
+        found.iter().for_each(|change| self.insert(*change));
+        found
+    }
+
+    /// Ends the run, and returns the changes of the last step, which no later step confirms.
+    ///
+    /// ```
+    /// use perf_anomaly::{Drift, FunctionId, Judgement, Sample};
+    /// use perf_core::Nanos;
+    /// let mut drift = Drift::default();
+    /// for (step, usual) in [100_000, 150_000].into_iter().enumerate() {
+    ///     let calls: Vec<Sample> = (0..1000)
+    ///         .map(|call| Sample {
+    ///             function: FunctionId(0),
+    ///             runtime: Nanos(usual + call * 37 % 1000),
+    ///             first: false,
+    ///         })
+    ///         .collect();
+    ///     drift.add(step as u64, &calls, &[Judgement::default(); 1000], |_| 0);
+    /// }
+    /// assert_eq!(drift.changes(), []);
+    /// assert_eq!(drift.end()[0].step, 1);
+    /// ```
+    pub fn end(&mut self) -> Vec<Change> {
+        let params = &self.params;
+        let states = self.functions.entries_mut();
+        let found = states.filter_map(|(function, state)| {
+            let change = state.end(params)?;
+            Some(Change { function, ..change })
+        });
+        let found: Vec<Change> = found.collect();
         found.iter().for_each(|change| self.insert(*change));
         found
     }

@@ -167,9 +167,7 @@ impl State {
                 None
             }
             Some(change) => {
-                self.before = recent.calls;
-                self.ranks = Ranks::default();
-                self.ranks.add(&recent.ranks);
+                self.start_from(&recent);
                 Some(Change {
                     step: suspect.since,
                     until: step.max(suspect.since),
@@ -182,6 +180,29 @@ impl State {
             self.ranks.halve();
         }
         outcome
+    }
+
+    /// Returns the change of the last step, which no later one confirms: at least two windows of it differ.
+    pub(super) fn end(&mut self, params: &DriftChecked) -> Option<Change> {
+        let empty = || Window::new(params.resolution());
+        let windows = [&mut self.slower, &mut self.faster];
+        let windows = windows.map(|window| std::mem::replace(window, empty()));
+        let mut full = windows.into_iter();
+        let last = full.find(|one| one.calls.count() >= params.window().saturating_mul(2))?;
+        let change = self.compare(&last, params)?;
+        self.start_from(&last);
+        Some(Change {
+            step: last.since,
+            until: last.since,
+            ..change
+        })
+    }
+
+    /// Compares later windows with a window after a change.
+    fn start_from(&mut self, window: &Window) {
+        self.before = window.calls.clone();
+        self.ranks = Ranks::default();
+        self.ranks.add(&window.ranks);
     }
 
     /// Adds the calls of a window to the earlier calls.

@@ -341,3 +341,31 @@ fn a_change_within_a_step_is_one_change() {
         );
     }
 }
+
+/// No later step confirms a change in the last step: it is told at the end, once.
+#[test]
+fn a_change_in_the_last_step_is_told_at_the_end() {
+    for seed in 1..=20 {
+        let mut random = Random::new(seed);
+        let mut found = drift(Drift::params());
+        // Steps have 1,000 calls.
+        let usual = |at: u64| if at < 4_500 { 1e6 } else { 1.5e6 };
+        let calls = (0..6_000).map(|at| usual(at) * (0.05 * random.normal()).exp());
+        run(&mut found, calls);
+        found.end();
+        let [change] = found.changes() else {
+            panic!("{seed}: one change: {:?}", found.changes())
+        };
+        assert!(
+            (4..=5).contains(&change.step) && change.is_slower(),
+            "{seed}: {change:?}"
+        );
+        assert_eq!(found.end(), [], "{seed}");
+        let mut healthy = drift(Drift::params());
+        run(
+            &mut healthy,
+            (0..6_000).map(|_| 1e6 * (0.05 * random.normal()).exp()),
+        );
+        assert_eq!(healthy.end(), [], "{seed}");
+    }
+}
