@@ -293,13 +293,19 @@ impl Found<'_> {
             time => format!(", and {time} in {whose} slow calls, which count as single calls"),
         };
         let (slower, than) = slower(sums.factor);
-        let peers = match sums.peer {
-            Some(peer) => format!("rank {peer}"),
-            None => format!("{whose} peers"),
+        let steps = steps(sums.first, sums.last, sums.lasts);
+        let compared = match (sums.usual, sums.peer) {
+            (Some(_), _) => format!("{steps} {than} in {whose} other steps"),
+            (None, Some(peer)) => format!("{than} rank {peer} {steps}"),
+            (None, None) => format!("{than} {whose} peers {steps}"),
+        };
+        let unless = match (sums.always, group.len()) {
+            (false, _) => "",
+            (true, 1) => ", unless it has more work",
+            (true, _) => ", unless they have more work",
         };
         let sentence = format!(
-            "{who} {slower} {than} {peers} {}, {}: {} lost{own}",
-            steps(sums.first, sums.last, sums.lasts),
+            "{who} {slower} {compared}, {}: {} lost{own}{unless}",
             self.worst_function(sums),
             sums.lost
         );

@@ -68,7 +68,11 @@ pub(super) fn of_ranks(ranks: &[SlowRank]) -> Vec<Vec<&SlowRank>> {
     };
     grouped(ranks, |one, other| {
         let is_same = (one.program, one.function) == (other.program, other.function);
-        is_same && one.rank != other.rank && slow(one).is_like(&slow(other))
+        let is_same = is_same && one.usual.is_some() == other.usual.is_some();
+        is_same
+            && one.always == other.always
+            && one.rank != other.rank
+            && slow(one).is_like(&slow(other))
     })
 }
 
@@ -103,7 +107,12 @@ fn sum(times: impl Iterator<Item = Nanos>) -> Nanos {
 /// group, which lost the most time, with its steps.
 pub(super) fn as_rank(group: &[&SlowRank]) -> SlowRank {
     let all = || group.iter().copied();
+    let compared_with_own = all().filter(|slow| slow.usual.is_some()).count();
     SlowRank {
+        usual: group[0]
+            .usual
+            .filter(|_| 2 * compared_with_own > group.len()),
+        always: all().all(|slow| slow.always),
         factor: factor_of(all().map(|slow| (slow.factor, slow.lost))),
         lost: sum(all().map(|slow| slow.lost)),
         function_factor: factor_of(all().map(|slow| (slow.function_factor, slow.function_lost))),

@@ -43,7 +43,7 @@ pub use step_times::StepTimes;
 use crate::calls::Calls;
 use crate::server::RankSummary;
 use crate::{FunctionId, Judgement, Loss, Losses, Sample};
-use peers::{RunCall, Runs};
+use modes::{RunCall, Runs};
 use perf_core::{Nanos, fits};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};

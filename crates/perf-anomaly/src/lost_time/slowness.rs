@@ -129,13 +129,19 @@ pub struct SlowRank {
     pub rank: u32,
     /// Number of the other rank in a program of two, with which it is compared; otherwise `None`.
     pub peer: Option<u32>,
+    /// Factor by which its calls take longer in its other steps, with which it is compared then; `None` if it is compared
+    /// with other ranks.
+    pub usual: Option<f64>,
     /// First slow step.
     pub first: u64,
     /// Last slow step.
     pub last: u64,
     /// `true` if the rank is still slow in its last step.
     pub lasts: bool,
-    /// Factor by which its calls take longer than those of the median rank, or of the fast ones of few.
+    /// `true` if the rank is slow in all of its steps. It may then have more work.
+    pub always: bool,
+    /// Factor by which its calls take longer than those of the median rank, or of the fast ones of few, or than in its
+    /// other steps.
     pub factor: f64,
     /// Time lost.
     pub lost: Nanos,

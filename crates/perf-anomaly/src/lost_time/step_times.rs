@@ -1,8 +1,8 @@
 //! [`StepTimes`]: sums of run times by step, function and rank, which [`Peers`](super::Peers)
 //! compares and ranks send to a server.
 
+use super::modes::RunCall;
 use super::own_speed::at_own_speed;
-use super::peers::RunCall;
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::format_version::{Reader, Writer};

@@ -8,6 +8,7 @@
 
 mod common;
 mod detect;
+mod differing_ranks;
 mod lost_time;
 mod monitor;
 mod naive;

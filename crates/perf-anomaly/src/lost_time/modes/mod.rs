@@ -3,17 +3,19 @@
 
 pub(super) mod calls;
 pub(super) mod new_mode;
+mod runs;
 pub(super) mod shared;
 mod sharing;
 pub(super) mod times;
 
 use super::own_speed::{InMeans, Usual, Withdrawn, at_own_speed, differ, is_doubtful, is_slow};
-use super::peers::RunCall;
 use super::run_times::{CALLS, Times, Wide, relative_bin};
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use new_mode::{Accepted, Event, NewMode, edge};
 use perf_core::Nanos;
+pub(crate) use runs::RunCall;
+pub(super) use runs::Runs;
 use std::collections::{BTreeMap, BTreeSet};
 use times::{ModeStep, ModeTimes};
 

@@ -2,9 +2,9 @@
 //! normal; [`Event`]: a mode with its calls by rank and step.
 
 use super::calls::ModeCalls;
+use super::runs::RunCall;
 use super::times::ModeTimes;
 use crate::lost_time::own_speed::{InMeans, differ};
-use crate::lost_time::peers::RunCall;
 use crate::lost_time::run_times::{Slow, Wide};
 use crate::lost_time::step_sums::StepSums;
 use crate::{FunctionId, Judgement, Sample};

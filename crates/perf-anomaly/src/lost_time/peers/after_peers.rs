@@ -1,6 +1,6 @@
 //! Steps in which a slow rank still runs after its peers have ended.
 
-use super::slow_half::Halves;
+use super::rank_mix::Levels;
 use super::slow_ranks::SlowEntries;
 use super::spells::{Entry, OfFunction};
 use super::{COMPARED, Peers};
@@ -13,13 +13,13 @@ use std::sync::Arc;
 impl Peers {
     /// Adds the steps after the last one in which a slow rank was compared, as long as it is slow. Without barriers,
     /// the other ranks end before it. Its functions are compared with their last times on these.
-    pub(super) fn add_steps_without_peers(&self, found: &mut SlowEntries, halves: &Arc<Halves>) {
+    pub(super) fn add_steps_without_peers(&self, found: &mut SlowEntries, levels: &Arc<Levels>) {
         let (slow, after) = (&found.slow, found.slow.last / self.group() + 1);
         let rank = (slow.program, slow.rank);
         if !slow.lasts || self.open.steps.range(after..).next().is_none() {
             return;
         }
-        let usual = self.usual_before(after, found, halves);
+        let usual = self.usual_before(after, found, levels);
         let steps = self
             .open
             .steps
@@ -68,12 +68,12 @@ impl Peers {
         &self,
         after: u64,
         found: &SlowEntries,
-        halves: &Arc<Halves>,
+        levels: &Arc<Levels>,
     ) -> BTreeMap<FunctionId, f64> {
         let rank = (found.slow.program, found.slow.rank);
         let mut usual = BTreeMap::new();
         for (number, cells) in self.open.steps.range(..after).rev().take(COMPARED) {
-            let block = self.block(*number, cells, halves);
+            let block = self.block(*number, cells, levels);
             for one in block.of_rank(cells, rank, &found.references) {
                 let calls = cells
                     .get(&(one.function, rank))
@@ -84,6 +84,10 @@ impl Peers {
                         .or_insert(one.expected / calls as f64);
                 }
             }
+        }
+        let factors = self.usual_factors(&found.slow, levels);
+        for (function, time) in &mut usual {
+            *time *= factors.get(function).unwrap_or(&1.0);
         }
         usual
     }

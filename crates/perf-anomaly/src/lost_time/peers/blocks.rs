@@ -1,7 +1,7 @@
 //! [`Block`]: the ranks of some consecutive steps compared with each other; [`Blocks`]: blocks that were
 //! compared and have not changed since.
 
-use super::slow_half::Halves;
+use super::rank_mix::Levels;
 use super::slow_ranks::FEW;
 use super::spells::{Entry, OfFunction, median};
 use super::{FunctionTimes, RANKS};
@@ -32,7 +32,7 @@ impl Block {
         (first, last): (u64, u64),
         cells: &Step,
         functions: &BTreeMap<FunctionId, Arc<FunctionTimes>>,
-        halves: &Halves,
+        levels: &Levels,
     ) -> Self {
         let mut block = Block::default();
         let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
@@ -46,9 +46,11 @@ impl Block {
             block
                 .own_alarms
                 .extend(alarmed.map(|((_, rank), cell)| (*rank, *function, alarms(cell))));
-            let fast = own.iter();
-            let fast = fast.filter(|((_, rank), _)| halves.is_typical(*function, *rank));
-            let mut means: Vec<f64> = fast.map(|(_, cell)| cell.mean()).collect();
+            let usual = own.iter().filter_map(|((_, rank), cell)| {
+                let factor = levels.factor(*function, *rank)?;
+                Some(cell.mean() / factor)
+            });
+            let mut means: Vec<f64> = usual.collect();
             if means.is_empty() {
                 means.extend(own.iter().map(|(_, cell)| cell.mean()));
             }
@@ -156,7 +158,7 @@ fn alarms(cell: &Cell) -> AlarmSum {
 }
 
 /// Block with the sums from which it was computed, and the number of pairs of functions and ranks and the halves then.
-type Known = (Arc<Step>, usize, Arc<Halves>, Arc<Block>);
+type Known = (Arc<Step>, usize, Arc<Levels>, Arc<Block>);
 
 /// Blocks that were compared. They are computed again when their sums change. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -168,14 +170,14 @@ impl Blocks {
     pub(super) fn get(
         &self,
         number: u64,
-        (cells, pairs, halves): (&Arc<Step>, usize, &Arc<Halves>),
+        (cells, pairs, levels): (&Arc<Step>, usize, &Arc<Levels>),
         compare: impl FnOnce() -> Block,
     ) -> Arc<Block> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((step, of, then, block)) = known.get(&number)
             && Arc::ptr_eq(step, cells)
             && *of == pairs
-            && (Arc::ptr_eq(then, halves) || then == halves)
+            && (Arc::ptr_eq(then, levels) || then == levels)
         {
             return Arc::clone(block);
         }
@@ -183,7 +185,7 @@ impl Blocks {
         let of = (
             Arc::clone(cells),
             pairs,
-            Arc::clone(halves),
+            Arc::clone(levels),
             Arc::clone(&block),
         );
         known.insert(number, of);

@@ -2,8 +2,8 @@
 
 use super::Peers;
 use super::blocks::Block;
-use super::rank_mix::typical_times;
-use super::slow_half::Halves;
+use super::own_steps::relative_to;
+use super::rank_mix::{Levels, typical_times};
 use super::slow_ranks::{SlowEntries, compared};
 use super::spells::Entry;
 use crate::FunctionId;
@@ -97,7 +97,7 @@ impl Peers {
         &self,
         ranks: &mut [SlowEntries],
         steps: &mut Vec<SlowStep>,
-        halves: &Halves,
+        levels: &Levels,
     ) {
         let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
         for SlowEntries {
@@ -116,7 +116,7 @@ impl Peers {
             for (step, cells) in self.near(slow.first, slow.last) {
                 let block = blocks
                     .entry(step)
-                    .or_insert_with(|| Block::new((step, step), cells, &self.functions, halves));
+                    .or_insert_with(|| Block::new((step, step), cells, &self.functions, levels));
                 let of = |rank: &(u32, u32)| {
                     let at = block.ranks.binary_search_by_key(rank, |one| one.0).ok();
                     at.map(|at| &block.ranks[at].1)
@@ -136,6 +136,9 @@ impl Peers {
             }
             if own.is_empty() {
                 continue;
+            }
+            if let Some(usual) = slow.usual {
+                own = relative_to(&own, usual.ln());
             }
             let found = borders(&own, (slow.first, slow.last), self.group(), slow.lasts);
             (slow.first, slow.last) = (found.first, found.last);
@@ -161,7 +164,7 @@ impl Peers {
         phases: &mut [SlowPhase],
         steps: &mut Vec<PhaseStep>,
         functions: &BTreeMap<FunctionId, Vec<Entry>>,
-        halves: &Halves,
+        levels: &Levels,
     ) {
         for slow in phases.iter_mut().filter(|slow| slow.steps.is_none()) {
             let function = slow.function;
@@ -179,7 +182,7 @@ impl Peers {
             if near.is_empty() || !usual.is_normal() {
                 continue;
             }
-            let times = typical_times(function, near.iter().map(|one| one.1), halves);
+            let times = typical_times(function, near.iter().map(|one| one.1), levels);
             let entries = near
                 .iter()
                 .zip(times)

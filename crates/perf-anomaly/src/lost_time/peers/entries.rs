@@ -1,8 +1,7 @@
 //! [`Entries`]: entries of closed and open blocks.
 
 use super::Peers;
-use super::rank_mix::typical_times;
-use super::slow_half::Halves;
+use super::rank_mix::{Levels, typical_times};
 use super::spells::Entry;
 use crate::FunctionId;
 use crate::lost_time::own_speed::OwnAlarms;
@@ -18,8 +17,8 @@ pub(super) struct Entries {
     pub(super) functions: BTreeMap<FunctionId, Vec<Entry>>,
     /// Abnormal calls that are part of the means.
     pub(super) own_alarms: OwnAlarms,
-    /// Functions that are slow on half of the ranks.
-    pub(super) halves: Arc<Halves>,
+    /// How functions differ between ranks.
+    pub(super) levels: Arc<Levels>,
 }
 
 impl Peers {
@@ -36,11 +35,11 @@ impl Peers {
                 .map(|(function, series)| (function, series.entries().to_vec()))
                 .collect(),
             own_alarms: self.own_alarms.clone(),
-            halves: self.halves(),
+            levels: self.levels(),
         };
         let mut mixed = BTreeSet::new();
         for (number, cells) in &self.open.steps {
-            let block = self.block(*number, cells, &all.halves);
+            let block = self.block(*number, cells, &all.levels);
             for (rank, entry) in &block.ranks {
                 all.ranks.entry(*rank).or_default().push(*entry);
             }
@@ -57,7 +56,7 @@ impl Peers {
         }
         for function in mixed {
             let entries = all.functions.entry(function).or_default();
-            self.compare_within_ranks(function, entries, &all.halves);
+            self.compare_within_ranks(function, entries, &all.levels);
         }
         all
     }
@@ -69,9 +68,9 @@ impl Peers {
     }
 
     /// Compares the open blocks of a function within ranks.
-    fn compare_within_ranks(&self, function: FunctionId, entries: &mut [Entry], halves: &Halves) {
+    fn compare_within_ranks(&self, function: FunctionId, entries: &mut [Entry], levels: &Levels) {
         let steps = self.open.steps.values().map(|step| &**step);
-        let typical = typical_times(function, steps, halves);
+        let typical = typical_times(function, steps, levels);
         let first = |number: &u64| self.steps_of(*number).0;
         let typical: BTreeMap<u64, f64> = self.open.steps.keys().map(first).zip(typical).collect();
         let (open, _) = self.steps_of(self.closed);

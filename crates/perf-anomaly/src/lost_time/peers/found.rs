@@ -1,10 +1,10 @@
 //! Slow ranks and slow phases of [`Peers`], with the time that they lost.
 
 use super::entries::Entries;
-use super::slow_half::Halves;
+use super::rank_mix::Levels;
 use super::slow_phases::phases;
 use super::slow_ranks::{FEW, SlowEntries, with_entries};
-use super::spells::{Entry, OfFunction};
+use super::spells::{Entry, OfFunction, median};
 use super::{CALLS_OF_PAIR, Peers};
 use crate::FunctionId;
 use crate::lost_time::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
@@ -12,6 +12,17 @@ use crate::lost_time::step_times::Step;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Adds the time of a function.
+fn add(sums: &mut BTreeMap<FunctionId, OfFunction>, one: OfFunction) {
+    let sum = sums.entry(one.function).or_insert(OfFunction {
+        expected: 0.0,
+        lost: 0.0,
+        ..one
+    });
+    sum.expected += one.expected;
+    sum.lost += one.lost;
+}
 
 impl Peers {
     /// Returns the sums of the open blocks of a slow rank.
@@ -23,33 +34,55 @@ impl Peers {
             .range(slow.first / self.group()..=last / self.group())
     }
 
+    /// Returns the factors by which the functions of a rank take longer than on its peers before and after it is slow; none
+    /// if it is compared with its peers.
+    pub(super) fn usual_factors(
+        &self,
+        slow: &SlowRank,
+        levels: &Arc<Levels>,
+    ) -> BTreeMap<FunctionId, f64> {
+        let rank = (slow.program, slow.rank);
+        let slow_steps = slow.first / self.group()..=slow.last / self.group();
+        let others = self.open.steps.iter();
+        let others =
+            others.filter(|(number, _)| slow.usual.is_some() && !slow_steps.contains(number));
+        let mut logs: BTreeMap<FunctionId, Vec<f64>> = BTreeMap::new();
+        for (number, cells) in others {
+            let block = self.block(*number, cells, levels);
+            for one in block.of_rank(cells, rank, &[]) {
+                let log = (one.lost / one.expected).max(-0.999_999).ln_1p();
+                logs.entry(one.function).or_default().push(log);
+            }
+        }
+        let factors = logs.into_iter();
+        let factors = factors.map(|(function, mut logs)| (function, median(&mut logs).exp()));
+        factors.collect()
+    }
+
     /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
     /// known.
-    fn worst_function(&self, found: &SlowEntries, halves: &Arc<Halves>) -> Option<OfFunction> {
+    fn worst_function(&self, found: &SlowEntries, levels: &Arc<Levels>) -> Option<OfFunction> {
         let slow = &found.slow;
         let rank = (slow.program, slow.rank);
         let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
-        let mut add = |one: OfFunction| {
-            if found.only.is_some_and(|only| only != one.function) {
-                return;
-            }
-            let sum = sums.entry(one.function).or_insert(OfFunction {
-                expected: 0.0,
-                lost: 0.0,
-                ..one
-            });
-            sum.expected += one.expected;
-            sum.lost += one.lost;
-        };
         let (open, _) = self.steps_of(self.closed);
         let closed = found.entries.iter().filter(|entry| entry.first < open);
-        closed.filter_map(|entry| entry.worst).for_each(&mut add);
+        let closed = closed.filter_map(|entry| entry.worst);
+        closed.for_each(|one| add(&mut sums, one));
         for (number, cells) in self.open_steps(slow) {
-            let block = self.block(*number, cells, halves);
+            let block = self.block(*number, cells, levels);
             let functions = block.of_rank(cells, rank, &found.references);
-            functions.for_each(&mut add);
+            functions.for_each(|one| add(&mut sums, one));
         }
-        found.after.iter().copied().for_each(&mut add);
+        let usual = self.usual_factors(slow, levels);
+        for one in sums.values_mut() {
+            let expected = one.expected * usual.get(&one.function).unwrap_or(&1.0);
+            one.lost += one.expected - expected;
+            one.expected = expected;
+        }
+        let after = found.after.iter();
+        after.for_each(|one| add(&mut sums, *one));
+        sums.retain(|function, _| found.only.is_none_or(|only| only == *function));
         let worst = sums.into_values();
         worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
     }
@@ -61,17 +94,17 @@ impl Peers {
             ranks,
             functions,
             own_alarms,
-            halves,
+            levels,
         } = self.entries();
         let overall = ranks;
         let mut ranks = with_entries(&overall);
-        self.add_slow_half(&mut ranks, &overall, &halves);
+        self.add_slow_half(&mut ranks, &overall, &levels);
         for found in &mut ranks {
-            self.add_steps_without_peers(found, &halves);
+            self.add_steps_without_peers(found, &levels);
         }
         ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
         for found in &mut ranks {
-            let worst = self.worst_function(found, &halves);
+            let worst = self.worst_function(found, &levels);
             let slow = &mut found.slow;
             if let Some(worst) = worst {
                 slow.function = worst.function;
@@ -138,8 +171,8 @@ impl Peers {
             is_of_rank(rank, step) || phases.iter().any(is_of_phase)
         });
         let alarms = alarms.into_iter();
-        self.find_borders_of_ranks(&mut found, &mut rank_steps, &halves);
-        self.find_borders_of_phases(&mut phases, &mut phase_steps, &functions, &halves);
+        self.find_borders_of_ranks(&mut found, &mut rank_steps, &levels);
+        self.find_borders_of_phases(&mut phases, &mut phase_steps, &functions, &levels);
         Slowness {
             alarms: alarms
                 .map(|(function, (calls, lost))| SlowAlarms {

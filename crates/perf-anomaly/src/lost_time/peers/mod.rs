@@ -7,22 +7,20 @@ mod borders;
 mod encoding;
 mod entries;
 mod found;
+mod own_steps;
 mod rank_mix;
-mod runs;
 mod slow_half;
 mod slow_phases;
 mod slow_ranks;
 mod spells;
 
+use super::modes::RunCall;
 use super::own_speed::{OwnAlarms, Withdrawn};
 use super::step_times::{Step, StepTimes, cells};
 use crate::{FunctionId, Judgement, Sample};
 use blocks::{Block, Blocks, programs_of_two};
 use perf_core::{Merge, Nanos};
-use rank_mix::typical_times;
-pub(crate) use runs::RunCall;
-pub(super) use runs::Runs;
-use slow_half::Halves;
+use rank_mix::{Levels, typical_times};
 use spells::{ENTRIES, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,9 +55,10 @@ const CALLS_OF_PAIR: u64 = 16;
 ///
 /// * A [slow rank](super::SlowRank) takes longer than the median rank, over all functions, in consecutive
 ///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
-///   More than half of the ranks that call a function must do so in a step. A function that becomes slow on half of the
-///   ranks is compared with the other half, and its ranks also in this function alone. If it is slower there since the
-///   start, the work may differ, and it is compared like the others.
+///   More than half of the ranks that call a function must do so in a step. Ranks may have different work, by their
+///   place in a grid or by design: from five ranks on, one that becomes slower is compared with its own other steps. A
+///   rank that is slow in all steps may have more work. A function that becomes slow on half of the ranks is compared with
+///   the other half, and its ranks also in this function alone.
 /// * A [slow phase](super::SlowPhase) of a function is a range of consecutive steps in which its median
 ///   over ranks is above that of other steps.
 ///
@@ -252,8 +251,8 @@ impl Peers {
         self.blocks.forget(number);
         let steps = self.steps_of(number);
         // Whether a function becomes slow on half of the ranks shows in many blocks only.
-        let halves = Halves::default();
-        let block = Block::new(steps, &cells, &self.functions, &halves);
+        let levels = Levels::default();
+        let block = Block::new(steps, &cells, &self.functions, &levels);
         let ranks = self.ranks.len().max(block.ranks.len()).max(1);
         let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
         for (rank, entry) in block.ranks {
@@ -263,7 +262,7 @@ impl Peers {
             if self.lacks_ranks(function, ranks) {
                 let open = self.open.steps.values().take(COMPARED);
                 let steps = std::iter::once(&cells).chain(open);
-                let typical = typical_times(function, steps.map(|step| &**step), &halves);
+                let typical = typical_times(function, steps.map(|step| &**step), &levels);
                 entry.lost = typical
                     .first()
                     .map_or(entry.lost, |time| time * entry.expected);
@@ -312,17 +311,17 @@ impl Peers {
     }
 
     /// Returns the comparison of the ranks in an open block.
-    fn block(&self, number: u64, cells: &Arc<Step>, halves: &Arc<Halves>) -> Arc<Block> {
-        let compare = || Block::new(self.steps_of(number), cells, &self.functions, halves);
-        let of = (cells, self.pairs, halves);
+    fn block(&self, number: u64, cells: &Arc<Step>, levels: &Arc<Levels>) -> Arc<Block> {
+        let compare = || Block::new(self.steps_of(number), cells, &self.functions, levels);
+        let of = (cells, self.pairs, levels);
         self.blocks.get(number, of, compare)
     }
 
-    /// Returns the functions that become slow on half of the ranks, in some of the open blocks.
-    fn halves(&self) -> Arc<Halves> {
+    /// Returns how functions differ between ranks, from some of the open blocks.
+    fn levels(&self) -> Arc<Levels> {
         let open = &self.open.steps;
         let blocks = open.values().step_by(open.len().div_ceil(COMPARED).max(1));
-        Arc::new(Halves::of(blocks.map(|cells| &**cells)))
+        Arc::new(Levels::of(blocks.map(|cells| &**cells)))
     }
 
     /// Excludes a function from the slow phases because it does different work in other steps.

@@ -1,6 +1,6 @@
 //! Slow phases: steps in which a function is slower on most ranks than in other steps.
 
-use super::slow_ranks::uncertain;
+use super::slow_ranks::noise_between;
 use super::spells::{Bounds, Entry, NOISE, Spell, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::{PhaseStep, SlowPhase};
@@ -10,13 +10,13 @@ use perf_core::Nanos;
 const STEPS: usize = 3;
 /// Number of steps of which the fastest one is compared with the others, before the fast steps are known: those of a
 /// function that is slow for most of the run are few.
-const FAST: usize = 10;
+pub(super) const FAST: usize = 10;
 /// Fewest calls of a function with slow phases, of which fewer are not judged either.
 const CALLS: f64 = 32.0;
 /// Smallest relative excess of a slow phase.
 const SLOW_PHASE: f64 = 0.05;
 /// Smallest relative excess of phases of more than three quarters of the steps: the fast steps before may do less work.
-const FOR_MOST: f64 = 0.2;
+pub(super) const FOR_MOST: f64 = 0.2;
 /// Smallest distance of a slow phase from other steps, in standard errors.
 pub(super) const PHASE_SCORE: f64 = 6.0;
 /// Largest factor between the standard deviation of steps from the others and from their neighbours.
@@ -116,10 +116,7 @@ pub(super) fn phases(
     }
     let mean = |entry: &Entry| entry.lost / entry.expected;
     let logs: Vec<f64> = entries.iter().map(|entry| mean(entry).ln()).collect();
-    let steps: Vec<f64> = logs.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let drift = drift(&steps);
-    let steps = steps.into_iter().map(|step| step - drift);
-    let between = uncertain(steps) / std::f64::consts::SQRT_2;
+    let between = noise_between(&logs);
     let mut errors: Vec<f64> = entries
         .iter()
         .map(|entry| entry.variance.sqrt() / entry.lost.max(1.0))

@@ -2,13 +2,16 @@
 //! the fast ones.
 
 use super::RANKS;
-use super::slow_half::{SLOW_HALF, spread_of_fast_half};
+use super::own_steps::{SlowerThanBefore, longer, relative_to};
+use super::slow_half::{APART, SLOW_HALF};
 use super::slow_phases::{PHASE_SCORE, drift, within};
 use super::spells::{Bounds, Entry, NOISE, OfFunction, Spell, deviation, joined, median, spells};
 use crate::FunctionId;
 use crate::lost_time::slowness::SlowRank;
 use perf_core::Nanos;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Smallest relative excess of a slow rank.
 pub(super) const SLOW_RANK: f64 = 0.03;
@@ -42,6 +45,17 @@ struct SlowOfFew {
     references: Vec<usize>,
     /// Slow spells.
     spells: Vec<Spell>,
+}
+
+/// Returns the spread of the fast half of an even number of ranks, given by the log times of both halves in ascending
+/// order, if the slow half is apart from it. The median is then between the halves, and their distance is taken for a
+/// usual spread between ranks.
+fn spread_of_fast_half(fast: &[(f64, usize)], slow: &[(f64, usize)]) -> Option<f64> {
+    let width = |half: &[(f64, usize)]| Some(half.last()?.0 - half.first()?.0);
+    let widest = width(fast)?.max(width(slow)?).max(NOISE);
+    let apart = slow.first()?.0 - fast.last()?.0;
+    let is_wide = apart >= SLOW_HALF.ln_1p().max(APART * widest);
+    (fast.len() == slow.len() && is_wide).then_some(0.5 * widest)
 }
 
 /// Returns the slow ranks of a program by their entries; empty unless it has two to four ranks, or one half of the
@@ -125,12 +139,17 @@ fn wanders(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
     let means: Vec<f64> = means
         .map(|part| part.iter().sum::<f64>() / size as f64)
         .collect();
-    let steps: Vec<f64> = means.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let drift = drift(&steps);
-    let between = uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2;
+    let between = noise_between(&means);
     let spread = (between.powi(2) - bounds.noise.powi(2) / size as f64).max(0.0);
     let (log, error) = (spell.sum.log(), spell.sum.log() / spell.score);
     log < bounds.score * (spread + error * error).sqrt()
+}
+
+/// Returns the standard deviation of consecutive values, which may rise or fall.
+pub(super) fn noise_between(values: &[f64]) -> f64 {
+    let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let drift = drift(&steps);
+    uncertain(steps.into_iter().map(|step| step - drift)) / std::f64::consts::SQRT_2
 }
 
 /// Returns the standard deviation of values around 0, and one standard error of it more. Of few values, it is
@@ -170,9 +189,11 @@ pub(super) fn slow_rank((program, rank): (u32, u32), spell: &Spell) -> SlowRank 
         program,
         rank,
         peer: None,
+        usual: None,
         first,
         last,
         lasts: spell.lasts,
+        always: spell.from == 0 && spell.lasts,
         factor: spell.sum.log().exp(),
         lost: Nanos(spell.sum.lost as i64),
         alarms: 0,
@@ -199,6 +220,45 @@ pub(super) struct SlowEntries {
     pub(super) after: Vec<OfFunction>,
 }
 
+/// Returns the bounds of the slow spells of ranks, given their entries.
+fn bounds_of(ranks: &[Cow<[Entry]>]) -> Bounds {
+    let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
+    let typical = ranks.iter().map(|entries| median(&mut logs(entries)));
+    let typical: Vec<f64> = typical.collect();
+    let rests = ranks.iter().zip(&typical);
+    let rests =
+        rests.flat_map(|(entries, middle)| logs(entries).into_iter().map(move |log| log - middle));
+    // One of few ranks is the median itself, and does not differ from it.
+    let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
+    Bounds {
+        least: SLOW_RANK.ln_1p(),
+        score: RANK_SCORE,
+        noise: (uncertain(rests) / independent).max(NOISE),
+        spread: deviation(typical.into_iter()),
+    }
+}
+
+/// Returns how the ranks of a program are slower than in their own other steps. The steps of few ranks are compared with the
+/// fast ones only.
+fn than_before(ranks: &[&[Entry]]) -> Vec<Option<SlowerThanBefore>> {
+    if FEW.contains(&ranks.len()) {
+        return vec![None; ranks.len()];
+    }
+    let noise = ranks.iter().map(|entries| {
+        let logs: Vec<f64> = entries.iter().map(Entry::log).collect();
+        noise_between(&logs)
+    });
+    let noise: Vec<f64> = noise.collect();
+    let of_most = median(&mut noise.clone());
+    let before = ranks.iter().zip(noise);
+    let before = before.map(|(entries, noise)| SlowerThanBefore::of(entries, noise.max(of_most)));
+    let before: Vec<_> = before.collect();
+    let wander = before.iter().flatten().map(|one| one.wander);
+    let wander = median(&mut wander.collect::<Vec<_>>());
+    let far = before.into_iter().map(|one| one?.unless_wandering(wander));
+    far.collect()
+}
+
 /// Returns the slow ranks with their slow entries, given the entries of each rank.
 pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<SlowEntries> {
     let mut found = Vec::new();
@@ -207,51 +267,107 @@ pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<Slow
         .map(|(rank, entries)| (rank, entries.as_slice()))
         .collect();
     for ranks in ranks.chunk_by(|one, other| one.0.0 == other.0.0) {
-        let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
-        let typical: Vec<f64> = ranks
-            .iter()
-            .map(|(_, entries)| median(&mut logs(entries)))
-            .collect();
-        let rests = ranks.iter().zip(&typical);
-        let rests = rests.flat_map(|((_, entries), middle)| {
-            logs(entries).into_iter().map(move |log| log - middle)
+        let known = found.len();
+        let own: Vec<&[Entry]> = ranks.iter().map(|one| one.1).collect();
+        let before = than_before(&own);
+        let usual = own.iter().zip(&before);
+        let usual = usual.map(|(entries, before)| match before {
+            Some(before) => Cow::Owned(before.without(entries)),
+            None => Cow::Borrowed(*entries),
         });
-        // One of few ranks is the median itself, and does not differ from it.
-        let independent = 1.0 - 1.5 / ranks.len().max(RANKS) as f64;
-        let bounds = Bounds {
-            least: SLOW_RANK.ln_1p(),
-            score: RANK_SCORE,
-            noise: (uncertain(rests) / independent).max(NOISE),
-            spread: deviation(typical.iter().copied()),
-        };
-        let own = ranks.iter().map(|(_, entries)| *entries);
-        let few = of_few(&own.collect::<Vec<_>>(), RANK_SCORE);
+        let usual: Vec<Cow<[Entry]>> = usual.collect();
+        let bounds = bounds_of(&usual);
+        let few = of_few(
+            &usual.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
+            RANK_SCORE,
+        );
         let is_masked = few.len() > 1;
-        for (at, (key, entries)) in ranks.iter().enumerate() {
-            let of_few = few.iter().find(|slow| slow.rank == at);
-            // The median of two is between them.
-            let mut slow = match ranks.len() {
-                2 => Vec::new(),
-                _ => joined(spells(entries, &bounds), entries, &bounds),
+        for (at, (rank, entries)) in ranks.iter().enumerate() {
+            let mut add = |spell: &Spell, entries: &[Entry], slow: SlowRank, references| {
+                found.push(SlowEntries {
+                    slow,
+                    entries: entries[spell.from..spell.until].to_vec(),
+                    references,
+                    only: None,
+                    after: Vec::new(),
+                });
             };
-            let (mut entries, mut references) = (*entries, Vec::new());
+            if let Some(before) = &before[at] {
+                let compared = relative_to(entries, before.usual);
+                for spell in &before.spells {
+                    let usual = before.factor();
+                    let slow = SlowRank {
+                        usual,
+                        ..slow_rank(**rank, spell)
+                    };
+                    add(spell, &compared, slow, Vec::new());
+                }
+            }
+            let mut entries = usual[at].clone();
+            // The median of two is between them.
+            let mut slow = match own.len() {
+                2 => Vec::new(),
+                _ => joined(spells(&entries, &bounds), &entries, &bounds),
+            };
+            let mut references = Vec::new();
+            let of_few = few.iter().find(|slow| slow.rank == at);
             if let Some(few) = of_few.filter(|_| is_masked || slow.is_empty()) {
                 slow.clone_from(&few.spells);
-                entries = &few.entries;
+                entries = Cow::Borrowed(&few.entries);
                 references = few.references.iter().map(|at| *ranks[*at].0).collect();
             }
-            let peer = references.first().filter(|_| ranks.len() == 2);
-            found.extend(slow.iter().map(|spell| SlowEntries {
-                slow: SlowRank {
-                    peer: peer.map(|(_, rank)| *rank),
-                    ..slow_rank(**key, spell)
-                },
-                entries: entries[spell.from..spell.until].to_vec(),
-                references: references.clone(),
-                only: None,
-                after: Vec::new(),
-            }));
+            let peer = references.first().filter(|_| own.len() == 2);
+            let peer = peer.map(|rank| rank.1);
+            for spell in &slow {
+                let slow = SlowRank {
+                    peer,
+                    ..slow_rank(**rank, spell)
+                };
+                add(spell, &entries, slow, references.clone());
+            }
+        }
+        if own.len() > *FEW.end() {
+            compare_with_others(&mut found[known..], ranks);
         }
     }
     found
+}
+
+/// Compares slow ranks with the median of the ranks of a program that are not slow in the same steps. That of all ranks
+/// is above it: of 8 ranks of which 3 are 30 % slower, by a tenth of that.
+fn compare_with_others(found: &mut [SlowEntries], ranks: &[(&(u32, u32), &[Entry])]) {
+    let mut slow: BTreeMap<(u32, u32), Vec<RangeInclusive<u64>>> = BTreeMap::new();
+    for SlowEntries { slow: one, .. } in found.iter() {
+        let steps = slow.entry((one.program, one.rank)).or_default();
+        steps.push(one.first..=one.last);
+    }
+    let mut logs: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (rank, entries) in ranks.iter().filter(|_| !found.is_empty()) {
+        let slow = slow.get(rank).map_or(&[][..], Vec::as_slice);
+        let others = entries
+            .iter()
+            .filter(|one| !slow.iter().any(|steps| steps.contains(&one.first)));
+        let others: Vec<(u64, f64)> = others.map(|one| (one.first, one.log())).collect();
+        let usual = median(&mut others.iter().map(|one| one.1).collect::<Vec<_>>());
+        for (step, log) in others {
+            logs.entry(step).or_default().push(log - usual);
+        }
+    }
+    let middle = logs.into_iter().filter(|(_, logs)| logs.len() >= RANKS);
+    let middle: BTreeMap<u64, f64> = middle
+        .map(|(step, mut logs)| (step, median(&mut logs)))
+        .collect();
+    for one in found.iter_mut().filter(|one| one.references.is_empty()) {
+        for entry in &mut one.entries {
+            *entry = longer(entry, middle.get(&entry.first).copied().unwrap_or_default());
+        }
+        let (expected, lost) = one
+            .entries
+            .iter()
+            .fold((0.0, 0.0), |(expected, lost), one| {
+                (expected + one.expected, lost + one.lost)
+            });
+        one.slow.factor = 1.0 + lost / f64::max(expected, 1.0);
+        one.slow.lost = Nanos(lost as i64);
+    }
 }

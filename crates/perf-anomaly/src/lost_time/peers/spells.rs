@@ -184,6 +184,11 @@ pub(super) fn joined(mut spells: Vec<Spell>, entries: &[Entry], bounds: &Bounds)
     spells
 }
 
+/// Returns a range of entries as a spell.
+pub(super) fn spell_in(entries: &[Entry], range: Range<usize>, bounds: &Bounds) -> Spell {
+    spell(entries, range, usual(entries), bounds)
+}
+
 /// Returns the expected time of most steps.
 fn usual(entries: &[Entry]) -> f64 {
     median(&mut entries.iter().map(|one| one.expected).collect::<Vec<_>>())

@@ -1,0 +1,164 @@
+//! [`SlowerThanBefore`]: slow spells of a rank compared with its own other steps. Ranks may have different work, by
+//! their place in a grid or by design, so that the others do not show how long one usually takes.
+
+use super::slow_phases::{FAST, FOR_MOST, PHASE_SCORE, within};
+use super::slow_ranks::SLOW_RANK;
+use super::spells::{Bounds, Entry, NOISE, Spell, joined, median, spell_in, spells};
+
+/// Fewest steps outside of the slow spells.
+const STEPS: usize = 3;
+/// Smallest part of the steps that is outside of them, as a divisor.
+const LEAST: usize = 8;
+/// Smallest relative excess over the other steps.
+const SLOWER: f64 = 0.05;
+/// Number of parts of the other steps of which the means are compared.
+const PARTS: usize = 5;
+/// Smallest distance of a spell from the other steps, in standard deviations of these parts.
+const WANDERS: f64 = 5.0;
+/// Smallest increase from the first to the last of these parts, in standard errors, from which on the first one is usual.
+const RISEN: f64 = 2.5;
+/// Smallest such increase, relative to the log time of the slow spell.
+const SLOW_RISE: f64 = 0.2;
+/// Smallest excess of steps that belong to a slow spell because times rise, in standard deviations.
+const SLOPE: f64 = 2.0;
+/// Smallest log time of a rank that differs from the others in its other steps.
+const DIFFERENT: f64 = 0.01;
+
+/// Slow spells of a rank, compared with its own other steps.
+#[derive(Clone, Debug)]
+pub(super) struct SlowerThanBefore {
+    /// Log time of the other steps, compared with other ranks.
+    pub(super) usual: f64,
+    /// Standard error of it.
+    error: f64,
+    /// Standard deviation of the parts of the other steps.
+    pub(super) wander: f64,
+    /// Slow spells, compared with the other steps.
+    pub(super) spells: Vec<Spell>,
+}
+
+impl SlowerThanBefore {
+    /// Finds the spells in the entries of a rank, which are compared with other ranks; `None` if there are too few other
+    /// steps.
+    ///
+    /// `noise` is the standard deviation between steps in log time.
+    ///
+    /// A rank that takes no longer than the others is not slow: work that moves to it was theirs before.
+    pub(super) fn of(entries: &[Entry], noise: f64) -> Option<Self> {
+        if entries.len() < 2 * STEPS {
+            return None;
+        }
+        let logs: Vec<f64> = entries.iter().map(Entry::log).collect();
+        let bounds = Bounds {
+            least: SLOW_RANK.ln_1p(),
+            score: PHASE_SCORE,
+            noise: noise.max(NOISE),
+            spread: 0.0,
+        };
+        let mut sorted = logs.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let low = relative_to(entries, sorted[sorted.len() / FAST]);
+        let high = joined(spells(&low, &bounds), &low, &bounds);
+        let is_high = |at: &usize| high.iter().any(|one| (one.from..one.until).contains(at));
+        let rest: Vec<usize> = (0..entries.len()).filter(|at| !is_high(at)).collect();
+        if rest.len() < STEPS.max(entries.len() / LEAST) {
+            return None;
+        }
+        let rest: Vec<f64> = rest.into_iter().map(|at| logs[at]).collect();
+        let size = rest.len().div_ceil(PARTS);
+        let parts = rest.chunks(size);
+        let parts: Vec<f64> = parts
+            .map(|part| part.iter().sum::<f64>() / part.len() as f64)
+            .collect();
+        // Times that rise until the rank is slow.
+        let error = bounds.noise / (size as f64).sqrt();
+        let is_rising = parts.windows(2).all(|pair| pair[1] >= pair[0] - error);
+        let first = parts.first().copied().unwrap_or_default();
+        let risen = parts.last().copied().unwrap_or_default() - first;
+        let highest = high.iter().map(|spell| spell.sum.log()).fold(0.0, f64::max);
+        let is_rising = is_rising && risen > (RISEN * error).max(SLOW_RISE * highest);
+        if is_rising && size == 1 {
+            return None;
+        }
+        let usual = if is_rising {
+            first
+        } else {
+            median(&mut rest.clone())
+        };
+        let least = if 4 * rest.len() < entries.len() {
+            FOR_MOST.ln_1p()
+        } else {
+            SLOWER.ln_1p()
+        };
+        let wander = within(&[&parts]);
+        let (own, between) = (relative_to(entries, usual), bounds.noise);
+        let spells = high.iter().filter_map(|spell| {
+            let noise = bounds.noise.max(within(&[&rest]));
+            let spread = noise / (rest.len() as f64).sqrt();
+            let bounds = Bounds {
+                noise,
+                spread,
+                ..bounds
+            };
+            let rises = |at: &usize| !is_high(at) && own[*at].log() >= SLOPE * between;
+            let before = (0..spell.from)
+                .rev()
+                .take_while(|at| is_rising && rises(at));
+            let steps = spell.from - before.count()..spell.until;
+            let spell = spell_in(&own, steps, &bounds);
+            let is_slow = spell.sum.log() + usual >= SLOW_RANK.ln_1p();
+            let is_far = spell.sum.log() >= least && spell.score >= bounds.score;
+            (is_slow && is_far).then_some(spell)
+        });
+        Some(SlowerThanBefore {
+            usual,
+            error: bounds.noise / (rest.len() as f64).sqrt(),
+            wander,
+            spells: spells.collect(),
+        })
+    }
+
+    /// Keeps the spells that are far from the other steps, given how much the other steps of most ranks wander; `None`
+    /// without any.
+    pub(super) fn unless_wandering(mut self, of_most: f64) -> Option<Self> {
+        let least = WANDERS * self.wander.max(of_most);
+        self.spells.retain(|spell| spell.sum.log() >= least);
+        (!self.spells.is_empty()).then_some(self)
+    }
+
+    /// Returns `true` if the rank takes longer or shorter than the others in its other steps.
+    pub(super) fn differs(&self) -> bool {
+        self.usual.abs() >= DIFFERENT.max(3.0 * self.error)
+    }
+
+    /// Returns the factor by which the rank takes longer than the others in its other steps, if it differs from them.
+    pub(super) fn factor(&self) -> Option<f64> {
+        self.differs().then(|| self.usual.exp())
+    }
+
+    /// Returns entries without the slow spells: these are as long as the other steps.
+    pub(super) fn without(&self, entries: &[Entry]) -> Vec<Entry> {
+        let mut usual = entries.to_vec();
+        for spell in &self.spells {
+            for entry in &mut usual[spell.from..spell.until] {
+                entry.lost = entry.expected * self.usual.exp_m1();
+            }
+        }
+        usual
+    }
+}
+
+/// Returns entries whose expected time is longer by a factor, given as its logarithm.
+pub(super) fn relative_to(entries: &[Entry], log: f64) -> Vec<Entry> {
+    entries.iter().map(|entry| longer(entry, log)).collect()
+}
+
+/// Returns an entry whose expected time is longer by a factor, given as its logarithm.
+pub(super) fn longer(entry: &Entry, log: f64) -> Entry {
+    let expected = entry.expected * log.exp();
+    Entry {
+        expected,
+        lost: entry.lost + entry.expected - expected,
+        ..*entry
+    }
+}
