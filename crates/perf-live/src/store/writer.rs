@@ -84,13 +84,15 @@ const PART: usize = 4 << 20;
 impl Writer {
     /// Opens an existing database, or creates a new one.
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        // This returns an error for a database of another application, and leaves no lock file beside it.
+        let has_database = || std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+        if has_database() {
+            drop(Sqlite::open(path)?);
+        }
         let lock = lock(path)?;
-        if !std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
+        if !has_database() {
             Sqlite::create(path)?;
         }
-        // This returns an error for a database of another application.
-        let store = Sqlite::open(path)?;
-        drop(store);
         prepare(path).map_err(|error| failed(path, error))?;
         let mut writer = Writer {
             path: path.into(),

@@ -253,6 +253,20 @@ fn one_database_has_one_server() {
     drop(hub);
 }
 
+/// A server that is started on the database of another application leaves no file beside it.
+#[test]
+fn a_database_of_another_application_has_no_lock_file() {
+    let place = Place::new("foreign");
+    let other = rusqlite::Connection::open(&place.0).expect("it can be made");
+    let made = other.execute_batch("create table mine (number integer)");
+    made.expect("there is room");
+    let error = Hub::open(&place.0, Default::default()).expect_err("it is no database of a run");
+    assert!(error.to_string().contains("holds no provenance"), "{error}");
+    let mut lock = place.0.clone().into_os_string();
+    lock.push(".lock");
+    assert!(!std::path::Path::new(&lock).exists());
+}
+
 #[test]
 fn a_client_too_many_and_other_sessions_are_refused() {
     let place = Place::new("refused");
