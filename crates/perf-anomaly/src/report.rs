@@ -4,7 +4,7 @@
 use crate::calls::Calls;
 use crate::counters::{CounterSummary, Counters};
 use crate::detect::{Losses, Place, Relabelled};
-use crate::lost_time::{Lasting, LostTime};
+use crate::lost_time::{Cause, Lasting, LostTime};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
 use crate::server::{FunctionName, Ranks};
 use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
@@ -87,6 +87,39 @@ impl Report {
     /// Returns the time lost by single calls, new modes, slow ranks and slow phases.
     pub fn lost_time(&self) -> LostTime {
         self.lasting.lost_time(&self.losses, &self.calls)
+    }
+
+    /// Returns all causes of lost time in the order of their importance. `longest` returns the program, rank and step of
+    /// the longest slow call of a function, if known.
+    ///
+    /// ```
+    /// use perf_anomaly::{Monitor, Watch};
+    /// use perf_core::Nanos;
+    /// let mut watch = Watch::new(Monitor::default(), 0, 0);
+    /// let solve = watch.region("solve");
+    /// for at in 0..1000 {
+    ///     watch.enter(0, solve, Nanos(10_000_000 * at));
+    ///     let length = if at == 900 { 5_000_000 } else { 50_000 + at * 37 % 1000 };
+    ///     watch.exit(0, solve, Nanos(10_000_000 * at + length));
+    /// }
+    /// let report = watch.into_sink().finish()?;
+    /// let causes = report.causes(|_| Some((0, 0, 0)));
+    /// assert_eq!((causes[0].kind, causes[0].longest), ("single calls", Some((0, 0, 0))));
+    /// assert_eq!(causes[0].lost, report.lost_time().total());
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    pub fn causes(&self, longest: impl Fn(FunctionId) -> Option<(u32, u32, u64)>) -> Vec<Cause> {
+        let larger = |program, ranks: &[u32], slow: &[u32]| {
+            let larger = self.counters.larger_on(program, ranks, slow).into_iter();
+            let named = larger.filter_map(|(counter, ratio)| {
+                Some((self.calls.counter_label(MetricId(counter))?, ratio))
+            });
+            named.collect()
+        };
+        let of = (&self.calls, &self.ranks);
+        self.lasting.with_counters(of, &larger, |found| {
+            found.all(&self.losses.worst_functions(), longest)
+        })
     }
 
     /// Returns the counters of each program over all ranks, without those that only match events, such as

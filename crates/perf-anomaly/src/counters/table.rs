@@ -109,6 +109,46 @@ impl Counters {
         all
     }
 
+    /// Returns the counters that are larger on each of some ranks of a program than on each rank that is not slow, with
+    /// the ratio of their means over these ranks: the means of values, or the increases if they accumulate. `slow` are all
+    /// slow ranks in ascending order.
+    pub(crate) fn larger_on(&self, program: u32, ranks: &[u32], slow: &[u32]) -> Vec<(u32, f64)> {
+        let first = ranks
+            .first()
+            .and_then(|rank| self.ranks.get(&(program, *rank)));
+        let known = first.into_iter().flat_map(BTreeMap::keys);
+        let larger = known.filter_map(|counter| {
+            let own = ranks
+                .iter()
+                .map(|rank| self.ranks.get(&(program, *rank))?.get(counter));
+            let own: Vec<&CounterStats> = own.collect::<Option<_>>()?;
+            let accumulates = own.iter().all(|stats| stats.accumulates());
+            let value = |stats: &CounterStats| {
+                if accumulates {
+                    stats.growth
+                } else {
+                    stats.values.mean()
+                }
+            };
+            let least = own.iter().map(|stats| value(stats));
+            let least = least.fold(f64::INFINITY, f64::min);
+            let (mut others, mut count) = (0.0, 0_u32);
+            for ((_, rank), counters) in self.ranks.range((program, 0)..=(program, u32::MAX)) {
+                if let (Some(stats), Err(_)) = (counters.get(counter), slow.binary_search(rank)) {
+                    let value = value(stats);
+                    if value >= least {
+                        return None;
+                    }
+                    (others, count) = (others + value, count + 1);
+                }
+            }
+            let mean = own.iter().map(|stats| value(stats)).sum::<f64>() / own.len() as f64;
+            let of_others = others / f64::from(count);
+            (of_others > 0.0).then(|| (*counter, mean / of_others))
+        });
+        larger.collect()
+    }
+
     /// Adds values of a counter of a rank; `None` for ranks without statistics of their own.
     pub(crate) fn add(
         &mut self,

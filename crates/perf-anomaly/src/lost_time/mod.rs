@@ -22,12 +22,13 @@ mod own_speed;
 mod peers;
 mod rank_speed;
 mod run_times;
+mod sentences;
 mod slowness;
 mod step_sums;
 mod step_times;
 mod table;
 
-pub use causes::{Cause, Found};
+pub use causes::{Cause, Found, LargerCounters};
 pub use modes::NewModes;
 pub(crate) use modes::calls::{OfClient, merged};
 pub use modes::new_mode::{Accepted, Beginning, NewMode};

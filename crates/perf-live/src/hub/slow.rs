@@ -30,8 +30,8 @@ pub struct Slow {
     pub lost: LostTime,
     /// Sentence about it.
     pub sentence: String,
-    /// Causes with sentences, among them the single calls of functions.
-    pub causes: Vec<(Cause, FunctionName)>,
+    /// Causes with sentences, among them the single calls of functions, and the names of their functions.
+    pub causes: Vec<(Cause, Vec<FunctionName>)>,
     /// Sentences about functions that became slower or faster: first those that work, then those that wait for others.
     pub changes: Vec<(String, ReportedChange, FunctionName)>,
     /// Number of calls that arrived too late to be compared.
@@ -71,6 +71,7 @@ impl Slow {
                 known.unwrap_or_default()
             },
             waits: &|function| !compares(function),
+            larger_counters: &|_, _, _| Vec::new(),
             ranks: ranks.len(),
             has_programs: names.iter().any(|name| Some(name.program) != first),
         };
@@ -90,8 +91,11 @@ impl Slow {
         let numbers = ranks.iter().map(|one| (one.program, one.rank));
         let longest = |function| stored?.longest(&name(function)?).ok().flatten();
         let causes = found.all(&losses, longest).into_iter();
-        let causes = causes.filter_map(|cause| Some((name(cause.function)?, cause)));
-        let causes = causes.map(|(name, cause)| (cause, name)).collect();
+        let causes = causes.filter_map(|cause| {
+            let names: Vec<_> = cause.functions.iter().filter_map(|it| name(*it)).collect();
+            (!names.is_empty()).then_some((cause, names))
+        });
+        let causes = causes.collect();
         let waits = |one: &ReportedChange| !compares(one.change.function);
         let name_of = |one: &ReportedChange| name(one.change.function);
         let changes = describe_changes(reported, waits, |one| {

@@ -127,8 +127,16 @@ struct CauseRow<'a> {
     ranks: Vec<u32>,
     /// Function, on a slow rank the one with the most time lost.
     function: &'a str,
+    /// All functions, which are several for `slow phases`.
+    functions: Vec<&'a str>,
     /// First and last step; `None` for single calls.
     steps: Option<(u64, u64)>,
+    /// `true` for ranks and functions that are still slow in their last step.
+    lasts: bool,
+    /// Factor by which calls take longer; `None` for single calls.
+    factor: Option<f64>,
+    /// Rank and step of the longest single call, if known; `None` for other causes.
+    longest: Option<(u32, u64)>,
 }
 
 #[derive(Serialize)]
@@ -162,7 +170,8 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             .causes
             .iter()
             .take(limit)
-            .map(|(cause, name)| CauseRow {
+            .map(|(cause, names)| (cause, &names[0], names))
+            .map(|(cause, name, names)| CauseRow {
                 kind: cause.kind,
                 sentence: &cause.sentence,
                 lost: cause.lost,
@@ -170,7 +179,11 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
                 program: name.program,
                 ranks: cause.ranks.iter().map(|(_, rank)| *rank).collect(),
                 function: &name.name,
+                functions: names.iter().map(|name| &*name.name).collect(),
                 steps: cause.steps,
+                lasts: cause.lasts,
+                factor: cause.factor,
+                longest: cause.longest.map(|(_, rank, step)| (rank, step)),
             });
         json(&CausesData {
             sentence: &slow.sentence,

@@ -57,7 +57,7 @@ struct Document<'a, C> {
     /// Time lost by cause.
     lost_time: LostTime,
     /// Causes of lost time, in the order of the text.
-    causes: Vec<StatedCause>,
+    causes: Vec<StatedCause<'a>>,
     /// Run times of replays with and without the lost time; `None` for streams, without lost time, and if the recording
     /// cannot be replayed.
     replay: Option<RunTime>,
@@ -137,7 +137,7 @@ impl Detected {
             time_lost_ns: self.report.lost_time().total(),
             in_slow_calls_ns: total.in_slow_calls(),
             lost_time: self.report.lost_time(),
-            causes: self.causes(),
+            causes: self.stated_causes(),
             replay: self.run_time.clone().and_then(Result::ok),
             slow_ranks: SlowRank::table(&lasting.peers().slow_ranks(), calls),
             slow_phases: SlowPhase::table(&lasting.peers().slow_phases(), calls),

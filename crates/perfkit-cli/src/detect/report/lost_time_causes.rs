@@ -6,36 +6,72 @@ use crate::detect::run_time::RunTime;
 use crate::failure::Outcome;
 use crate::table::counted;
 use perfkit::anomaly::lost_time::Cause;
-use perfkit::anomaly::provenance::Record;
-use perfkit::anomaly::{FunctionId, Monitor, Report};
+use perfkit::anomaly::provenance::{Entry, Kind, Store};
+use perfkit::anomaly::{self, FunctionId, Monitor, Report};
 use perfkit::core::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Returns all causes of lost time. Some of the abnormal calls are in
-/// `records`, the worst first.
-fn all(report: &Report, records: &[Record]) -> Vec<Cause> {
-    let (calls, ranks) = (&report.calls, &report.ranks);
-    let longest = |function| {
-        let (name, program) = (
-            calls.function_name(function),
-            calls.function_program(function),
-        );
-        let mut own = records.iter().filter(|one| Some(one.program) == program);
-        let longest = own.find(|one| one.function == name && one.severity.0 > 0)?;
-        Some((longest.program, longest.rank, longest.step))
-    };
-    report.lasting.with_found(calls, ranks, |found| {
-        found.all(&report.losses.worst_functions(), longest)
-    })
+/// Returns all causes of lost time. The calls are those of the store.
+///
+/// # Errors
+/// Returns the first error of the store.
+pub(super) fn all(report: &Report, store: &mut dyn Store) -> anomaly::Result<Vec<Cause>> {
+    let mut longest: BTreeMap<(u32, String), (Nanos, u32, u64)> = BTreeMap::new();
+    store.each(&mut |entry| {
+        if let Entry::Call(record) = entry
+            && record.kind == Kind::Anomaly
+            && record.severity.0 > 0
+        {
+            let call = (record.severity, record.rank, record.step);
+            let name = (record.program, record.function.clone());
+            let known = longest.entry(name).or_insert(call);
+            if known.0 < record.severity {
+                *known = call;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(report.causes(|function| {
+        let program = report.calls.function_program(function)?;
+        let name = (program, report.calls.function_name(function));
+        longest
+            .get(&name)
+            .map(|(_, rank, step)| (program, *rank, *step))
+    }))
 }
 
+/// Fewest steps in which slow phases are found.
+const MIN_STEPS: u64 = 4;
+/// Number of steps below which a slow phase is easily missed.
+const FEW_STEPS: u64 = 8;
+
+/// Describes why slow phases may be missed in a run of few steps; `None` if there are enough. The steps of a recording
+/// can be made shorter.
+fn few_steps(steps: u64, has_periods: bool) -> Option<String> {
+    let shorter = if has_periods {
+        "; --period divides the run into shorter steps"
+    } else {
+        ""
+    };
+    let count = counted(steps as usize, "step");
+    match steps {
+        1..MIN_STEPS => Some(format!(
+            "only {count}: slow phases are found in runs of at least {MIN_STEPS} steps{shorter}"
+        )),
+        MIN_STEPS..FEW_STEPS => Some(format!(
+            "only {count}: a slow phase is found beside at least 3 faster steps, otherwise it is a change at most{shorter}"
+        )),
+        _ => None,
+    }
+}
+
+/// Comparison with a replay, `true` if the length of steps can be chosen, and sentences about options.
+pub(super) type Context<'a> = (Option<&'a Result<RunTime, String>>, bool, &'a [String]);
+
 /// Describes the comparison with a replay, or why there is none; also the time in unknown functions.
-fn context(
-    report: &Report,
-    (run_time, notes): (Option<&Result<RunTime, String>>, &[String]),
-) -> Vec<String> {
+fn context(report: &Report, (run_time, has_periods, notes): Context<'_>) -> Vec<String> {
     let unknown = report.lasting.in_unknown_functions();
     let unknown = (unknown.0 > 0).then(|| {
         format!(
@@ -48,7 +84,9 @@ fn context(
          may have more work, or that becomes 10 % slower"
             .to_string()
     });
-    let unknown = unknown.into_iter().chain(pair).chain(notes.iter().cloned());
+    let few = few_steps(report.steps, has_periods);
+    let unknown = unknown.into_iter().chain(pair).chain(few);
+    let unknown = unknown.chain(notes.iter().cloned());
     let replay = run_time.map(|run_time| match run_time {
         Ok(run_time) => run_time.sentence(),
         Err(reason) => format!("not compared with the run time: {reason}"),
@@ -59,41 +97,72 @@ fn context(
 /// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
 pub(super) fn sentences(
     report: &Report,
-    known: (Option<&Result<RunTime, String>>, &[String]),
-    records: &[Record],
+    known: Context<'_>,
+    causes: &[Cause],
     top: usize,
 ) -> Vec<String> {
-    let causes = all(report, records);
     let sum = report.lost_time().sentence(&report.losses.total());
     let context = context(report, known);
     let sum = [vec![sum], context].concat().join("; ");
-    let causes = causes.into_iter().take(top);
-    let causes = causes.map(|cause| cause.sentence);
-    std::iter::once(sum).chain(causes).collect()
+    let more = causes.len().saturating_sub(top);
+    let more = (more > 0).then(|| format!("and {}", counted(more, "further cause")));
+    let causes = causes.iter().take(top).map(|cause| cause.sentence.clone());
+    std::iter::once(sum).chain(causes).chain(more).collect()
 }
 
-/// Cause of lost time, for `--json`.
+/// Cause of lost time, for `--json`. Fields that it shares with `/api/causes` of a live server have the same names.
 #[derive(Serialize)]
-pub(super) struct StatedCause {
+pub(super) struct StatedCause<'a> {
     /// `slow rank`, `slow ranks`, `slow phase`, `slow phases`, `new mode` or `single calls`.
     kind: &'static str,
     /// Time lost, or the time of waiting, in nanoseconds.
     time_lost_ns: Nanos,
     /// `true` for calls that wait for others, whose time is not part of the sum.
     waits: bool,
+    /// Program.
+    program: u32,
+    /// Slow ranks, the one with the most time lost first; empty for other causes.
+    ranks: Vec<u32>,
+    /// Function, on a slow rank the one with the most time lost.
+    function: String,
+    /// All functions, which are several for `slow phases`.
+    functions: Vec<String>,
+    /// First and last step; `None` for single calls.
+    steps: Option<(u64, u64)>,
+    /// `true` for ranks and functions that are still slow in their last step.
+    lasts: bool,
+    /// Factor by which calls take longer; `None` for single calls.
+    factor: Option<f64>,
+    /// Rank and step of the longest single call, if known; `None` for other causes.
+    longest: Option<(u32, u64)>,
+    /// Counter of which the slow ranks have more, and the ratio; `None` for other causes.
+    counter: Option<&'a (String, f64)>,
     /// Sentence about it.
-    sentence: String,
+    sentence: &'a str,
 }
 
 impl Detected {
     /// Returns the causes of lost time, in the order of the text.
-    pub(super) fn causes(&self) -> Vec<StatedCause> {
-        let all = all(&self.report, &self.worst).into_iter();
-        let stated = all.map(|cause| StatedCause {
+    pub(super) fn stated_causes(&self) -> Vec<StatedCause<'_>> {
+        let calls = &self.report.calls;
+        let stated = self.causes.iter().map(|cause| StatedCause {
             kind: cause.kind,
             time_lost_ns: cause.lost,
             waits: cause.waits,
-            sentence: cause.sentence,
+            program: calls.function_program(cause.function).unwrap_or_default(),
+            ranks: cause.ranks.iter().map(|(_, rank)| *rank).collect(),
+            function: calls.function_name(cause.function),
+            functions: cause
+                .functions
+                .iter()
+                .map(|it| calls.function_name(*it))
+                .collect(),
+            steps: cause.steps,
+            lasts: cause.lasts,
+            factor: cause.factor,
+            longest: cause.longest.map(|(_, rank, step)| (rank, step)),
+            counter: cause.counter.as_ref(),
+            sentence: &cause.sentence,
         });
         stated.collect()
     }
@@ -103,7 +172,7 @@ impl Detected {
         let (calls, lasting) = (&self.report.calls, &self.report.lasting);
         let total = self.report.losses.total();
         writeln!(out, "{}", self.report.lost_time().sentence(&total))?;
-        let all = all(&self.report, &self.worst);
+        let all = &self.causes;
         for (at, cause) in all.iter().take(self.shown.top).enumerate() {
             writeln!(out, "  {}. {}", at + 1, cause.sentence)?;
         }
@@ -111,7 +180,12 @@ impl Detected {
         if more > 0 {
             writeln!(out, "  and {}", counted(more, "further cause"))?;
         }
-        for line in context(&self.report, (self.run_time.as_ref(), &self.shown.notes)) {
+        let known = (
+            self.run_time.as_ref(),
+            self.step_sentence.is_some(),
+            &*self.shown.notes,
+        );
+        for line in context(&self.report, known) {
             writeln!(out, "  {line}")?;
         }
         for mode in lasting.modes().all() {

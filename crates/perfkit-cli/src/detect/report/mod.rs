@@ -16,7 +16,7 @@ use crate::failure::{Failure, Outcome, input};
 use comparison::Compared;
 pub(crate) use lost_time_causes::Printed;
 use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::lost_time::SlowRank;
+use perfkit::anomaly::lost_time::{Cause, SlowRank};
 use perfkit::anomaly::provenance::{Kind, Order, Pruned, Query, Record, Reduction, Store};
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{
@@ -71,6 +71,8 @@ pub(crate) struct Detected {
     lost_by_function: Vec<Nanos>,
     /// `true` if there are several programs.
     many: bool,
+    /// Causes of lost time, the most important first.
+    causes: Vec<Cause>,
     /// Worst calls.
     worst: Vec<Record>,
     /// Numbers of recorded and dropped calls, and their sizes.
@@ -92,8 +94,8 @@ pub(crate) struct Detected {
     step_length: Option<Nanos>,
     /// Iterations that are steps.
     iterations: Option<Iterations>,
-    /// Sentence about the steps of a recording.
-    steps: Option<String>,
+    /// Sentence about the steps of a recording; `None` for streams.
+    step_sentence: Option<String>,
     /// Begins of the steps of a recording on its first rank, and the end of the last one.
     begins: Vec<Nanos>,
     /// Number of pipeline stages of a process, if each is a rank.
@@ -120,7 +122,7 @@ fn changes(report: &Report) -> Vec<String> {
 /// Largest number of changed functions on a page.
 const PAGE_CHANGES: usize = 100;
 /// Largest number of causes of lost time on a page.
-const PAGE_CAUSES: usize = 20;
+const PAGE_CAUSES: usize = 100;
 
 impl Detected {
     /// Ends the stream, reads the worst anomalies from the store, and judges them again if `prune`
@@ -152,31 +154,35 @@ impl Detected {
         let steps = replayed.as_ref().and_then(Replayed::sentence);
         let begins = replayed.as_ref().map_or_else(Vec::new, Replayed::begins);
         let stages = replayed.as_ref().and_then(Replayed::stages);
-        let (run_time, store) = match (replayed, kept) {
-            (Some(replayed), Some((mut store, reduction))) => {
-                let run_time = replayed.run_time(&report, &mut *store);
-                (run_time, Some((store, reduction)))
-            }
-            (_, kept) => (None, kept),
+        let Some((mut store, reduction)) = kept else {
+            return Err(Failure::Input("nothing was recorded".into()));
         };
-        report.store = store;
+        let run_time = replayed.and_then(|it| it.run_time(&report, &mut *store));
+        let (causes, failed) = match lost_time_causes::all(&report, &mut *store) {
+            Ok(causes) => (causes, failed),
+            Err(error) => (report.causes(|_| None), failed.or(Some(error))),
+        };
+        report.store = Some((store, reduction));
         let drawn = if shown.draws && failed.is_none() {
             let found = Anomalies::of(&mut report).map_err(crate::pictures::failed)?;
-            let mut causes = lost_time_causes::sentences(
+            let mut sentences = lost_time_causes::sentences(
                 &report,
-                (run_time.as_ref(), &shown.notes),
-                found.records(),
+                (run_time.as_ref(), steps.is_some(), &shown.notes),
+                &causes,
                 PAGE_CAUSES,
             );
             let recurring = recurring_alarms::sentences(&report, &shown.thresholds, shown.top);
-            if let [heading, functions @ ..] = &recurring[..] {
-                causes.push(format!("{heading}: {}", functions.join("; ")));
-            }
-            if let (Some(sum), Some(steps)) = (causes.first_mut(), &steps) {
-                *sum += &format!("; {steps}");
+            let recurring = match &recurring[..] {
+                [heading, functions @ ..] => Some(format!("{heading}: {}", functions.join("; "))),
+                [] => None,
+            };
+            if let Some(sum) = sentences.first_mut() {
+                for more in steps.iter().chain(&recurring) {
+                    *sum += &format!("; {more}");
+                }
             }
             let changes = changes(&report).into_iter().take(PAGE_CHANGES);
-            Some(found.with_causes(causes).with_changes(changes))
+            Some(found.with_causes(sentences).with_changes(changes))
         } else {
             None
         };
@@ -230,6 +236,7 @@ impl Detected {
             functions,
             lost_by_function,
             many: report.calls.has_programs(),
+            causes,
             worst,
             reduction,
             pruned,
@@ -240,7 +247,7 @@ impl Detected {
             run_time,
             step_length,
             iterations,
-            steps,
+            step_sentence: steps,
             begins,
             stages,
             drawn,

@@ -52,7 +52,7 @@ impl Detected {
                 .map_or(String::new(), |length| format!(" of {length}")),
             self.shown.method
         )?;
-        if let Some(steps) = &self.steps {
+        if let Some(steps) = &self.step_sentence {
             writeln!(out, "  {steps}")?;
         }
         if let Some(stages) = self.stages {

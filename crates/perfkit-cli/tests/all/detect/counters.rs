@@ -65,3 +65,56 @@ fn counters_are_listed_below_the_functions() {
     let one = run(&[text(&stream), "--top", "1"]).expect("a stream");
     assert!(one.contains("  and 3 further counters: --top\n"), "{one}");
 }
+
+/// The ranks that are twice as slow count twice the work, and all ranks have other cycles: the cause says so, and its JSON
+/// has the ranks, the function and the steps of the sentence.
+#[test]
+fn a_counter_of_work_explains_slow_ranks() {
+    let stream = scratch("detect-work.tsv");
+    let mut rows = HEAD.to_string();
+    for rank in 0..8 {
+        let slow = if rank % 2 == 0 { 2 } else { 1 };
+        let mut at = 1000;
+        for call in 0..400 {
+            let step = call / 20;
+            let mut row = |kind, name, at, value: String| {
+                rows += &format!("{step}\t{at}\t0\t{rank}\t0\t{kind}\t{name}\t\t\t{value}\n");
+            };
+            let end = at + slow * (1000 + call * 37 % 11);
+            row("ENTRY", "solve", at, String::new());
+            row("COUNTER", "work", at, (slow * 500 + call % 3).to_string());
+            row("COUNTER", "cycles", at, (slow * 900 + call % 3).to_string());
+            row("EXIT", "solve", end, String::new());
+            at = end + 100;
+        }
+    }
+    std::fs::write(&stream, rows).expect("it can be written");
+    let printed = run(&[text(&stream)]).expect("a stream");
+    let cause = "\n  1. 4 ranks (all even ones) are 2.0 times as slow as their peers since step 0, nearly all of it in solve: ";
+    assert!(printed.contains(cause), "{printed}");
+    let counter =
+        " lost; they also have 2.0 times the work of other ranks: more work would explain that\n";
+    assert!(printed.contains(counter), "{printed}");
+    let found = json(&[text(&stream)]);
+    let cause = &found["causes"][0];
+    let mut ranks: Vec<_> = cause["ranks"].as_array().expect("ranks").iter().collect();
+    ranks.sort_by_key(|rank| rank.as_u64());
+    assert_eq!(ranks, [0, 2, 4, 6]);
+    let place = [
+        "kind",
+        "program",
+        "function",
+        "functions",
+        "steps",
+        "lasts",
+        "longest",
+    ];
+    let place = place.map(|name| cause[name].clone());
+    let expected = serde_json::json!(["slow ranks", 0, "solve", ["solve"], [0, 19], true, null]);
+    assert_eq!(serde_json::Value::from(place.to_vec()), expected);
+    assert_eq!(cause["counter"][0], "work");
+    for ratio in [&cause["factor"], &cause["counter"][1]] {
+        let ratio = ratio.as_f64().expect("a number");
+        assert!((ratio - 2.0).abs() < 0.02, "{cause}");
+    }
+}
