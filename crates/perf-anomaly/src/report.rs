@@ -133,7 +133,8 @@ impl Report {
         self.counters.summaries(name)
     }
 
-    /// Returns the number of counter values that are in no statistics, because they are no numbers, or because there are
+    /// Returns the number of counter values that are in no statistics, because they are invalid (no numbers, negative
+    /// numbers of PAPI events, or the values of failed counters, which are all bits or the sign bit), or because there are
     /// more than 4,096 counters.
     pub fn dropped_counter_values(&self) -> u64 {
         self.counters.dropped()

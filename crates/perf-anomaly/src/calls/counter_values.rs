@@ -83,16 +83,21 @@ pub(super) struct CounterBatch {
 }
 
 impl CounterBatch {
-    /// Adds a value of a counter of a stream, which becomes part of the next batch.
+    /// Adds a value of a counter of a stream, which becomes part of the next batch. `is_count` is `true` for a counter of
+    /// events, which are never less than none.
     #[inline]
     pub(super) fn push(
         &mut self,
         (key, values): (StreamKey, &mut CounterValues),
         counter: MetricId,
         value: Value,
+        is_count: impl Fn() -> bool,
     ) {
+        let is_valid = CounterStats::can_count(value);
         let value = value.as_f64();
-        if !CounterStats::can_count(value) || !values.add(counter.0, value) {
+        if !is_valid || value < 0.0 && is_count() {
+            self.dropped.1 += 1;
+        } else if !values.add(counter.0, value) {
             self.push_new((key, values), counter, value);
         }
     }
@@ -104,7 +109,7 @@ impl CounterBatch {
         counter: MetricId,
         value: f64,
     ) {
-        if !CounterStats::can_count(value) || counter.index() >= MAX_COUNTERS {
+        if counter.index() >= MAX_COUNTERS {
             self.dropped.1 += 1;
         } else if self.cells < MAX_CELLS {
             self.cells += 1;

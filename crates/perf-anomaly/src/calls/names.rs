@@ -49,6 +49,8 @@ pub(super) struct Names {
     accumulates: BTreeMap<u32, bool>,
 }
 
+/// Begin of the names of events of the hardware, as PAPI names them.
+const EVENTS: &str = "PAPI_";
 /// Size classes are this number of powers of two wide, a factor of four.
 const CLASS_BITS: u32 = 2;
 /// Number of the class of calls without bytes.
@@ -225,6 +227,12 @@ impl Names {
     /// Returns `true` for a counter that is declared to accumulate, and `false` for one declared to be absolute.
     pub(super) fn accumulates(&self, counter: u32) -> Option<bool> {
         self.accumulates.get(&counter).copied()
+    }
+
+    /// Returns `true` for a counter of events of the hardware, which cannot be negative.
+    pub(super) fn counts_events(&self, counter: MetricId) -> bool {
+        let name = self.counter_name(counter);
+        name.is_some_and(|name| name.starts_with(EVENTS))
     }
 
     /// Returns the name of a counter with its unit, unless the name contains it.

@@ -441,7 +441,9 @@ impl Calls {
                 let kind = self.names.kind(counter);
                 if let Some(CounterKind::OfNode | CounterKind::OfCall) = kind {
                     let of_stream = (own.key, &mut own.counter_values);
-                    self.counter_batch.push(of_stream, counter, value);
+                    let is_count = || self.names.counts_events(counter);
+                    let batch = &mut self.counter_batch;
+                    batch.push(of_stream, counter, value, is_count);
                 }
                 match kind {
                     None => own.health.unknown_counter += 1,

@@ -13,10 +13,12 @@ pub(crate) use table::MAX_COUNTERS;
 use crate::format_version::{Reader, Writer};
 use crate::moments::{is_short, number, take};
 use crate::{Moments, Result};
-use perf_core::Merge;
+use perf_core::{Merge, Value};
 
 /// Largest absolute value that is counted. The fourth powers of such values can be summed without overflow.
 const MAX_VALUE: f64 = 1e60;
+/// Smallest integer that no counter reaches in a run: the sign bit of a signed number.
+const FAILED: u64 = 1 << 63;
 /// Smallest number of values of a counter that [accumulates](CounterStats::accumulates). Levels, such as the memory of a
 /// process, may rise as often by chance or at the begin of a run.
 const MIN_ACCUMULATED: u64 = 64;
@@ -64,9 +66,18 @@ impl CounterStats {
     /// Smallest encoded size in bytes of statistics with values.
     const LEAST: usize = 4;
 
-    /// Returns `true` if a value can be counted: it is a number, and not so large that sums overflow.
-    pub(crate) fn can_count(value: f64) -> bool {
-        value.abs() <= MAX_VALUE
+    /// Returns `true` if a value can be counted: it is a number, not so large that sums overflow, and no sign of a counter
+    /// that failed, which are all bits and the sign bit alone.
+    #[inline]
+    pub(crate) fn can_count(value: Value) -> bool {
+        match value {
+            Value::U64(value) => value < FAILED,
+            Value::I64(value) => value != i64::MIN && value != i64::MAX,
+            // Readers of text convert integers to numbers.
+            Value::F64(value) => {
+                value.abs() <= MAX_VALUE && ![FAILED as f64, u64::MAX as f64].contains(&value.abs())
+            }
+        }
     }
 
     /// Counts a value after the previous value of its thread.

@@ -41,8 +41,9 @@ impl Counters {
         self.known.is_empty() && self.dropped == 0
     }
 
-    /// Returns the number of values that were dropped because there are too many counters, or because they are no
-    /// numbers.
+    /// Returns the number of values that were dropped because they are invalid (no numbers, negative
+    /// numbers of PAPI events, or the values of failed counters, which are all bits or the sign bit), or because there are
+    /// more than 4,096 counters.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }

@@ -46,7 +46,7 @@ const drawCounters = () => {
   const parts = [
     rows.length < counters.count ? `${count(rows.length)} of ${count(counters.count)} counters` : `${count(rows.length)} ${rows.length === 1 ? "counter" : "counters"}`,
     rows.some((one) => one.accumulates) && "counters that only increase have no mean, but an increase from the first to the last value of each thread",
-    counters.dropped && `${count(counters.dropped)} values are not counted: they are no numbers, or there are too many counters`,
+    counters.dropped && `${count(counters.dropped)} values are not counted: they are invalid (no numbers, negative numbers of events, or all bits), or there are too many counters`,
   ];
   find("#counters-status").textContent = parts.filter(Boolean).join("; ");
 };

@@ -11,7 +11,8 @@ impl Detected {
     /// Writes a table of the counters if there are any, those of which ranks differ most first.
     pub(super) fn counters(&self, out: &mut dyn Write) -> Outcome {
         let mut all = self.report.counters();
-        if all.is_empty() {
+        let dropped = self.report.dropped_counter_values();
+        if all.is_empty() && dropped == 0 {
             return Ok(());
         }
         let more = all.len().saturating_sub(self.shown.top);
@@ -27,9 +28,18 @@ impl Detected {
         if all.iter().any(|one| one.highest.is_some()) {
             columns.extend(["highest rank", "on it"]);
         }
-        table::print(out, &CounterSummary::table(&all).select(&columns), 48)?;
+        if !all.is_empty() {
+            table::print(out, &CounterSummary::table(&all).select(&columns), 48)?;
+        }
         if more > 0 {
             writeln!(out, "  and {}: --top", counted(more, "further counter"))?;
+        }
+        if dropped > 0 {
+            writeln!(
+                out,
+                "  not counted: {}, which are invalid (no numbers, negative numbers of events, or all bits), or of too many counters",
+                counted(dropped as usize, "value")
+            )?;
         }
         Ok(())
     }

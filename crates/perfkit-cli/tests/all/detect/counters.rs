@@ -118,3 +118,41 @@ fn a_counter_of_work_explains_slow_ranks() {
         assert!((ratio - 2.0).abs() < 0.02, "{cause}");
     }
 }
+
+/// Values of counters that failed are in no mean, and a sentence says so. Levels may be negative.
+#[test]
+fn invalid_values_of_counters_are_not_counted() {
+    let stream = scratch("detect-invalid.tsv");
+    let mut rows = HEAD.to_string();
+    for call in 0..40 {
+        let at = 1000 * call;
+        let mut row = |kind, name, after, value: &str| {
+            let at = at + after;
+            rows += &format!("0\t{at}\t0\t0\t0\t{kind}\t{name}\t\t\t{value}\n");
+        };
+        row("ENTRY", "solve", 0, "");
+        let misses = match call {
+            7 => "-1",
+            8 => "18446744073709551615",
+            9 => "9223372036854775808",
+            _ => "50",
+        };
+        row("COUNTER", "PAPI_L2_TCM", 1, misses);
+        row("COUNTER", "temperature", 1, "-20");
+        row("EXIT", "solve", 100, "");
+    }
+    std::fs::write(&stream, rows).expect("it can be written");
+    let printed = run(&[text(&stream)]).expect("a stream");
+    let sentence = "\n  not counted: 3 values, which are invalid (";
+    assert!(printed.contains(sentence), "{printed}");
+    let found = json(&[text(&stream)]);
+    assert_eq!(found["left_out"]["counter_values"], 3);
+    let rows = found["counters"]["rows"].as_array().expect("rows");
+    let of = |name: &str| {
+        let row = rows.iter().find(|row| row["counter"] == name);
+        let row = row.expect("it is listed");
+        (row["values"].as_u64(), row["mean"].as_f64())
+    };
+    assert_eq!(of("PAPI_L2_TCM"), (Some(37), Some(50.0)));
+    assert_eq!(of("temperature"), (Some(40), Some(-20.0)));
+}
