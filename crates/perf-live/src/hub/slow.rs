@@ -32,8 +32,9 @@ pub struct Slow {
     pub sentence: String,
     /// Causes with sentences, among them the single calls of functions, and the names of their functions.
     pub causes: Vec<(Cause, Vec<FunctionName>)>,
-    /// Sentences about functions that became slower or faster: first those that work, then those that wait for others.
-    pub changes: Vec<(String, ReportedChange, FunctionName)>,
+    /// Sentences about functions that became slower or faster, with their changes in the order of steps: first functions
+    /// that work, then those that wait for others.
+    pub changes: Vec<(String, Vec<ReportedChange>, FunctionName)>,
     /// Number of calls that arrived too late to be compared.
     pub late: u64,
 }
@@ -62,10 +63,11 @@ impl Slow {
             }
         }
         let first = names.first().map(|name| name.program);
+        let text_of = |function| name(function).map_or_else(String::new, |it| it.name.to_string());
         let found = Found {
             slowness,
             modes,
-            name: &|function| name(function).map_or_else(String::new, |name| name.name.to_string()),
+            name: &text_of,
             in_steps: &|rank, steps| {
                 let known = stored.and_then(|stored| stored.in_steps(rank, &steps).ok());
                 known.unwrap_or_default()
@@ -92,18 +94,21 @@ impl Slow {
         let longest = |function| stored?.longest(&name(function)?).ok().flatten();
         let causes = found.all(&losses, longest).into_iter();
         let causes = causes.filter_map(|cause| {
-            let names: Vec<_> = cause.functions.iter().filter_map(|it| name(*it)).collect();
-            (!names.is_empty()).then_some((cause, names))
+            name(cause.function)?;
+            let names = cause.functions.iter().filter_map(|it| name(*it)).collect();
+            Some((cause, names))
         });
         let causes = causes.collect();
-        let waits = |one: &ReportedChange| !compares(one.change.function);
-        let name_of = |one: &ReportedChange| name(one.change.function);
-        let changes = describe_changes(reported, waits, |one| {
-            name_of(one).map_or_else(String::new, |name| one.sentence(&name.name))
-        });
-        let changes = changes.into_iter().filter_map(|(at, sentence)| {
-            let one = reported.get(at)?;
-            Some((sentence, *one, name_of(one)?))
+        let sentence = ReportedChange::sentence;
+        let changes = describe_changes(reported, waits, text_of, sentence).into_iter();
+        let changes = changes.filter_map(|(places, sentence)| {
+            let all: Vec<_> = places
+                .iter()
+                .filter_map(|at| reported.get(*at))
+                .copied()
+                .collect();
+            let name = name(all.first()?.change.function)?;
+            Some((sentence, all, name))
         });
         let changes = changes.collect();
         let Found {

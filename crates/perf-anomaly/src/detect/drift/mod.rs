@@ -4,14 +4,15 @@
 mod params;
 mod rank_sum;
 mod ranks;
+mod sentences;
 mod windows;
 
 pub use params::{DriftChecked, DriftParams};
+pub use sentences::describe_changes;
 
 use super::Functions;
 use crate::format_version::{Reader, Writer};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use perf_core::text::shortened;
 use perf_core::{Merge, Nanos};
 use windows::State;
 
@@ -57,29 +58,6 @@ impl Change {
         (self.step, self.function, self.from, self.to, rest)
     }
 
-    /// Returns a sentence about the change of a function with a name. The step is that in which a window of calls began,
-    /// so that the change may be some steps from it.
-    ///
-    /// ```
-    /// use perf_anomaly::Change;
-    /// use perf_core::Nanos;
-    /// let mut change = Change::default();
-    /// (change.step, change.from, change.to) = (700, Nanos(1_500_000), Nanos(1_000_000));
-    /// assert_eq!(change.sentence("solve"), "solve sped up from 1.50 ms to 1.00 ms at about step 700");
-    /// ```
-    pub fn sentence(&self, name: &str) -> String {
-        let how = if self.is_slower() {
-            "slowed"
-        } else {
-            "sped up"
-        };
-        let (name, from, to) = (shortened(name, NAME), self.from, self.to);
-        format!(
-            "{name} {how} from {from} to {to} at about step {}",
-            self.step
-        )
-    }
-
     /// Smallest encoded size in bytes.
     pub(crate) const LEAST: usize = 29;
 
@@ -123,33 +101,10 @@ impl Change {
     }
 }
 
-/// Longest name of a function in a sentence.
-const NAME: usize = 60;
-
-/// Returns a sentence about each change, with the place of the change in `changes`: first those of functions that
-/// work, then those of functions that wait for others. `waits` returns `true` for the latter, `sentence` the
-/// sentence about a change.
-///
-/// ```
-/// use perf_anomaly::{Change, FunctionId, describe_changes};
-/// let mut changes = [Change::default(), Change::default()];
-/// changes[1].function = FunctionId(1);
-/// let waits = |change: &Change| change.function == FunctionId(0);
-/// let found = describe_changes(&changes, waits, |change| format!("f{} changed", change.function.0));
-/// assert_eq!(found[0], (1, "f1 changed".to_string()));
-/// assert_eq!(found[1], (0, "f0 changed, waiting for others".to_string()));
-/// ```
-pub fn describe_changes<T>(
-    changes: &[T],
-    waits: impl Fn(&T) -> bool,
-    sentence: impl Fn(&T) -> String,
-) -> Vec<(usize, String)> {
-    let all = changes.iter().enumerate();
-    let (waiting, work): (Vec<_>, Vec<_>) = all.partition(|(_, one)| waits(one));
-    let work = work.into_iter().map(|(at, one)| (at, sentence(one)));
-    let waiting = waiting.into_iter();
-    let waiting = waiting.map(|(at, one)| (at, sentence(one) + ", waiting for others"));
-    work.chain(waiting).collect()
+impl AsRef<Change> for Change {
+    fn as_ref(&self) -> &Change {
+        self
+    }
 }
 
 /// Detection of the steps in which the run time of a function changes permanently.

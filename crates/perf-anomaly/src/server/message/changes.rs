@@ -39,6 +39,12 @@ pub struct ReportedChange {
     pub clients: u64,
 }
 
+impl AsRef<Change> for ReportedChange {
+    fn as_ref(&self) -> &Change {
+        &self.change
+    }
+}
+
 impl ReportedChange {
     /// Returns the [sentence](Change::sentence) about the change of a function with a name, with the number of ranks
     /// if several clients reported it.

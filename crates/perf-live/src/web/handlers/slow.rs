@@ -200,34 +200,38 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
     .await
 }
 
-/// Change of a function.
+/// Changes of a function.
 #[derive(Serialize)]
 struct ChangeRow<'a> {
-    /// Sentence about it.
+    /// Sentence about them.
     sentence: &'a str,
     /// Program.
     program: u32,
     /// Function.
     function: &'a str,
-    /// Step in which the change began.
+    /// Number of changes.
+    times: usize,
+    /// Step in which the first change began.
     step: u64,
-    /// Step in which it was confirmed.
+    /// Step in which the last change began.
+    last: u64,
+    /// Step in which the last change was confirmed.
     confirmed: u64,
-    /// Usual run time before.
+    /// Usual run time before the first change.
     from: Nanos,
-    /// Usual run time since then.
+    /// Usual run time since the last change.
     to: Nanos,
-    /// Number of ranks that called the function before.
+    /// Number of ranks that called the function before the first change.
     ranks: u64,
-    /// Number of clients that reported the change.
+    /// Number of clients that reported the first change.
     clients: u64,
 }
 
 #[derive(Serialize)]
 struct ChangesData<'a> {
-    /// Number of changes.
+    /// Number of functions.
     count: usize,
-    /// Changes.
+    /// Changes of each function.
     changes: Vec<ChangeRow<'a>>,
 }
 
@@ -237,16 +241,21 @@ pub(crate) async fn changes(State(app): State<Arc<App>>, RawQuery(query): RawQue
     answer(app, query, ask, |app, limit| {
         let slow = app.source.slow();
         let rows = slow.changes.iter().take(limit);
-        let rows = rows.map(|(sentence, one, name)| ChangeRow {
-            sentence,
-            program: name.program,
-            function: &name.name,
-            step: one.change.step,
-            confirmed: one.change.until,
-            from: one.change.from,
-            to: one.change.to,
-            ranks: one.change.ranks,
-            clients: one.clients,
+        let rows = rows.filter_map(|(sentence, all, name)| {
+            let (first, last) = (all.first()?, all.last()?);
+            Some(ChangeRow {
+                sentence,
+                program: name.program,
+                function: &name.name,
+                times: all.len(),
+                step: first.change.step,
+                last: last.change.step,
+                confirmed: last.change.until,
+                from: first.change.from,
+                to: last.change.to,
+                ranks: first.change.ranks,
+                clients: first.clients,
+            })
         });
         json(&ChangesData {
             count: slow.changes.len(),

@@ -299,13 +299,16 @@ fn assert_changes(given: &Value, report: &Report) {
     let calls = &report.calls;
     let own = report.drift.as_ref().expect("it was watched").changes();
     assert!(own.iter().any(Change::is_slower) && own.iter().any(|one| !one.is_slower()));
-    let waits = |change: &Change| !report.lasting.peers().compares(change.function);
-    let sentence = |change: &Change| change.sentence(&calls.function_name(change.function));
-    let expected = describe_changes(own, waits, sentence).into_iter();
+    let waits = |function| !report.lasting.peers().compares(function);
+    let name = |function| calls.function_name(function);
+    let expected = describe_changes(own, waits, name, Change::sentence).into_iter();
     let expected: Vec<Value> = expected.map(|(_, sentence)| sentence.into()).collect();
     let rows = given["changes"].as_array().expect("changes");
     let sentences: Vec<Value> = rows.iter().map(|row| row["sentence"].clone()).collect();
-    assert_eq!((sentences, &given["count"]), (expected, &own.len().into()));
+    let count = &Value::from(expected.len());
+    assert_eq!((sentences, &given["count"]), (expected, count));
+    let times = rows.iter().filter_map(|row| row["times"].as_u64());
+    assert_eq!(times.sum::<u64>(), own.len() as u64);
     let [first, ..] = &rows[..] else {
         panic!("there are changes")
     };

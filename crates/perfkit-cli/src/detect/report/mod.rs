@@ -109,13 +109,15 @@ pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
     change.sentence(&calls.function_name(change.function))
 }
 
-/// Describes the functions that became slower or faster: first those that work, then those that wait for others.
+/// Describes the functions that became slower or faster, one sentence each: first those that work, then those that wait
+/// for others.
 fn changes(report: &Report) -> Vec<String> {
     let drift = report.drift.as_ref();
     let changes = drift.map_or(&[][..], |drift| drift.changes());
     let peers = report.lasting.peers();
-    let waits = |change: &Change| !peers.compares(change.function);
-    let all = describe_changes(changes, waits, |change| changed(&report.calls, change));
+    let waits = |function| !peers.compares(function);
+    let name = |function| report.calls.function_name(function);
+    let all = describe_changes(changes, waits, name, Change::sentence);
     all.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
