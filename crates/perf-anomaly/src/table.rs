@@ -330,8 +330,7 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
 
 impl UnjudgedCall {
     /// Returns calls that were not judged as a table with the columns `program`, `rank`, `thread`,
-    /// `step`, `function`, `entry`, `run time`, `calls known` (number of earlier calls of the
-    /// function) and `first call` (flag for the first call of the function on its thread).
+    /// `step`, `function`, `entry`, `run time` and `calls known` (number of earlier calls of the function).
     pub fn table(longest: &[UnjudgedCall], calls: &Calls) -> Table {
         let all = || longest.iter();
         let functions = all().map(|it| calls.function_name(it.function));
@@ -347,7 +346,6 @@ impl UnjudgedCall {
         .times("entry", all().map(|it| it.entry))
         .times("run time", all().map(|it| it.runtime))
         .unsigned("calls known", "", all().map(|it| it.known))
-        .flags("first call", all().map(|it| it.is_first))
     }
 }
 

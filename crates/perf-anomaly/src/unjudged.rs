@@ -7,7 +7,7 @@ use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::text::counted;
 use perf_core::{Nanos, StreamKey};
 
-/// Longest call of a function with [`Label::NotEnoughData`].
+/// Longest call of a function with [`Label::NotEnoughData`], without the first calls on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -24,8 +24,6 @@ pub struct UnjudgedCall {
     pub runtime: Nanos,
     /// Number of earlier calls of the function.
     pub known: u64,
-    /// `true` for the first call of the function on its thread, which by default is not judged.
-    pub is_first: bool,
 }
 
 /// Call without an alarm that is far longer than all earlier calls of its function.
@@ -161,7 +159,7 @@ struct Known {
     longest_compared: i64,
     /// Number and run time of the calls that were not judged, for each of the [`REASONS`].
     sums: [(u64, Nanos); 4],
-    /// Longest call that was not judged.
+    /// Longest call that was not judged and is no first call.
     longest: Option<UnjudgedCall>,
 }
 
@@ -186,7 +184,6 @@ impl Unjudged {
                         entry: call.entry,
                         runtime: sample.runtime,
                         known: known.calls,
-                        is_first: sample.first,
                     };
                     if known.is_exceeded(sample.runtime, reason) {
                         let long = LongCall {
@@ -261,7 +258,8 @@ impl Unjudged {
         all
     }
 
-    /// Returns at most `most` calls, one for each function, the longest first.
+    /// Returns at most `most` calls, one for each function, the longest first. First calls of a function on a thread are
+    /// not listed, only [counted](Self::times): most of them load, connect or initialize.
     pub fn longest(&self, most: usize) -> Vec<UnjudgedCall> {
         let mut all: Vec<_> = self
             .functions
@@ -301,7 +299,7 @@ fn keep_longest(all: &mut Vec<LongCall>, long: LongCall) {
 
 impl Known {
     fn is_longer(&self, sample: &Sample) -> bool {
-        self.longest.is_none_or(|one| sample.runtime > one.runtime)
+        !sample.first && self.longest.is_none_or(|one| sample.runtime > one.runtime)
     }
 
     /// Returns `true` if a call is far longer than all earlier ones that are compared.

@@ -269,7 +269,7 @@ impl<'a> View<'a> {
                 details.unjudged open[self.found.records.is_empty()] {
                     summary { "Longest calls that were not judged" }
                     p.note {
-                        "Too few calls of the function were known to separate normal from abnormal or to exclude one so long, or recent ones were as slow. One call of each function is listed, regardless of the selection."
+                        "Too few calls of the function were known to separate normal from abnormal or to exclude one so long, or recent ones were as slow. One call of each function is listed, but no first call on a thread, regardless of the selection."
                     }
                     div.scroll { table {
                         thead { tr {
@@ -282,10 +282,7 @@ impl<'a> View<'a> {
                             td.n { (call.step) }
                             td.n { (number::time(call.entry.0 as f64)) }
                             td.n { (number::time(call.runtime.0 as f64)) }
-                            td.n {
-                                (number::count(call.known))
-                                @if call.is_first { " (first on its thread)" }
-                            }
+                            td.n { (number::count(call.known)) }
                         } } }
                     } }
                 }

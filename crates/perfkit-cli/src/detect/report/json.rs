@@ -4,6 +4,7 @@
 use super::Detected;
 use super::comparison::Compared;
 use super::lost_time_causes::StatedCause;
+use super::not_judged::NotJudged;
 use crate::detect::run_time::RunTime;
 use crate::findings::{self, Found};
 use perfkit::anomaly::lost_time::{LostTime, NewMode, SlowPhase, SlowRank};
@@ -81,7 +82,9 @@ struct Document<'a, C> {
     worst: &'a [Record],
     /// Calls without an alarm that are far longer than all earlier ones of their function.
     long_calls: Table,
-    /// Longest calls that were not judged.
+    /// First calls of functions on a thread that were not judged.
+    first_calls: NotJudged,
+    /// Longest other calls that were not judged.
     not_judged: Table,
     /// Functions that became slower or faster.
     changes: Table,
@@ -153,6 +156,7 @@ impl Detected {
             counters: self.counter_table(),
             worst: &self.worst,
             long_calls: self.long_call_table(),
+            first_calls: NotJudged::first_calls(&self.report),
             not_judged: self.not_judged_table(),
             changes: Change::table(drift.map_or(&[], |drift| drift.changes()), calls),
             compared: self.compared.as_ref().map(Compared::json),

@@ -4,8 +4,10 @@
 use super::{Detected, recurring_alarms};
 use crate::failure::Outcome;
 use crate::table::{self, counted, grouped, shortened};
-use perfkit::anomaly::{LongCall, Report, UnjudgedCall};
-use perfkit::core::Table;
+use perfkit::anomaly::{FunctionId, LongCall, Report, UnjudgedCall, UnjudgedReason, UnjudgedTime};
+use perfkit::core::{Nanos, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Largest number of calls in JSON.
@@ -21,34 +23,92 @@ const NEARLY_ALL: f64 = 0.9;
 /// Longest name of a function.
 const NAME: usize = 48;
 
-/// Names the functions with most of the time that was not judged, with the reasons; `None` if it is a small part of all
-/// time.
-fn unjudged_functions(report: &Report) -> Option<String> {
+/// Calls and run time that were not judged.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct NotJudged {
+    /// Number of calls.
+    calls: u64,
+    /// Sum of their run times, in nanoseconds.
+    time_ns: Nanos,
+}
+
+impl NotJudged {
+    /// Returns the sum of several times.
+    fn of<'a>(all: impl IntoIterator<Item = &'a UnjudgedTime>) -> Self {
+        let all = all.into_iter();
+        all.fold(Self::default(), |sum, one| NotJudged {
+            calls: sum.calls.saturating_add(one.calls),
+            time_ns: Nanos(sum.time_ns.0.saturating_add(one.time.0)),
+        })
+    }
+
+    /// Returns the sum of the first calls of functions on a thread.
+    pub(super) fn first_calls(report: &Report) -> Self {
+        let times = report.unjudged.times();
+        let first = times.iter();
+        Self::of(first.filter(|one| one.reason == UnjudgedReason::FirstCalls))
+    }
+}
+
+/// Describes the time of first calls of functions on a thread, and names the functions with most of the other time that was
+/// not judged, with the reasons; empty if all this is a small part of all time.
+fn unjudged_times(report: &Report) -> Vec<String> {
     let all = report.unjudged.time().0 as f64;
     if all <= MIN_SHARE * report.lost_time().of.0 as f64 {
-        return None;
+        return Vec::new();
     }
+    let name = |function| shortened(&report.calls.function_name(function), NAME);
+    let times = report.unjudged.times().into_iter();
+    let (first, others): (Vec<_>, Vec<_>) =
+        times.partition(|one| one.reason == UnjudgedReason::FirstCalls);
+    let mut lines = Vec::new();
+    if let Some(most) = first.first() {
+        let NotJudged { calls, time_ns } = NotJudged::of(&first);
+        let calls = counted(calls as usize, "first call");
+        let name = name(most.function);
+        let of = match first.len() {
+            1 => format!(" of {name} on a thread"),
+            _ => format!(" of functions on a thread, most in {name} ({})", most.time),
+        };
+        lines.push(format!("not judged: {time_ns} in {calls}{of}"));
+    }
+    let mut functions: BTreeMap<FunctionId, Vec<UnjudgedTime>> = BTreeMap::new();
+    for one in others {
+        functions.entry(one.function).or_default().push(one);
+    }
+    let mut functions: Vec<_> = functions.into_iter().collect();
+    let time = |own: &[UnjudgedTime]| NotJudged::of(own).time_ns.0;
+    let rest = functions.iter().map(|(_, own)| time(own));
+    let rest = rest.fold(0, i64::saturating_add) as f64;
+    functions.sort_by_key(|(_, own)| std::cmp::Reverse(time(own)));
     let mut named = 0.0;
-    let times = report.unjudged.times().into_iter().take(FUNCTIONS);
-    let times = times.take_while(|one| {
-        let is_missing = named < NEARLY_ALL * all;
-        named += one.time.0 as f64;
-        is_missing
-    });
-    let times = times.map(|one| {
-        let name = shortened(&report.calls.function_name(one.function), NAME);
-        format!("{name} {} ({})", one.time, one.reason())
-    });
-    Some(times.collect::<Vec<_>>().join(", "))
+    let functions = functions
+        .into_iter()
+        .take(FUNCTIONS)
+        .map_while(|(function, own)| {
+            let time = Nanos(time(&own));
+            let is_missing = named < NEARLY_ALL * rest;
+            named += time.0 as f64;
+            let reasons: Vec<String> = own.iter().map(UnjudgedTime::reason).collect();
+            is_missing.then(|| format!("{} {time} ({})", name(function), reasons.join(", ")))
+        });
+    let functions: Vec<String> = functions.collect();
+    if rest > MIN_SHARE * report.lost_time().of.0 as f64 {
+        lines.push(format!(
+            "most other time not judged: {}",
+            functions.join(", ")
+        ));
+    }
+    lines
 }
 
 impl Detected {
-    /// Writes the functions with most of the time that was not judged.
+    /// Writes the time of first calls, and the functions with most of the other time that was not judged.
     pub(super) fn not_judged_time(&self, out: &mut dyn Write) -> Outcome {
-        match unjudged_functions(&self.report) {
-            Some(functions) => Ok(writeln!(out, "  most time not judged: {functions}")?),
-            None => Ok(()),
+        for line in unjudged_times(&self.report) {
+            writeln!(out, "  {line}")?;
         }
+        Ok(())
     }
 
     /// Describes a call that is far longer than all earlier ones.
@@ -113,13 +173,12 @@ impl Detected {
         }
         writeln!(
             out,
-            "\nlongest calls that were not judged, one a function: too few calls are known, they do not exclude one so long, or recent ones were as slow"
+            "\nlongest calls that were not judged, one a function, without first calls on a thread: too few calls are known, they do not exclude one so long, or recent ones were as slow"
         )?;
         let table = UnjudgedCall::table(&longest, &self.report.calls);
         let program = self.many.then_some("program");
         let columns = ["function", "rank", "thread", "step", "entry", "run time"];
-        let columns = program.into_iter().chain(columns);
-        let columns = columns.chain(["calls known", "first call"]);
+        let columns = program.into_iter().chain(columns).chain(["calls known"]);
         let table = table.select(&columns.collect::<Vec<_>>());
         Ok(table::print(out, &table, 48)?)
     }

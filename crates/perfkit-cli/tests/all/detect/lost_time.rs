@@ -134,10 +134,47 @@ fn long_calls_that_are_not_certain_are_listed() {
     assert!(printed.contains(heading), "{printed}");
     let line = "  1. load on rank 2, thread 0, step 0, from 23.000 s: 1.00 ms, 142 times the longest of 19 earlier calls\n";
     assert!(printed.contains(line), "{printed}");
-    let time = "  most time not judged: load 400.00 ms (1 first call on a thread)\n";
+    assert_eq!(found["first_calls"]["calls"], 2);
+    let few = "\n  only 1 step: slow phases are found in runs of at least 4 steps\n";
+    assert!(printed.contains(few), "{printed}");
+    let time = "  not judged: 400.10 ms in 2 first calls of functions on a thread, most in load (400.00 ms)\n";
     assert!(printed.contains(time), "{printed}");
     let page = std::fs::read_to_string(page).expect("it was written");
     assert!(page.contains("Long calls that are not certain to be abnormal"));
+}
+
+/// Text, JSON and page have the same causes in the same order, whatever the number of listed calls is.
+#[cfg(target_os = "linux")]
+#[test]
+fn text_json_and_page_have_the_same_causes() {
+    let recording = bundled("nwchem-md-4");
+    let page = scratch("causes.html");
+    let arguments = [text(&recording), "--top", "4"];
+    let printed = run(&[&arguments[..], &["--html", text(&page)]].concat()).expect("it ends");
+    let found = json(&[text(&recording), "--top", "1"]);
+    let causes = found["causes"].as_array().expect("a list");
+    let sentences = causes.iter().filter_map(|cause| cause["sentence"].as_str());
+    let sentences: Vec<&str> = sentences.collect();
+    assert_eq!(sentences.len(), 4);
+    let page = std::fs::read_to_string(page).expect("it was written");
+    let (_, list) = page.split_once("<ol class=\"causes\">").expect("causes");
+    let (list, _) = list.split_once("</ol>").expect("the list ends");
+    let items = list.split("<li>").skip(1);
+    let items: Vec<&str> = items
+        .filter_map(|item| item.strip_suffix("</li>"))
+        .collect();
+    assert_eq!(items, sentences);
+    for (at, sentence) in sentences.iter().enumerate() {
+        assert!(
+            printed.contains(&format!("\n  {}. {sentence}\n", at + 1)),
+            "{printed}"
+        );
+    }
+    // The longest single calls are known although only one call is listed.
+    let single = causes
+        .iter()
+        .filter(|cause| cause["kind"] == "single calls");
+    assert!(single.clone().all(|cause| cause["longest"].is_array()) && single.count() == 2);
 }
 
 #[cfg(target_os = "linux")]
