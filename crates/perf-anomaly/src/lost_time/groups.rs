@@ -311,4 +311,21 @@ mod tests {
         all[0].steps = Some(3);
         assert_eq!(without_borders(&all)[0].steps, Some(5));
     }
+
+    /// Two functions that are slow in about the same steps by about the same factor are one cause, and no others.
+    #[test]
+    fn two_phases_alike_are_a_group() {
+        let all = [
+            phase(1, (29, 51), 1.15, 3000),
+            phase(2, (32, 51), 1.19, 2000),
+            phase(3, (10, 51), 1.19, 1000),
+            phase(4, (30, 51), 1.5, 900),
+        ];
+        let groups = of_phases(&all).into_iter();
+        let groups = groups.map(|group| group.iter().map(|one| one.function.0).collect());
+        assert_eq!(
+            groups.collect::<Vec<Vec<u32>>>(),
+            [vec![1, 2], vec![3], vec![4]]
+        );
+    }
 }
