@@ -54,6 +54,8 @@ pub struct Anomalies {
     pub(super) long: Vec<(String, LongCall)>,
     /// Counters over all ranks.
     pub(super) counters: Vec<CounterSummary>,
+    /// Number of values of counters that are in no statistics.
+    pub(super) uncounted: u64,
     /// Number of anomalies without a record.
     pub(super) unrecorded: u64,
     /// Time that slow ranks lost: index of the rank, first and last step, and nanoseconds.
@@ -112,13 +114,17 @@ impl Anomalies {
             })?,
             None => Vec::new(),
         };
-        Ok(Self::new()
+        let found = Self::new()
             .with_ranks(&report.ranks)
             .with_functions(&report.calls, &report.losses, &*report.detector)
             .with_unjudged(&report.calls, &report.unjudged)
             .with_lasting(&report.lasting, &report.calls)
             .with_counters(report.counters())
-            .with_records(records))
+            .with_records(records);
+        Ok(Anomalies {
+            uncounted: report.dropped_counter_values(),
+            ..found
+        })
     }
 
     /// Sets the ranks and their counts by step.

@@ -20,7 +20,8 @@ fn amount(value: f64) -> String {
 }
 
 /// Returns a table of counters, or nothing without counters. Counters that accumulate have an increase instead of a mean.
-pub(super) fn counter_table(counters: &[CounterSummary]) -> Markup {
+/// `uncounted` is the number of values that are in no statistics.
+pub(super) fn counter_table(counters: &[CounterSummary], uncounted: u64) -> Markup {
     let accumulates = |one: &CounterSummary| one.stats.accumulates();
     let has_increase = counters.iter().any(accumulates);
     let has_ranks = counters.iter().any(|one| one.highest.is_some());
@@ -32,7 +33,7 @@ pub(super) fn counter_table(counters: &[CounterSummary]) -> Markup {
         (!accumulates(one)).then(|| amount(of(values)))
     };
     html! {
-        @if !counters.is_empty() {
+        @if !counters.is_empty() || uncounted > 0 {
             details.counters open {
                 summary { "Counters, all values of all ranks (" (number::count(counters.len() as u64)) ")" }
                 div.scroll { table {
@@ -62,6 +63,12 @@ pub(super) fn counter_table(counters: &[CounterSummary]) -> Markup {
                         } }
                     } } }
                 } }
+                @if uncounted > 0 {
+                    p.note {
+                        "Not counted: values that are invalid (no numbers, negative numbers of events, or all bits), or of too many counters ("
+                        (number::count(uncounted)) ")."
+                    }
+                }
                 @if more > 0 { p.note { "and " (number::count(more as u64)) " more" } }
                 @if has_increase {
                     p.note { "Counters that only increase have no mean, but an increase from the first to the last value of each thread." }

@@ -183,7 +183,7 @@ impl<'a> View<'a> {
             }
             (self.long_calls())
             (self.unjudged())
-            (counter_table(&self.found.counters))
+            (counter_table(&self.found.counters, self.found.uncounted))
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         }
     }

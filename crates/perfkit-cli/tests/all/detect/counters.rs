@@ -142,7 +142,10 @@ fn invalid_values_of_counters_are_not_counted() {
         row("EXIT", "solve", 100, "");
     }
     std::fs::write(&stream, rows).expect("it can be written");
-    let printed = run(&[text(&stream)]).expect("a stream");
+    let page = scratch("detect-invalid.html");
+    let printed = run(&[text(&stream), "--html", text(&page)]).expect("a stream");
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("or of too many counters (3)."));
     let sentence = "\n  not counted: 3 values, which are invalid (";
     assert!(printed.contains(sentence), "{printed}");
     let found = json(&[text(&stream)]);
