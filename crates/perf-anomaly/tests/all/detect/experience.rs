@@ -5,7 +5,7 @@ use crate::common;
 use common::{Random, call, steps};
 use perf_anomaly::{Detector, FunctionId, Judgement, Label, Loss, Sample, Tail};
 use perf_core::{Job, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const SEEDS: u64 = 20;
 
@@ -271,6 +271,44 @@ fn short_delays_in_functions_of_a_real_run_are_found() {
         let found = found.count();
         println!("+{}: {found} of 11", Nanos(delay));
         assert!(found >= least, "{}: {found}", Nanos(delay));
+    }
+}
+
+/// Returns the numbers of the calls that are alarms, without those of some function.
+fn alarms_without(samples: &[Sample], function: FunctionId) -> BTreeSet<usize> {
+    let mut judgements = Vec::new();
+    tail(10.0)
+        .detect(samples, &mut judgements, &Job::default())
+        .expect("not cancelled");
+    let all = judgements.iter().zip(samples).enumerate();
+    let all =
+        all.filter(|(_, (one, sample))| one.label.is_anomaly() && sample.function != function);
+    all.map(|(at, _)| at).collect()
+}
+
+#[test]
+fn a_longer_call_hides_no_alarm_of_another_function() {
+    const PLANTS: usize = 30;
+    for stream in ["heat2d-1", "heat2d-4", "lammps-0"] {
+        let Some(steps) = steps(&format!("chimbuko/{stream}.tsv.gz")) else {
+            return;
+        };
+        let samples: Vec<Sample> = steps.into_iter().flat_map(|step| step.samples).collect();
+        let (mut random, mut alarms) = (Random::new(7), 0);
+        for plant in 0..PLANTS {
+            let at = random.below(samples.len() as u64) as usize;
+            let delay = [10_000, 100_000, 1_000_000][plant % 3];
+            let mut changed = samples.clone();
+            changed[at].runtime += Nanos(delay);
+            let function = samples[at].function;
+            let before = alarms_without(&samples, function);
+            let after = alarms_without(&changed, function);
+            let hidden: Vec<_> = before.difference(&after).collect();
+            assert!(hidden.is_empty(), "{stream}, call {at}: {hidden:?}");
+            alarms += before.len();
+        }
+        println!("{stream}: {alarms} alarms in {PLANTS} runs");
+        assert!(alarms >= PLANTS / 2, "{stream}");
     }
 }
 
