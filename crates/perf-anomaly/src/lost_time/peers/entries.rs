@@ -17,7 +17,7 @@ pub(super) struct Entries {
     pub(super) functions: BTreeMap<FunctionId, Vec<Entry>>,
     /// Abnormal calls that are part of the means.
     pub(super) own_alarms: OwnAlarms,
-    /// How functions differ between ranks.
+    /// Differences of functions between ranks.
     pub(super) levels: Arc<Levels>,
 }
 

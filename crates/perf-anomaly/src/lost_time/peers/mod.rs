@@ -317,7 +317,7 @@ impl Peers {
         self.blocks.get(number, of, compare)
     }
 
-    /// Returns how functions differ between ranks, from some of the open blocks.
+    /// Returns the differences of functions between ranks in some of the open blocks.
     fn levels(&self) -> Arc<Levels> {
         let open = &self.open.steps;
         let blocks = open.values().step_by(open.len().div_ceil(COMPARED).max(1));

@@ -60,52 +60,40 @@ impl SlowerThanBefore {
         let low = relative_to(entries, sorted[sorted.len() / FAST]);
         let high = joined(spells(&low, &bounds), &low, &bounds);
         let is_high = |at: &usize| high.iter().any(|one| (one.from..one.until).contains(at));
-        let rest: Vec<usize> = (0..entries.len()).filter(|at| !is_high(at)).collect();
+        let rest = (0..entries.len()).filter(|at| !is_high(at));
+        let rest: Vec<f64> = rest.map(|at| logs[at]).collect();
         if rest.len() < STEPS.max(entries.len() / LEAST) {
             return None;
         }
-        let rest: Vec<f64> = rest.into_iter().map(|at| logs[at]).collect();
-        let size = rest.len().div_ceil(PARTS);
-        let parts = rest.chunks(size);
-        let parts: Vec<f64> = parts
-            .map(|part| part.iter().sum::<f64>() / part.len() as f64)
-            .collect();
-        // Times that rise until the rank is slow.
-        let error = bounds.noise / (size as f64).sqrt();
-        let is_rising = parts.windows(2).all(|pair| pair[1] >= pair[0] - error);
-        let first = parts.first().copied().unwrap_or_default();
-        let risen = parts.last().copied().unwrap_or_default() - first;
-        let highest = high.iter().map(|spell| spell.sum.log()).fold(0.0, f64::max);
-        let is_rising = is_rising && risen > (RISEN * error).max(SLOW_RISE * highest);
-        if is_rising && size == 1 {
+        let highest = high.iter().map(|spell| spell.sum.log());
+        let highest = highest.fold(0.0, f64::max);
+        let parts = means_of_parts(&rest);
+        let error = bounds.noise / (rest.len() as f64 / parts.len() as f64).sqrt();
+        let is_rising = rises(&parts, error, highest);
+        if is_rising && parts.len() == rest.len() {
             return None;
         }
-        let usual = if is_rising {
-            first
-        } else {
-            median(&mut rest.clone())
+        let usual = match parts.first() {
+            Some(first) if is_rising => *first,
+            _ => median(&mut rest.clone()),
         };
         let least = if 4 * rest.len() < entries.len() {
             FOR_MOST.ln_1p()
         } else {
             SLOWER.ln_1p()
         };
-        let wander = within(&[&parts]);
-        let (own, between) = (relative_to(entries, usual), bounds.noise);
+        let own = relative_to(entries, usual);
+        let noise = bounds.noise.max(within(&[&rest]));
+        let of_others = Bounds {
+            noise,
+            spread: noise / (rest.len() as f64).sqrt(),
+            ..bounds
+        };
         let spells = high.iter().filter_map(|spell| {
-            let noise = bounds.noise.max(within(&[&rest]));
-            let spread = noise / (rest.len() as f64).sqrt();
-            let bounds = Bounds {
-                noise,
-                spread,
-                ..bounds
-            };
-            let rises = |at: &usize| !is_high(at) && own[*at].log() >= SLOPE * between;
-            let before = (0..spell.from)
-                .rev()
-                .take_while(|at| is_rising && rises(at));
-            let steps = spell.from - before.count()..spell.until;
-            let spell = spell_in(&own, steps, &bounds);
+            let is_slope = |at: &usize| !is_high(at) && own[*at].log() >= SLOPE * bounds.noise;
+            let slope = (0..spell.from).rev().take_while(is_slope);
+            let slope = if is_rising { slope.count() } else { 0 };
+            let spell = spell_in(&own, spell.from - slope..spell.until, &of_others);
             let is_slow = spell.sum.log() + usual >= SLOW_RANK.ln_1p();
             let is_far = spell.sum.log() >= least && spell.score >= bounds.score;
             (is_slow && is_far).then_some(spell)
@@ -113,7 +101,7 @@ impl SlowerThanBefore {
         Some(SlowerThanBefore {
             usual,
             error: bounds.noise / (rest.len() as f64).sqrt(),
-            wander,
+            wander: within(&[&parts]),
             spells: spells.collect(),
         })
     }
@@ -146,6 +134,23 @@ impl SlowerThanBefore {
         }
         usual
     }
+}
+
+/// Returns the means of consecutive parts of values.
+fn means_of_parts(values: &[f64]) -> Vec<f64> {
+    let parts = values.chunks(values.len().div_ceil(PARTS).max(1));
+    let means = parts.map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    means.collect()
+}
+
+/// Returns `true` if the means of parts rise until the rank is slow, given their standard error and the highest log time of
+/// a slow spell.
+fn rises(parts: &[f64], error: f64, highest: f64) -> bool {
+    let [first, .., last] = parts else {
+        return false;
+    };
+    let is_rising = parts.windows(2).all(|pair| pair[1] >= pair[0] - error);
+    is_rising && last - first > (RISEN * error).max(SLOW_RISE * highest)
 }
 
 /// Returns entries whose expected time is longer by a factor, given as its logarithm.

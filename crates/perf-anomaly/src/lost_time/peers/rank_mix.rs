@@ -1,5 +1,5 @@
-//! Typical run times of a function by block, in which the mix of ranks has no influence; [`Levels`]: how the usual run
-//! times of functions differ between ranks.
+//! Typical run times of a function by block, in which the mix of ranks has no influence; [`Levels`]: differences of the usual
+//! run times of functions between ranks.
 //!
 //! If fast ranks end first, the median of the remaining ones rises although none of them becomes slower. A
 //! block in which ranks are missing is therefore compared within ranks: each of its ranks with its own
@@ -132,7 +132,7 @@ fn add(sums: &mut Vec<Sum>, block: &Step) {
     }
 }
 
-/// How the usual run times of functions differ between ranks.
+/// Differences of the usual run times of functions between ranks.
 ///
 /// Ranks may have other work, by their place in a grid or by design. If two kinds of ranks differ, and some ranks of
 /// one kind become slower, the median of the ranks moves from the one kind to the other one. The median without the
@@ -140,7 +140,7 @@ fn add(sums: &mut Vec<Sum>, block: &Step) {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Levels(BTreeMap<FunctionId, Differences>);
 
-/// How the usual run times of a function differ between ranks.
+/// Differences of the usual run times of a function between ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Differences {
     /// Ranks of the half that becomes slow; often none.
@@ -167,10 +167,11 @@ impl Levels {
             let logs: Option<Vec<f64>> = own.iter().map(log).collect();
             let logs = logs.filter(|logs| logs.len() >= RANKS && width(logs) >= DIFFERENT)?;
             let ranks: Vec<(u32, u32)> = own.iter().map(|sum| sum.0.1).collect();
+            let all = own[0].0..=own[own.len() - 1].0;
             let complete = blocks.iter().filter_map(|block| {
-                let cells = ranks.iter().map(|rank| block.get(&(function, *rank)));
-                let logs = cells.map(|cell| Some(cell?.mean().max(1.0).ln()));
-                logs.collect::<Option<Vec<f64>>>()
+                let cells = block.range(all.clone());
+                let logs = cells.map(|(_, cell)| cell.mean().max(1.0).ln());
+                Some(logs.collect::<Vec<_>>()).filter(|logs| logs.len() == ranks.len())
             });
             let complete: Vec<Vec<f64>> = complete.collect();
             let half = slow_half(&complete).unwrap_or_else(|| (vec![false; logs.len()], 0.0));
