@@ -4,13 +4,13 @@ use super::entries::Entries;
 use super::rank_mix::Levels;
 use super::slow_phases::phases;
 use super::slow_ranks::{FEW, SlowEntries, with_entries};
-use super::spells::{Entry, OfFunction, median};
+use super::spells::{Entry, OfFunction, deviation, median};
 use super::{CALLS_OF_PAIR, Peers};
 use crate::FunctionId;
 use crate::lost_time::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 use crate::lost_time::step_times::Step;
 use perf_core::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Adds the time of a function.
@@ -23,6 +23,9 @@ fn add(sums: &mut BTreeMap<FunctionId, OfFunction>, one: OfFunction) {
     sum.expected += one.expected;
     sum.lost += one.lost;
 }
+
+/// Smallest change of the median rank in a slow phase, in standard errors of the changes of the ranks.
+const SHARED: f64 = 4.0;
 
 impl Peers {
     /// Returns the sums of the open blocks of a slow rank.
@@ -140,7 +143,10 @@ impl Peers {
             let begin = begin.map_or(0, |entry| entry.first);
             self.is_phase_of_ranks((function, first, last), begin, &ranks)
         };
-        phases.retain(|one| !of_ranks(one.function, one.first, one.last));
+        phases.retain(|one| {
+            !of_ranks(one.function, one.first, one.last)
+                && self.is_shared(one, &phase_steps, &levels)
+        });
         let is_kept = |step: &PhaseStep| {
             let mut phases = phases.iter();
             phases.any(|one| {
@@ -237,6 +243,36 @@ impl Peers {
         let has_pair = slow.iter().any(|one| one.peer.is_some());
         let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
         is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
+    }
+
+    /// Returns `true` if the ranks of a slow phase become slower alike. If the work of each rank wanders, or moves between them,
+    /// their median changes too.
+    fn is_shared(&self, phase: &SlowPhase, steps: &[PhaseStep], levels: &Levels) -> bool {
+        let steps = steps.iter().filter(|step| step.function == phase.function);
+        let steps: BTreeSet<u64> = steps.map(|step| step.first).collect();
+        let all = (phase.function, (0, 0))..=(phase.function, (u32::MAX, u32::MAX));
+        let mut ranks: BTreeMap<(u32, u32), [Vec<f64>; 2]> = BTreeMap::new();
+        for (number, cells) in &self.open.steps {
+            let (first, _) = self.steps_of(*number);
+            let is_slow = (phase.first..=phase.last).contains(&first) && steps.contains(&first);
+            let own = cells.range(all.clone());
+            let own = own.filter(|((_, rank), _)| levels.factor(phase.function, *rank).is_some());
+            for ((_, rank), cell) in own {
+                let [others, slow] = ranks.entry(*rank).or_default();
+                let logs = if is_slow { slow } else { others };
+                logs.push(cell.mean().max(1.0).ln());
+            }
+        }
+        let changes = ranks.values_mut().filter_map(|[others, slow]| {
+            let is_known = !others.is_empty() && !slow.is_empty();
+            is_known.then(|| median(slow) - median(others))
+        });
+        let mut changes: Vec<f64> = changes.collect();
+        let change = median(&mut changes);
+        let spread = deviation(changes.iter().map(|one| one - change));
+        // The error of a median is a quarter larger than that of a mean.
+        let error = 1.25 * spread / (changes.len() as f64).sqrt();
+        changes.len() <= *FEW.end() || change >= SHARED * error
     }
 
     /// Returns the slow phases and the time that they lost by step.

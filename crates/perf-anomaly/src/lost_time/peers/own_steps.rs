@@ -3,7 +3,7 @@
 
 use super::slow_phases::{FAST, FOR_MOST, PHASE_SCORE, within};
 use super::slow_ranks::SLOW_RANK;
-use super::spells::{Bounds, Entry, NOISE, Spell, joined, median, spell_in, spells};
+use super::spells::{Bounds, Entry, NOISE, Spell, deviation, joined, median, spell_in, spells};
 
 /// Fewest steps outside of the slow spells.
 const STEPS: usize = 3;
@@ -15,6 +15,8 @@ const SLOWER: f64 = 0.05;
 const PARTS: usize = 5;
 /// Smallest distance of a spell from the other steps, in standard deviations of these parts.
 const WANDERS: f64 = 5.0;
+/// Smallest distance of a spell from the other steps, in standard deviations of the changes of ranks that become faster.
+const MOVED: f64 = 5.0;
 /// Smallest increase from the first to the last of these parts, in standard errors, from which on the first one is usual.
 const RISEN: f64 = 2.5;
 /// Smallest such increase, relative to the log time of the slow spell.
@@ -106,12 +108,14 @@ impl SlowerThanBefore {
         })
     }
 
-    /// Keeps the spells that are far from the other steps, given how much the other steps of most ranks wander; `None`
-    /// without any.
-    pub(super) fn unless_wandering(mut self, of_most: f64) -> Option<Self> {
-        let least = WANDERS * self.wander.max(of_most);
-        self.spells.retain(|spell| spell.sum.log() >= least);
-        (!self.spells.is_empty()).then_some(self)
+    /// Keeps the spells that are far from the other steps, given how much the other steps of most ranks wander, and the
+    /// spread of the changes of other ranks in a spell.
+    pub(super) fn retain_far(&mut self, wander: f64, mut spread: impl FnMut(&Spell) -> f64) {
+        let least = WANDERS * self.wander.max(wander);
+        self.spells.retain(|spell| {
+            let log = spell.sum.log();
+            log >= least && log >= MOVED * spread(spell)
+        });
     }
 
     /// Returns `true` if the rank takes longer or shorter than the others in its other steps.
@@ -133,6 +137,47 @@ impl SlowerThanBefore {
             }
         }
         usual
+    }
+}
+
+/// Sums of log times of ranks, which show whether work moves between them: some become slower and others faster.
+pub(super) struct MovedWork {
+    /// First steps of the entries of each rank, with the sums of the log times before them.
+    ranks: Vec<Vec<(u64, f64)>>,
+}
+
+impl MovedWork {
+    pub(super) fn of(ranks: &[&[Entry]]) -> Self {
+        let ranks = ranks.iter().map(|entries| {
+            let mut sum = 0.0;
+            let sums = entries.iter().map(|entry| {
+                let before = sum;
+                sum += entry.log();
+                (entry.first, before)
+            });
+            let mut sums: Vec<(u64, f64)> = sums.collect();
+            sums.push((u64::MAX, sum));
+            sums
+        });
+        MovedWork {
+            ranks: ranks.collect(),
+        }
+    }
+
+    /// Returns the spread of the differences of ranks between some steps and the others, from those that become faster.
+    pub(super) fn spread(&self, (first, last): (u64, u64)) -> f64 {
+        let changes = self.ranks.iter().filter_map(|sums| {
+            let count = sums.len() - 1;
+            let from = sums.partition_point(|one| one.0 < first);
+            let until = sums.partition_point(|one| one.0 <= last).min(count);
+            let steps = until
+                .checked_sub(from)
+                .filter(|steps| (1..count).contains(steps))?;
+            let inside = sums[until].1 - sums[from].1;
+            let others = sums[count].1 - inside;
+            Some(inside / steps as f64 - others / (count - steps) as f64)
+        });
+        deviation(changes.filter(|change| *change < 0.0))
     }
 }
 

@@ -160,9 +160,11 @@ impl Peers {
 fn slow_spells(entries: &[Entry], spread: f64) -> (Option<f64>, Vec<Spell>) {
     let logs: Vec<f64> = entries.iter().map(Entry::log).collect();
     let noise = noise_between(&logs);
-    let before = SlowerThanBefore::of(entries, noise);
-    if let Some(before) = before.and_then(|one| one.unless_wandering(0.0)) {
-        return (before.differs().then_some(before.usual), before.spells);
+    if let Some(mut before) = SlowerThanBefore::of(entries, noise) {
+        before.retain_far(0.0, |_| 0.0);
+        if !before.spells.is_empty() {
+            return (before.differs().then_some(before.usual), before.spells);
+        }
     }
     let bounds = Bounds {
         least: SLOW_HALF.ln_1p(),

@@ -2,7 +2,7 @@
 //! the fast ones.
 
 use super::RANKS;
-use super::own_steps::{SlowerThanBefore, longer, relative_to};
+use super::own_steps::{MovedWork, SlowerThanBefore, longer, relative_to};
 use super::slow_half::{APART, SLOW_HALF};
 use super::slow_phases::{PHASE_SCORE, drift, within};
 use super::spells::{Bounds, Entry, NOISE, OfFunction, Spell, deviation, joined, median, spells};
@@ -255,7 +255,16 @@ fn than_before(ranks: &[&[Entry]]) -> Vec<Option<SlowerThanBefore>> {
     let before: Vec<_> = before.collect();
     let wander = before.iter().flatten().map(|one| one.wander);
     let wander = median(&mut wander.collect::<Vec<_>>());
-    let far = before.into_iter().map(|one| one?.unless_wandering(wander));
+    let moved = MovedWork::of(ranks);
+    let mut known = BTreeMap::new();
+    let far = before.into_iter().map(|one| {
+        let mut one = one?;
+        one.retain_far(wander, |spell| {
+            let steps = (spell.sum.first, spell.sum.last);
+            *known.entry(steps).or_insert_with(|| moved.spread(steps))
+        });
+        (!one.spells.is_empty()).then_some(one)
+    });
     far.collect()
 }
 
