@@ -120,14 +120,8 @@ impl Found<'_> {
             } else {
                 "they also have"
             };
-            let part = match (ratio - 1.0) / (sums.factor - 1.0).max(1e-9) {
-                share if share >= NEARLY_ALL => "that".into(),
-                share => format!("about {:.0} % of that", 100.0 * share),
-            };
             let name = shortened(name, NAME);
-            format!(
-                "; {it} {ratio:.1} times the {name} of other ranks: more work would explain {part}"
-            )
+            format!("; {it} {ratio:.1} times the {name} of other ranks, which may explain that")
         });
         let unless = match (sums.always, group.len()) {
             (false, _) => String::new(),

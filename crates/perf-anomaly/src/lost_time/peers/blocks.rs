@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Comparison of the ranks in some consecutive steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
-    /// Times compared with the median rank, by program and rank.
-    pub(super) ranks: Vec<((u32, u32), Entry)>,
+    /// Times compared with the median rank, by program and rank, and the expected time with the usual differences of the
+    /// rank, in nanoseconds.
+    pub(super) ranks: Vec<((u32, u32), Entry, f64)>,
     /// Median times by function, with the number of ranks. Times are per call until they are compared with other steps.
     pub(super) functions: Vec<(FunctionId, Entry, usize)>,
     /// Median times per call of the functions in which ranks are compared.
@@ -35,7 +36,7 @@ impl Block {
         levels: &Levels,
     ) -> Self {
         let mut block = Block::default();
-        let mut ranks: BTreeMap<(u32, u32), Entry> = BTreeMap::new();
+        let mut ranks: BTreeMap<(u32, u32), (Entry, f64)> = BTreeMap::new();
         let pairs = LazyCell::new(|| programs_of_two(functions));
         let cells: Vec<_> = cells.iter().collect();
         for own in cells.chunk_by(|one, other| one.0.0 == other.0.0) {
@@ -87,7 +88,8 @@ impl Block {
             for ((_, rank), cell) in own {
                 let expected = typical * cell.calls as f64;
                 let lost = cell.time as f64 - expected;
-                let entry = ranks.entry(*rank).or_default();
+                let (entry, own) = ranks.entry(*rank).or_default();
+                *own += expected * levels.factor(*function, *rank).unwrap_or(1.0);
                 (entry.first, entry.last) = (first, last);
                 entry.expected += expected;
                 entry.lost += lost;
@@ -95,7 +97,10 @@ impl Block {
                 entry.add_worst(of_function_on(*function, cell, reference));
             }
         }
-        block.ranks = ranks.into_iter().collect();
+        let ranks = ranks.into_iter();
+        block.ranks = ranks
+            .map(|(rank, (entry, own))| (rank, entry, own))
+            .collect();
         block
     }
 

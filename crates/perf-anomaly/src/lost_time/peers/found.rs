@@ -86,7 +86,7 @@ impl Peers {
         let after = found.after.iter();
         after.for_each(|one| add(&mut sums, *one));
         sums.retain(|function, _| found.only.is_none_or(|only| only == *function));
-        let worst = sums.into_values();
+        let worst = sums.into_values().filter(|one| one.lost > 0.0);
         worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
     }
 
@@ -95,12 +95,14 @@ impl Peers {
     pub fn slowness(&self) -> Slowness {
         let Entries {
             ranks,
+            own,
             functions,
             own_alarms,
             levels,
         } = self.entries();
         let overall = ranks;
-        let mut ranks = with_entries(&overall);
+        let mut ranks = with_entries(&overall, &own);
+        ranks.retain(|found| !found.with_own || self.rises(&found.slow));
         self.add_slow_half(&mut ranks, &overall, &levels);
         for found in &mut ranks {
             self.add_steps_without_peers(found, &levels);
@@ -243,6 +245,31 @@ impl Peers {
         let has_pair = slow.iter().any(|one| one.peer.is_some());
         let is_median = FEW.contains(&times.ranks.len()) || 2 * slow.len() >= times.ranks.len();
         is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
+    }
+
+    /// Returns `true` if the calls of a slow rank take longer than in its other steps. If most other ranks become faster or
+    /// slower, they take longer or shorter only in comparison.
+    fn rises(&self, slow: &SlowRank) -> bool {
+        let rank = (slow.program, slow.rank);
+        let mut sums: BTreeMap<FunctionId, [(f64, f64); 2]> = BTreeMap::new();
+        for (number, cells) in &self.open.steps {
+            let (first, _) = self.steps_of(*number);
+            let is_slow = (slow.first..=slow.last).contains(&first);
+            for function in self.functions.keys() {
+                if let Some(cell) = cells.get(&(*function, rank)) {
+                    let (time, calls) =
+                        &mut sums.entry(*function).or_default()[usize::from(is_slow)];
+                    (*time, *calls) = (*time + cell.time as f64, *calls + cell.calls as f64);
+                }
+            }
+        }
+        let both = sums
+            .values()
+            .filter(|[others, slow]| others.1 > 0.0 && slow.1 > 0.0);
+        let (time, usual) = both.fold((0.0, 0.0), |(time, usual), [others, slow]| {
+            (time + slow.0, usual + slow.1 * others.0 / others.1)
+        });
+        time / f64::max(usual, 1.0) >= slow.factor.sqrt()
     }
 
     /// Returns `true` if the ranks of a slow phase become slower alike. If the work of each rank wanders, or moves between them,

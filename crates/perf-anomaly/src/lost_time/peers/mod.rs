@@ -255,7 +255,7 @@ impl Peers {
         let block = Block::new(steps, &cells, &self.functions, &levels);
         let ranks = self.ranks.len().max(block.ranks.len()).max(1);
         let most = (ENTRIES_OF_RANKS / ranks).clamp(LEAST_ENTRIES, ENTRIES);
-        for (rank, entry) in block.ranks {
+        for (rank, entry, _) in block.ranks {
             Arc::make_mut(self.ranks.entry(rank).or_default()).push(entry, most);
         }
         for (function, mut entry, ranks) in block.functions {

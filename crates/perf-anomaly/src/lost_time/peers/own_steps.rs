@@ -29,10 +29,12 @@ const DIFFERENT: f64 = 0.01;
 /// Slow spells of a rank, compared with its own other steps.
 #[derive(Clone, Debug)]
 pub(super) struct SlowerThanBefore {
-    /// Log time of the other steps, compared with other ranks.
+    /// Log time of the other steps.
     pub(super) usual: f64,
     /// Standard error of it.
     error: f64,
+    /// Log time of the other steps, compared with other ranks.
+    peers: f64,
     /// Standard deviation of the parts of the other steps.
     pub(super) wander: f64,
     /// Slow spells, compared with the other steps.
@@ -40,13 +42,13 @@ pub(super) struct SlowerThanBefore {
 }
 
 impl SlowerThanBefore {
-    /// Finds the spells in the entries of a rank, which are compared with other ranks; `None` if there are too few other
-    /// steps.
+    /// Finds the spells in the entries of a rank, whose expected times have its usual differences from other ranks in each
+    /// function, so that it does not matter which functions a step calls; `None` if there are too few other steps.
     ///
-    /// `noise` is the standard deviation between steps in log time.
+    /// `peers` are its entries without these differences; `noise` is the standard deviation between steps in log time.
     ///
     /// A rank that takes no longer than the others is not slow: work that moves to it was theirs before.
-    pub(super) fn of(entries: &[Entry], noise: f64) -> Option<Self> {
+    pub(super) fn of(entries: &[Entry], peers: &[Entry], noise: f64) -> Option<Self> {
         if entries.len() < 2 * STEPS {
             return None;
         }
@@ -63,6 +65,8 @@ impl SlowerThanBefore {
         let high = joined(spells(&low, &bounds), &low, &bounds);
         let is_high = |at: &usize| high.iter().any(|one| (one.from..one.until).contains(at));
         let rest = (0..entries.len()).filter(|at| !is_high(at));
+        let of_peers = rest.clone().map(|at| peers[at].log());
+        let of_peers = median(&mut of_peers.collect::<Vec<_>>());
         let rest: Vec<f64> = rest.map(|at| logs[at]).collect();
         if rest.len() < STEPS.max(entries.len() / LEAST) {
             return None;
@@ -96,13 +100,15 @@ impl SlowerThanBefore {
             let slope = (0..spell.from).rev().take_while(is_slope);
             let slope = if is_rising { slope.count() } else { 0 };
             let spell = spell_in(&own, spell.from - slope..spell.until, &of_others);
-            let is_slow = spell.sum.log() + usual >= SLOW_RANK.ln_1p();
+            let of_peers = spell_in(peers, spell.from..spell.until, &of_others);
+            let is_slow = of_peers.sum.log() >= SLOW_RANK.ln_1p();
             let is_far = spell.sum.log() >= least && spell.score >= bounds.score;
             (is_slow && is_far).then_some(spell)
         });
         Some(SlowerThanBefore {
             usual,
             error: bounds.noise / (rest.len() as f64).sqrt(),
+            peers: of_peers,
             wander: within(&[&parts]),
             spells: spells.collect(),
         })
@@ -120,24 +126,31 @@ impl SlowerThanBefore {
 
     /// Returns `true` if the rank takes longer or shorter than the others in its other steps.
     pub(super) fn differs(&self) -> bool {
-        self.usual.abs() >= DIFFERENT.max(3.0 * self.error)
+        self.peers.abs() >= DIFFERENT.max(3.0 * self.error)
     }
 
     /// Returns the factor by which the rank takes longer than the others in its other steps, if it differs from them.
     pub(super) fn factor(&self) -> Option<f64> {
-        self.differs().then(|| self.usual.exp())
+        self.differs().then(|| self.peers.exp())
     }
 
-    /// Returns entries without the slow spells: these are as long as the other steps.
-    pub(super) fn without(&self, entries: &[Entry]) -> Vec<Entry> {
+    /// Returns entries without the slow spells: these are as long as the other steps. `own` are those in which they were
+    /// found.
+    pub(super) fn without(&self, entries: &[Entry], own: &[Entry]) -> Vec<Entry> {
         let mut usual = entries.to_vec();
-        for spell in &self.spells {
-            for entry in &mut usual[spell.from..spell.until] {
-                entry.lost = entry.expected * self.usual.exp_m1();
-            }
+        for at in self.spells.iter().flat_map(|spell| spell.from..spell.until) {
+            let entry = &mut usual[at];
+            entry.lost = own[at].expected * self.usual.exp() - entry.expected;
         }
         usual
     }
+}
+
+/// Returns entries with other expected times.
+pub(super) fn with_expected(entries: &[Entry], expected: &[f64]) -> Vec<Entry> {
+    let pairs = entries.iter().zip(expected);
+    let of = pairs.map(|(entry, expected)| longer(entry, (expected / entry.expected).ln()));
+    of.collect()
 }
 
 /// Sums of log times of ranks, which show whether work moves between them: some become slower and others faster.
@@ -147,7 +160,7 @@ pub(super) struct MovedWork {
 }
 
 impl MovedWork {
-    pub(super) fn of(ranks: &[&[Entry]]) -> Self {
+    pub(super) fn of(ranks: &[Vec<Entry>]) -> Self {
         let ranks = ranks.iter().map(|entries| {
             let mut sum = 0.0;
             let sums = entries.iter().map(|entry| {

@@ -16,7 +16,7 @@ const COMPLETE: usize = 3;
 /// Number of rounds in which run times of ranks and of blocks are estimated from each other.
 const ROUNDS: usize = 4;
 /// Fewest calls of a rank that show its speed.
-const CALLS: u64 = 8;
+const CALLS: u64 = 3;
 /// Fewest ranks with levels. The median of fewer is compared with the [fastest](super::slow_ranks::FEW).
 const RANKS: usize = 5;
 /// Smallest difference in log time between ranks, without an eighth of them at each end.

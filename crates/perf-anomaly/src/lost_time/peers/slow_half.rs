@@ -119,6 +119,7 @@ impl Peers {
                             },
                             entries,
                             references: Vec::new(),
+                            with_own: usual.is_some(),
                             only: Some(function),
                             after: Vec::new(),
                         });
@@ -160,19 +161,23 @@ impl Peers {
 fn slow_spells(entries: &[Entry], spread: f64) -> (Option<f64>, Vec<Spell>) {
     let logs: Vec<f64> = entries.iter().map(Entry::log).collect();
     let noise = noise_between(&logs);
-    if let Some(mut before) = SlowerThanBefore::of(entries, noise) {
-        before.retain_far(0.0, |_| 0.0);
-        if !before.spells.is_empty() {
-            return (before.differs().then_some(before.usual), before.spells);
-        }
-    }
     let bounds = Bounds {
         least: SLOW_HALF.ln_1p(),
         score: RANK_SCORE,
         noise: noise.max(NOISE),
         spread,
     };
-    (None, joined(spells(entries, &bounds), entries, &bounds))
+    let slow = joined(spells(entries, &bounds), entries, &bounds);
+    if !slow.is_empty() {
+        return (None, slow);
+    }
+    if let Some(mut before) = SlowerThanBefore::of(entries, entries, noise) {
+        before.retain_far(0.0, |_| 0.0);
+        if !before.spells.is_empty() {
+            return (before.differs().then_some(before.usual), before.spells);
+        }
+    }
+    (None, Vec::new())
 }
 
 /// Returns entries with the expected time of all functions of a rank.

@@ -2,7 +2,7 @@
 //! the fast ones.
 
 use super::RANKS;
-use super::own_steps::{MovedWork, SlowerThanBefore, longer, relative_to};
+use super::own_steps::{MovedWork, SlowerThanBefore, longer, relative_to, with_expected};
 use super::slow_half::{APART, SLOW_HALF};
 use super::slow_phases::{PHASE_SCORE, drift, within};
 use super::spells::{Bounds, Entry, NOISE, OfFunction, Spell, deviation, joined, median, spells};
@@ -214,6 +214,8 @@ pub(super) struct SlowEntries {
     pub(super) entries: Vec<Entry>,
     /// Ranks with which it is compared, by program and number; empty for the median.
     pub(super) references: Vec<(u32, u32)>,
+    /// `true` if it is compared with its own other steps.
+    pub(super) with_own: bool,
     /// Function in which it is slow, if it is compared in one only.
     pub(super) only: Option<FunctionId>,
     /// Times of its functions after its peers have ended.
@@ -238,24 +240,21 @@ fn bounds_of(ranks: &[Cow<[Entry]>]) -> Bounds {
     }
 }
 
-/// Returns how the ranks of a program are slower than in their own other steps. The steps of few ranks are compared with the
-/// fast ones only.
-fn than_before(ranks: &[&[Entry]]) -> Vec<Option<SlowerThanBefore>> {
-    if FEW.contains(&ranks.len()) {
-        return vec![None; ranks.len()];
-    }
-    let noise = ranks.iter().map(|entries| {
+/// Returns how the ranks of a program are slower than in their own other steps.
+fn than_before(ranks: &[&[Entry]], own: &[Vec<Entry>]) -> Vec<Option<SlowerThanBefore>> {
+    let noise = own.iter().map(|entries| {
         let logs: Vec<f64> = entries.iter().map(Entry::log).collect();
         noise_between(&logs)
     });
     let noise: Vec<f64> = noise.collect();
     let of_most = median(&mut noise.clone());
-    let before = ranks.iter().zip(noise);
-    let before = before.map(|(entries, noise)| SlowerThanBefore::of(entries, noise.max(of_most)));
+    let before = ranks.iter().zip(own).zip(noise);
+    let before = before
+        .map(|((entries, own), noise)| SlowerThanBefore::of(own, entries, noise.max(of_most)));
     let before: Vec<_> = before.collect();
     let wander = before.iter().flatten().map(|one| one.wander);
     let wander = median(&mut wander.collect::<Vec<_>>());
-    let moved = MovedWork::of(ranks);
+    let moved = MovedWork::of(own);
     let mut known = BTreeMap::new();
     let far = before.into_iter().map(|one| {
         let mut one = one?;
@@ -268,8 +267,12 @@ fn than_before(ranks: &[&[Entry]]) -> Vec<Option<SlowerThanBefore>> {
     far.collect()
 }
 
-/// Returns the slow ranks with their slow entries, given the entries of each rank.
-pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<SlowEntries> {
+/// Returns the slow ranks with their slow entries, given the entries of each rank, and their expected times with the usual
+/// differences of the rank.
+pub(super) fn with_entries(
+    ranks: &BTreeMap<(u32, u32), Vec<Entry>>,
+    expected: &BTreeMap<(u32, u32), Vec<f64>>,
+) -> Vec<SlowEntries> {
     let mut found = Vec::new();
     let ranks: Vec<(&(u32, u32), &[Entry])> = ranks
         .iter()
@@ -277,44 +280,52 @@ pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<Slow
         .collect();
     for ranks in ranks.chunk_by(|one, other| one.0.0 == other.0.0) {
         let known = found.len();
-        let own: Vec<&[Entry]> = ranks.iter().map(|one| one.1).collect();
-        let before = than_before(&own);
-        let usual = own.iter().zip(&before);
-        let usual = usual.map(|(entries, before)| match before {
-            Some(before) => Cow::Owned(before.without(entries)),
+        let entries: Vec<&[Entry]> = ranks.iter().map(|one| one.1).collect();
+        let few = of_few(&entries, RANK_SCORE);
+        let is_masked = few.len() > 1;
+        // The steps of few ranks, or of halves, are compared with the fast ranks only.
+        let mut own = Vec::new();
+        let mut before = vec![None; ranks.len()];
+        if !is_masked && !FEW.contains(&ranks.len()) {
+            let of = ranks
+                .iter()
+                .map(|(rank, entries)| with_expected(entries, &expected[*rank]));
+            own.extend(of);
+            before = than_before(&entries, &own);
+        }
+        let usual = entries.iter().zip(&before).enumerate();
+        let usual = usual.map(|(at, (entries, before))| match before {
+            Some(before) => Cow::Owned(before.without(entries, &own[at])),
             None => Cow::Borrowed(*entries),
         });
         let usual: Vec<Cow<[Entry]>> = usual.collect();
         let bounds = bounds_of(&usual);
-        let few = of_few(
-            &usual.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-            RANK_SCORE,
-        );
-        let is_masked = few.len() > 1;
-        for (at, (rank, entries)) in ranks.iter().enumerate() {
-            let mut add = |spell: &Spell, entries: &[Entry], slow: SlowRank, references| {
-                found.push(SlowEntries {
-                    slow,
-                    entries: entries[spell.from..spell.until].to_vec(),
-                    references,
-                    only: None,
-                    after: Vec::new(),
-                });
-            };
+        for (at, (rank, _)) in ranks.iter().enumerate() {
+            let mut add =
+                |spell: &Spell, entries: &[Entry], slow: SlowRank, references, with_own| {
+                    found.push(SlowEntries {
+                        slow,
+                        entries: entries[spell.from..spell.until].to_vec(),
+                        references,
+                        with_own,
+                        only: None,
+                        after: Vec::new(),
+                    });
+                };
             if let Some(before) = &before[at] {
-                let compared = relative_to(entries, before.usual);
+                let compared = relative_to(&own[at], before.usual);
                 for spell in &before.spells {
                     let usual = before.factor();
                     let slow = SlowRank {
                         usual,
                         ..slow_rank(**rank, spell)
                     };
-                    add(spell, &compared, slow, Vec::new());
+                    add(spell, &compared, slow, Vec::new(), true);
                 }
             }
             let mut entries = usual[at].clone();
             // The median of two is between them.
-            let mut slow = match own.len() {
+            let mut slow = match ranks.len() {
                 2 => Vec::new(),
                 _ => joined(spells(&entries, &bounds), &entries, &bounds),
             };
@@ -325,17 +336,17 @@ pub(super) fn with_entries(ranks: &BTreeMap<(u32, u32), Vec<Entry>>) -> Vec<Slow
                 entries = Cow::Borrowed(&few.entries);
                 references = few.references.iter().map(|at| *ranks[*at].0).collect();
             }
-            let peer = references.first().filter(|_| own.len() == 2);
+            let peer = references.first().filter(|_| ranks.len() == 2);
             let peer = peer.map(|rank| rank.1);
             for spell in &slow {
                 let slow = SlowRank {
                     peer,
                     ..slow_rank(**rank, spell)
                 };
-                add(spell, &entries, slow, references.clone());
+                add(spell, &entries, slow, references.clone(), false);
             }
         }
-        if own.len() > *FEW.end() {
+        if ranks.len() > *FEW.end() {
             compare_with_others(&mut found[known..], ranks);
         }
     }
