@@ -18,6 +18,9 @@ pub(super) const APART: f64 = 2.0;
 const RANKS: usize = 8;
 /// Number of parts of the blocks between which a change is looked for.
 const PARTS: usize = 8;
+/// Smallest time lost in the function for which a rank is compared with the fast half there instead of with its own other
+/// steps in all functions, relative to the time lost in these.
+const NEARLY_ALL: f64 = 0.9;
 /// Smallest distance between the changes, in standard errors.
 const SCORE: f64 = 6.0;
 
@@ -89,7 +92,6 @@ impl Peers {
         overall: &BTreeMap<(u32, u32), Vec<Entry>>,
         levels: &Arc<Levels>,
     ) {
-        let known = found.len();
         for (function, slow, spread) in levels.halves() {
             for rank in slow {
                 let all = overall.get(rank).map(Vec::as_slice);
@@ -101,15 +103,19 @@ impl Peers {
                     let is_known = |one: &SlowEntries| {
                         let slow = &one.slow;
                         let overlaps = slow.first <= spell.sum.last && spell.sum.first <= slow.last;
-                        (slow.program, slow.rank) == *rank && overlaps
+                        (slow.program, slow.rank) == *rank && overlaps && one.only.is_none()
                     };
-                    if found[..known].iter().any(is_known) {
+                    let is_less = |one: &SlowEntries| {
+                        one.with_own && spell.sum.lost >= NEARLY_ALL * one.slow.lost.0 as f64
+                    };
+                    if found.iter().any(|one| is_known(one) && !is_less(one)) {
                         continue;
                     }
                     let entries = in_all_functions(own, all.unwrap_or_default());
                     let expected: f64 = entries.iter().map(|one| one.expected).sum();
                     let factor = 1.0 + spell.sum.lost / expected.max(1.0);
                     if factor >= 1.0 + SLOW_RANK {
+                        found.retain(|one| !is_known(one));
                         found.push(SlowEntries {
                             slow: SlowRank {
                                 factor,

@@ -93,7 +93,7 @@ fn a_counter_of_work_explains_slow_ranks() {
     let cause = "\n  1. 4 ranks (all even ones) are 2.0 times as slow as their peers since step 0, nearly all of it in solve: ";
     assert!(printed.contains(cause), "{printed}");
     let counter =
-        " lost; they also have 2.0 times the work of other ranks: more work would explain that\n";
+        " lost; they also have 2.0 times the work of other ranks, which may explain that\n";
     assert!(printed.contains(counter), "{printed}");
     let found = json(&[text(&stream)]);
     let cause = &found["causes"][0];
