@@ -2,7 +2,7 @@
 
 use super::Peers;
 use super::rank_mix::{Levels, typical_times};
-use super::spells::{Entry, Series};
+use super::spells::Entry;
 use crate::FunctionId;
 use crate::lost_time::own_speed::OwnAlarms;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub(super) struct Entries {
     /// Entries by program and rank.
     pub(super) ranks: BTreeMap<(u32, u32), Vec<Entry>>,
-    /// Expected times of these entries with the usual differences of the rank, in nanoseconds.
+    /// Expected times of these entries with the usual differences of the rank, in nanoseconds; empty if blocks are closed.
     pub(super) own: BTreeMap<(u32, u32), Vec<f64>>,
     /// Entries by function.
     pub(super) functions: BTreeMap<FunctionId, Vec<Entry>>,
@@ -29,12 +29,8 @@ impl Peers {
         let ranks = self.ranks.iter();
         let functions = self.functions.iter();
         let functions = functions.map(|(function, times)| (*function, &times.series));
-        let expected = |series: &Series| series.entries().iter().map(|one| one.expected).collect();
         let mut all = Entries {
-            own: ranks
-                .clone()
-                .map(|(rank, series)| (*rank, expected(series)))
-                .collect(),
+            own: BTreeMap::new(),
             ranks: ranks
                 .map(|(rank, series)| (*rank, series.entries().to_vec()))
                 .collect(),
@@ -49,7 +45,10 @@ impl Peers {
             let block = self.block(*number, cells, &all.levels);
             for (rank, entry, own) in &block.ranks {
                 all.ranks.entry(*rank).or_default().push(*entry);
-                all.own.entry(*rank).or_default().push(*own);
+                // Closed blocks do not keep the differences.
+                if self.closed == 0 {
+                    all.own.entry(*rank).or_default().push(*own);
+                }
             }
             for (function, entry, ranks) in &block.functions {
                 all.functions.entry(*function).or_default().push(*entry);

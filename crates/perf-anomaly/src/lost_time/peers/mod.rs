@@ -56,7 +56,8 @@ const CALLS_OF_PAIR: u64 = 16;
 /// * A [slow rank](super::SlowRank) takes longer than the median rank, over all functions, in consecutive
 ///   steps. Its calls are compared with at least two other ranks, or with the other one of two.
 ///   More than half of the ranks that call a function must do so in a step. Ranks may have different work, by their
-///   place in a grid or by design: from five ranks on, one that becomes slower is compared with its own other steps. A
+///   place in a grid or by design: from five ranks on, one that becomes slower is compared with its own other steps, as long
+///   as calls of all steps may arrive. A
 ///   rank that is slow in all steps may have more work. A function that becomes slow on half of the ranks is compared with
 ///   the other half, and its ranks also in this function alone.
 /// * A [slow phase](super::SlowPhase) of a function is a range of consecutive steps in which its median
@@ -403,9 +404,10 @@ mod tests {
         for step in 0..300 {
             for rank in 0..10_000 {
                 let usual = 1_000_000 + i64::from(rank * 31 % 1000) + 7 * step as i64 % 1000;
+                let is_slow = rank == 5 || rank == 7 && step >= 150;
                 let call = Sample {
                     function: FunctionId(0),
-                    runtime: Nanos(if rank == 5 { usual * 13 / 10 } else { usual }),
+                    runtime: Nanos(if is_slow { usual * 13 / 10 } else { usual }),
                     first: false,
                 };
                 peers.add(
@@ -424,10 +426,13 @@ mod tests {
         let mut to = Writer::default();
         peers.write(&mut to);
         assert!(to.0.len() < 60_000_000, "{}", to.0.len());
-        let [slow] = peers.slow_ranks()[..] else {
-            panic!("one slow rank")
+        let [slow, later] = peers.slow_ranks()[..] else {
+            panic!("two slow ranks")
         };
         assert_eq!((slow.rank, slow.first, slow.last), (5, 0, 299));
+        // Closed blocks are added up.
+        assert!(later.first.abs_diff(150) < 8, "{later:?}");
+        assert_eq!((later.rank, later.last), (7, 299));
         let lost = slow.lost.0 as f64 / (300.0 * 0.3 * 1_000_500.0);
         assert!((lost - 1.0).abs() < 0.01, "{lost}");
     }

@@ -268,7 +268,7 @@ fn than_before(ranks: &[&[Entry]], own: &[Vec<Entry>]) -> Vec<Option<SlowerThanB
 }
 
 /// Returns the slow ranks with their slow entries, given the entries of each rank, and their expected times with the usual
-/// differences of the rank.
+/// differences of the rank, if known.
 pub(super) fn with_entries(
     ranks: &BTreeMap<(u32, u32), Vec<Entry>>,
     expected: &BTreeMap<(u32, u32), Vec<f64>>,
@@ -286,7 +286,7 @@ pub(super) fn with_entries(
         // The steps of few ranks, or of halves, are compared with the fast ranks only.
         let mut own = Vec::new();
         let mut before = vec![None; ranks.len()];
-        if !is_masked && !FEW.contains(&ranks.len()) {
+        if !is_masked && !FEW.contains(&ranks.len()) && !expected.is_empty() {
             let of = ranks
                 .iter()
                 .map(|(rank, entries)| with_expected(entries, &expected[*rank]));

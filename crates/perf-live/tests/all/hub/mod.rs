@@ -253,7 +253,7 @@ fn one_database_has_one_server() {
     drop(hub);
 }
 
-/// A server that is started on the database of another application leaves no file beside it.
+/// The server refuses the database of another application, without a file beside it.
 #[test]
 fn a_database_of_another_application_has_no_lock_file() {
     let place = Place::new("foreign");
