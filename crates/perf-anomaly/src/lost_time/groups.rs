@@ -15,44 +15,46 @@ const RANGES: usize = 5;
 /// Number of ranks that are named if they have nothing simple in common.
 const NAMED: usize = 3;
 
+/// Place, factor and time lost of a slow rank or phase.
+pub(super) struct Place {
+    /// Program and rank, if it is a slow rank, and the function.
+    subject: (Option<(u32, u32)>, FunctionId),
+    /// First and last step.
+    steps: (u64, u64),
+    /// `true` if it is still slow in the last step.
+    lasts: bool,
+    factor: f64,
+    lost: Nanos,
+}
+
 /// Slow rank or slow phase.
 pub(super) trait Slow: Copy {
-    /// Returns the program and rank, if it is a slow rank, and the function.
-    fn subject(&self) -> (Option<(u32, u32)>, FunctionId);
-    /// Returns the first and last step, and `true` if it is still slow in the last step.
-    fn steps(&self) -> (u64, u64, bool);
-    fn factor(&self) -> f64;
-    fn lost(&self) -> Nanos;
+    fn place(&self) -> Place;
     /// Returns the sum with the following steps of the same rank or function.
     fn joined(&self, next: &Self) -> Self;
 
     /// Returns `true` for about the same steps and factor.
     fn is_like(&self, other: &Self) -> bool {
-        let (own, others) = (self.steps(), other.steps());
-        let near = NEAR.max(own.1.saturating_sub(own.0) / STEPS);
-        let (log, of_other) = (self.factor().ln(), other.factor().ln());
-        own.2 == others.2
-            && own.0.abs_diff(others.0) <= near
-            && own.1.abs_diff(others.1) <= near
+        let (own, other) = (self.place(), other.place());
+        let ((first, last), (of_first, of_last)) = (own.steps, other.steps);
+        let near = NEAR.max(last.saturating_sub(first) / STEPS);
+        let (log, of_other) = (own.factor.ln(), other.factor.ln());
+        own.lasts == other.lasts
+            && first.abs_diff(of_first) <= near
+            && last.abs_diff(of_last) <= near
             && (log - of_other).abs() <= FACTORS * log.max(of_other)
     }
 }
 
 impl Slow for SlowRank {
-    fn subject(&self) -> (Option<(u32, u32)>, FunctionId) {
-        (Some((self.program, self.rank)), self.function)
-    }
-
-    fn steps(&self) -> (u64, u64, bool) {
-        (self.first, self.last, self.lasts)
-    }
-
-    fn factor(&self) -> f64 {
-        self.factor
-    }
-
-    fn lost(&self) -> Nanos {
-        self.lost
+    fn place(&self) -> Place {
+        Place {
+            subject: (Some((self.program, self.rank)), self.function),
+            steps: (self.first, self.last),
+            lasts: self.lasts,
+            factor: self.factor,
+            lost: self.lost,
+        }
     }
 
     fn joined(&self, next: &Self) -> Self {
@@ -68,29 +70,26 @@ impl Slow for SlowRank {
 }
 
 impl Slow for SlowPhase {
-    fn subject(&self) -> (Option<(u32, u32)>, FunctionId) {
-        (None, self.function)
-    }
-
-    fn steps(&self) -> (u64, u64, bool) {
-        (self.first, self.last, self.lasts)
-    }
-
-    fn factor(&self) -> f64 {
-        self.factor
-    }
-
-    fn lost(&self) -> Nanos {
-        self.lost
+    fn place(&self) -> Place {
+        Place {
+            subject: (None, self.function),
+            steps: (self.first, self.last),
+            lasts: self.lasts,
+            factor: self.factor,
+            lost: self.lost,
+        }
     }
 
     fn joined(&self, next: &Self) -> Self {
-        let count = |one: &Self| one.steps.unwrap_or(one.last - one.first + 1);
+        let steps = |one: &Self| {
+            let all = one.last.saturating_sub(one.first).saturating_add(1);
+            one.steps.unwrap_or(all)
+        };
         let has_fast = self.steps.is_some() || next.steps.is_some();
         SlowPhase {
             last: next.last,
             lasts: next.lasts,
-            steps: has_fast.then(|| count(self) + count(next)),
+            steps: has_fast.then(|| steps(self).saturating_add(steps(next))),
             score: self.score.max(next.score),
             ..as_phase(&[self, next])
         }
@@ -100,20 +99,20 @@ impl Slow for SlowPhase {
 /// Returns the slow ranks or phases with the most time lost first, adjacent ones of one rank and function as one.
 pub(super) fn without_borders<T: Slow>(all: &[T]) -> Vec<T> {
     let mut sorted = all.to_vec();
-    sorted.sort_by_key(|one| (one.subject(), one.steps()));
+    sorted.sort_by_key(|one| (one.place().subject, one.place().steps));
     let mut joined: Vec<T> = Vec::with_capacity(sorted.len());
     for one in sorted {
         match joined.last_mut() {
             Some(last)
-                if last.subject() == one.subject()
-                    && last.steps().1.checked_add(1) == Some(one.steps().0) =>
+                if last.place().subject == one.place().subject
+                    && last.place().steps.1.checked_add(1) == Some(one.place().steps.0) =>
             {
                 *last = last.joined(&one);
             }
             _ => joined.push(one),
         }
     }
-    joined.sort_by_key(|one| std::cmp::Reverse(one.lost()));
+    joined.sort_by_key(|one| std::cmp::Reverse(one.place().lost));
     joined
 }
 
@@ -292,7 +291,7 @@ mod tests {
         let joined = without_borders(&all);
         let steps: Vec<_> = joined
             .iter()
-            .map(|one| (one.function.0, one.steps()))
+            .map(|one| (one.function.0, (one.first, one.last, one.lasts)))
             .collect();
         let expected = [
             (1, (99, 200, true)),
@@ -300,7 +299,7 @@ mod tests {
             (1, (20, 30, false)),
         ];
         assert_eq!(steps, expected);
-        assert_eq!(sum(joined.iter().map(Slow::lost)), Nanos(4220));
+        assert_eq!(sum(joined.iter().map(|one| one.lost)), Nanos(4220));
         assert!(
             (joined[0].factor - 1.299).abs() < 1e-3,
             "{}",

@@ -146,13 +146,6 @@ impl SlowerThanBefore {
     }
 }
 
-/// Returns entries with other expected times.
-pub(super) fn with_expected(entries: &[Entry], expected: &[f64]) -> Vec<Entry> {
-    let pairs = entries.iter().zip(expected);
-    let of = pairs.map(|(entry, expected)| longer(entry, (expected / entry.expected).ln()));
-    of.collect()
-}
-
 /// Sums of log times of ranks, which show whether work moves between them: some become slower and others faster.
 pub(super) struct MovedWork {
     /// First steps of the entries of each rank, with the sums of the log times before them.
@@ -211,6 +204,14 @@ fn rises(parts: &[f64], error: f64, highest: f64) -> bool {
     is_rising && last - first > (RISEN * error).max(SLOW_RISE * highest)
 }
 
+/// Returns entries with other expected times.
+pub(super) fn with_expected(entries: &[Entry], expected: &[f64]) -> Vec<Entry> {
+    let pairs = entries.iter().zip(expected);
+    pairs
+        .map(|(entry, expected)| expecting(entry, *expected))
+        .collect()
+}
+
 /// Returns entries whose expected time is longer by a factor, given as its logarithm.
 pub(super) fn relative_to(entries: &[Entry], log: f64) -> Vec<Entry> {
     entries.iter().map(|entry| longer(entry, log)).collect()
@@ -218,7 +219,11 @@ pub(super) fn relative_to(entries: &[Entry], log: f64) -> Vec<Entry> {
 
 /// Returns an entry whose expected time is longer by a factor, given as its logarithm.
 pub(super) fn longer(entry: &Entry, log: f64) -> Entry {
-    let expected = entry.expected * log.exp();
+    expecting(entry, entry.expected * log.exp())
+}
+
+/// Returns an entry with another expected time.
+fn expecting(entry: &Entry, expected: f64) -> Entry {
     Entry {
         expected,
         lost: entry.lost + entry.expected - expected,

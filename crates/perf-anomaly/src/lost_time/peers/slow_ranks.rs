@@ -10,6 +10,7 @@ use crate::FunctionId;
 use crate::lost_time::slowness::SlowRank;
 use perf_core::Nanos;
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -254,7 +255,8 @@ fn than_before(ranks: &[&[Entry]], own: &[Vec<Entry>]) -> Vec<Option<SlowerThanB
     let before: Vec<_> = before.collect();
     let wander = before.iter().flatten().map(|one| one.wander);
     let wander = median(&mut wander.collect::<Vec<_>>());
-    let moved = MovedWork::of(own);
+    // Most programs have no slow rank.
+    let moved = LazyCell::new(|| MovedWork::of(own));
     let mut known = BTreeMap::new();
     let far = before.into_iter().map(|one| {
         let mut one = one?;
