@@ -4,6 +4,7 @@
 mod any_client;
 mod new_functions;
 mod options;
+mod undecided;
 
 use crate::calls::{Batch, Call, Calls};
 use crate::counters::Counters;
@@ -21,6 +22,7 @@ use perf_core::{
     StreamId, StreamKey,
 };
 use std::borrow::Cow;
+use undecided::Undecided;
 
 /// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
 /// optionally a [`Recorder`] and a [`Client`] of a parameter server.
@@ -54,6 +56,10 @@ pub struct Monitor {
     ranks: Ranks,
     /// Longest calls that were not judged.
     unjudged: Unjudged,
+    /// Calls that are judged again at the end.
+    undecided: Vec<Undecided>,
+    /// Number of them that were abnormal.
+    found_at_end: u64,
     /// Statistics of counters.
     counters: Counters,
     /// First and last step that ended.
@@ -109,6 +115,8 @@ impl Monitor {
             lasting: Lasting::default(),
             ranks: Ranks::default(),
             unjudged: Unjudged::default(),
+            undecided: Vec::new(),
+            found_at_end: 0,
             counters: Counters::default(),
             steps: None,
             rules: Vec::new(),
@@ -316,12 +324,14 @@ impl Monitor {
         self.judge(false);
     }
 
-    /// Ends the stream: closes and judges open calls, which are then in [`batch`](Self::batch).
-    /// [`finish`](Self::finish) calls this method if it has not been called.
+    /// Ends the stream: closes and judges open calls, which are then in [`batch`](Self::batch), and judges calls
+    /// again that were [undecided](Detector::undecided). A monitor that [shares](Self::share) its knowledge judges each
+    /// call once, because the server has counted it. [`finish`](Self::finish) calls this method if it has not been called.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.calls.finish();
             self.judge(false);
+            self.decide();
         }
     }
 
@@ -356,6 +366,7 @@ impl Monitor {
             losses: self.losses,
             lasting: self.lasting,
             ranks: self.ranks,
+            found_at_end: self.found_at_end,
             drift: self.drift,
             store,
             left_out: self.left_out,
@@ -389,6 +400,13 @@ impl Monitor {
         }
         self.detect()?;
         let detector = &*self.detector;
+        let samples = self.calls.batch().samples();
+        let undecided = detector
+            .undecided()
+            .iter()
+            .filter(|_| self.client.is_none());
+        let undecided = undecided.filter_map(|row| Some((*row, samples.get(*row)?.function)));
+        let undecided: Vec<_> = undecided.collect();
         self.calls.judged_by(|class| detector.judged_by(class));
         self.withdraw();
         self.lasting.begin();
@@ -442,6 +460,7 @@ impl Monitor {
             let kept = recorder.step(&self.calls, &self.judgements, &*self.detector);
             first = first.or(kept.err());
         }
+        self.keep_undecided(undecided);
         if let Some(client) = &mut self.client {
             client.count(&self.calls, &self.judgements, &mut self.lasting);
             client.add_changes(&self.calls, &self.changes);

@@ -42,6 +42,8 @@ pub struct Report {
     pub ranks: Ranks,
     /// Longest call of each function that was not judged.
     pub unjudged: Unjudged,
+    /// Number of anomalies that were found at the end of the stream, by calls after them.
+    pub found_at_end: u64,
     /// Number of steps from the first to the last step that ended, on any rank.
     pub steps: u64,
     /// Functions that became slower or faster; `None` unless it was

@@ -208,6 +208,24 @@ impl Unjudged {
         }
     }
 
+    /// Takes a call back that is abnormal after all.
+    pub(crate) fn withdraw(&mut self, sample: &Sample, entry: Nanos) {
+        let is_same = |one: &UnjudgedCall| {
+            (one.function, one.entry, one.runtime) == (sample.function, entry, sample.runtime)
+        };
+        let long = self.long.len();
+        self.long.retain(|one| !is_same(&one.call));
+        let Some(known) = self.functions.get_mut(sample.function) else {
+            return;
+        };
+        let was_longest = known.longest.take_if(|one| is_same(one)).is_some();
+        let (calls, time) = &mut known.sums[UnjudgedReason::Uncertain as usize];
+        if was_longest || long > self.long.len() {
+            *calls = calls.saturating_sub(1);
+            time.0 = time.0.saturating_sub(sample.runtime.0.max(0)).max(0);
+        }
+    }
+
     /// Returns the run time of all calls that were not judged, first calls included.
     /// [`Unjudged`] has an example.
     pub fn time(&self) -> Nanos {

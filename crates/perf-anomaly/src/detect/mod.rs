@@ -121,6 +121,35 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// early judgements. Appends one judgement for each sample to `judgements`.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
+    /// Returns the positions of judgements that later calls may correct, in ascending order, among those that the last
+    /// call of [`detect`](Self::detect) appended to: those of calls without an alarm that take longer than all earlier
+    /// ones. Default: none.
+    fn undecided(&self) -> &[usize] {
+        &[]
+    }
+
+    /// Judges calls that were learned again, each by all other calls. Appends one judgement for each sample to
+    /// `judgements`. Default: [`rejudge`](Self::rejudge).
+    ///
+    /// ```
+    /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
+    /// use perf_core::{Job, Nanos};
+    /// let call = |runtime| Sample { function: FunctionId(0), runtime: Nanos(runtime), first: false };
+    /// let mut calls: Vec<_> = (0..2000).map(|i| call(1000 * (i * 37 % 100).max(40))).collect();
+    /// calls[40] = call(300_000);
+    /// let (mut detector, mut judgements) = (Tail::default(), Vec::new());
+    /// detector.detect(&calls, &mut judgements, &Job::default())?;
+    /// assert!(!judgements[40].label.is_anomaly());
+    /// assert!(detector.undecided().contains(&40));
+    /// let mut again = Vec::new();
+    /// detector.judge_again(&[calls[40]], &mut again);
+    /// assert_eq!(again[0].label, Label::TooSlow);
+    /// # Ok::<(), perf_anomaly::Error>(())
+    /// ```
+    fn judge_again(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        self.rejudge(samples, judgements);
+    }
+
     /// Returns the complete model. Default: [`Model::Own`].
     fn snapshot(&self) -> Model {
         Model::Own

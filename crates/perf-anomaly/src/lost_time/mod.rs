@@ -35,7 +35,7 @@ pub use modes::new_mode::{Accepted, Beginning, NewMode};
 pub(crate) use modes::shared::{InShared, shared};
 pub(crate) use modes::times::RankModes;
 pub use modes::times::{ModeStep, ModeTimes};
-pub(crate) use own_speed::Withdrawn;
+pub(crate) use own_speed::{Withdrawn, at_own_speed};
 pub use peers::Peers;
 pub use slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 pub use step_sums::FunctionSteps;
@@ -298,6 +298,35 @@ impl Lasting {
     /// were cut at the end of their stream, in ascending order.
     pub(crate) fn skipped(&self) -> &[usize] {
         &self.skipped
+    }
+
+    /// Returns a row of the last batch as part of the means of ranks and steps; `None` if it is none.
+    pub(crate) fn in_means(
+        &self,
+        calls: &Calls,
+        row: usize,
+        judgement: &Judgement,
+    ) -> Option<Withdrawn> {
+        let batch = calls.batch();
+        let (call, sample) = (batch.calls().get(row)?, batch.samples().get(row)?);
+        let key = calls.stream_key(call.stream)?;
+        let compared = self.compared.as_ref();
+        let is_part = !sample.first
+            && !judgement.label.is_anomaly()
+            && self.skipped.binary_search(&row).is_err()
+            && calls.computes(sample.function)
+            && compared.is_none_or(|steps| steps.contains(&batch.step()));
+        is_part.then_some(Withdrawn {
+            rank: (key.program, key.rank),
+            step: batch.step(),
+            function: sample.function,
+            time: sample.runtime,
+        })
+    }
+
+    /// Takes calls back that are abnormal after all.
+    pub(crate) fn withdraw(&mut self, calls: &[Withdrawn]) {
+        self.peers.withdraw(calls);
     }
 
     /// Returns the slow calls that turned out to be the speed of their rank in the last batch. Those that are not yet

@@ -72,7 +72,7 @@ fn speed(factors: &mut [f64]) -> Option<f64> {
 ///
 /// One slow rank of many has too few calls for a mode, so that its calls are abnormal. They are the speed
 /// of the rank nevertheless.
-pub(super) fn at_own_speed(samples: &[Sample], judgements: &[Judgement]) -> Vec<usize> {
+pub(crate) fn at_own_speed(samples: &[Sample], judgements: &[Judgement]) -> Vec<usize> {
     let all = || samples.iter().zip(judgements);
     let mut functions: Functions<(Vec<f64>, Option<f64>)> = Functions::default();
     let mut slow = Vec::new();

@@ -8,10 +8,10 @@ use super::record::{Entry, Kind, ModelRecord, Record, RunRecord, StreamRecord};
 use super::reduction::Reduction;
 use super::store::{Memory, Store};
 use super::worst::Worst;
-use crate::calls::{CallKey, Calls, StreamHealth};
+use crate::calls::{Call, CallKey, Calls, StreamHealth};
 use crate::detect::Functions;
-use crate::{Detector, Error, FunctionId, Judgement, Label, Result};
-use perf_core::StreamId;
+use crate::{Detector, Error, FunctionId, Judgement, Label, Result, Sample};
+use perf_core::{Nanos, StreamId};
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Writes records of anomalies, of normal executions for comparison, and of the run to a [`Store`].
@@ -313,6 +313,57 @@ impl Recorder {
         }
     }
 
+    /// Counts an anomaly, and returns `true` if it is recorded.
+    fn admit(
+        &mut self,
+        (function, runtime, step): (FunctionId, Nanos, u64),
+        (label, score, severity): (Label, f64, Nanos),
+    ) -> bool {
+        self.counts.anomalies += 1;
+        let params = &self.params;
+        if severity < params.severity
+            || runtime < params.runtime
+            || !params.steps.contains(&step)
+            || (label == Label::TooFast && !params.too_fast)
+        {
+            self.counts.filtered += 1;
+            return false;
+        }
+        let most = self.most();
+        let worst = self.worst.entry(function, Worst::default);
+        let is_among_worst = worst.admit(severity, score, most);
+        self.counts.not_among_worst += u64::from(!is_among_worst);
+        is_among_worst
+    }
+
+    /// Returns the record of a call of the last batch that may prove to be abnormal.
+    pub(crate) fn prepare(&self, calls: &Calls, judged: (&Call, &Sample, &Judgement)) -> Record {
+        let most = (self.params.frames, self.params.notes);
+        let mut record = record(calls, judged, Kind::Anomaly, &self.anomalies, most);
+        record.call.is_anomaly = true;
+        record
+    }
+
+    /// Records a call that was found to be abnormal after its step, given its [prepared](Self::prepare) record.
+    ///
+    /// # Errors
+    /// Returns the errors of the store.
+    pub(crate) fn late(
+        &mut self,
+        calls: &Calls,
+        function: FunctionId,
+        mut record: Record,
+        detector: &dyn Detector,
+    ) -> Result<()> {
+        let place = (function, record.runtime, record.step);
+        if !self.admit(place, (record.label, record.score, record.severity)) {
+            return Ok(());
+        }
+        let model = self.model(calls, function, detector);
+        record.model = model.inspect_err(|_| self.counts.lost += 1)?;
+        self.write(record)
+    }
+
     fn anomaly(
         &mut self,
         calls: &Calls,
@@ -329,21 +380,9 @@ impl Recorder {
         ) else {
             return Ok(());
         };
-        self.counts.anomalies += 1;
+        let place = (sample.function, sample.runtime, batch.step());
         let severity = judgement.severity(sample);
-        let params = &self.params;
-        if severity < params.severity
-            || sample.runtime < params.runtime
-            || !params.steps.contains(&batch.step())
-            || (judgement.label == Label::TooFast && !params.too_fast)
-        {
-            self.counts.filtered += 1;
-            return Ok(());
-        }
-        let most = self.most();
-        let worst = self.worst.entry(sample.function, Worst::default);
-        if !worst.admit(severity, judgement.score, most) {
-            self.counts.not_among_worst += 1;
+        if !self.admit(place, (judgement.label, judgement.score, severity)) {
             return Ok(());
         }
         let most = (self.params.frames, self.params.notes);

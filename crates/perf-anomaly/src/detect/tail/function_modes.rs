@@ -307,6 +307,42 @@ impl FunctionModes {
         judgement
     }
 
+    /// Returns `true` if a call without an alarm takes longer than all calls of its mode, and is an exception
+    /// among the last calls, so that later calls may show that it is abnormal.
+    #[cold]
+    pub(super) fn is_undecided(&self, value: u64, judgement: &Judgement) -> bool {
+        let at = self.modes.partition_point(|mode| mode.until < value);
+        let is_longest = |mode: &Mode| value > mode.longest;
+        let slow = Judgement {
+            label: Label::TooSlow,
+            ..*judgement
+        };
+        self.modes.get(at).is_some_and(is_longest) && !self.lasts(value, &slow)
+    }
+
+    /// Judges a call like [`judge`](Self::judge), but it is [`Label::NotEnoughData`] if similar calls are known.
+    pub(super) fn judge_again(&self, value: u64) -> Judgement {
+        let mut judgement = self.judge(value);
+        if judgement.label.is_anomaly() && self.is_known(value, judgement.label) {
+            judgement.label = Label::NotEnoughData;
+        }
+        judgement
+    }
+
+    /// Returns the model of all calls but one.
+    pub(super) fn without(
+        &self,
+        value: u64,
+        params: &TailChecked,
+        (per_million, tick): (Option<f64>, u64),
+        room: &mut Rooms,
+    ) -> Self {
+        let mut others = self.clone();
+        others.sketch.remove(value);
+        others.refit(params, per_million, tick, room);
+        others
+    }
+
     /// Learns a call, and returns `true` if the modes must be fitted again.
     #[inline]
     pub(super) fn learn(&mut self, value: u64) -> bool {

@@ -58,6 +58,8 @@ use tick::Tick;
 ///   that is not abnormal at the stated rate is [`Label::NotEnoughData`].
 /// * Calls of a mode of constant time, within eight resolutions, are compared with this time and not with
 ///   the bounds of the buckets of the [`Sketch`].
+/// * A call without an alarm that takes longer than all earlier ones of its mode is
+///   [undecided](Detector::undecided): at the end of a run it can be judged by all other calls.
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`],
 ///   unless the call takes `1 / ((n + 1) p)` times as long as the longest of `n` calls, for an
 ///   alarm probability of `p`. Such a call is beyond experience.
@@ -119,9 +121,14 @@ pub struct Tail {
     allotment: Allotment,
     /// Number of updates of functions' evidence that the program has not learned yet.
     news: usize,
+    /// Numbers of the judgements in the last batch that are undecided.
+    undecided: Vec<usize>,
     /// Reusable buffers.
     room: Rooms,
 }
+
+/// Score from which on a call without an alarm may be undecided.
+const UNDECIDED: f64 = 2.0;
 
 impl Default for Tail {
     /// Returns a detector with the default parameters and an empty model.
@@ -148,6 +155,7 @@ impl Tail {
             program: Program::default(),
             allotment: Allotment::default(),
             news: 0,
+            undecided: Vec::new(),
             room: Rooms::default(),
         }
     }
@@ -179,9 +187,10 @@ impl Tail {
             .collect()
     }
 
-    /// Judges a call and then learns it, unless the call is ignored or a first call.
+    /// Judges a call and then learns it, unless the call is ignored or a first call. `at` is the number of its
+    /// judgement.
     #[inline]
-    fn step(&mut self, sample: &Sample) -> Judgement {
+    fn step(&mut self, at: usize, sample: &Sample) -> Judgement {
         if self.rules.ignored(sample.function) {
             return IGNORED;
         }
@@ -202,6 +211,15 @@ impl Tail {
                 all.judge(own, value, FunctionModes::judge_next)
             }
         };
+        if judgement.score >= UNDECIDED && !judgement.label.is_anomaly() {
+            let model = match &sized {
+                Some((_, all)) if !all.depends => &all.model,
+                _ => &*watched,
+            };
+            if model.is_undecided(value, &judgement) {
+                self.undecided.push(at);
+            }
+        }
         let (rules, tick, program) = (&self.rules, self.tick.nanos(), &self.program);
         let refit = |function, model: &mut FunctionModes, room: &mut Rooms, judges| {
             model.refit(params, rules.threshold(function), tick, room);
@@ -366,9 +384,13 @@ impl Detector for Tail {
         job: &Job,
     ) -> std::result::Result<(), Cancelled> {
         judgements.reserve(samples.len());
+        self.undecided.clear();
         for some in samples.chunks(CALLS_PER_CHECK) {
             job.check()?;
-            judgements.extend(some.iter().map(|sample| self.step(sample)));
+            for sample in some {
+                let judgement = self.step(judgements.len(), sample);
+                judgements.push(judgement);
+            }
             if self.allotment.is_due(some.len(), self.known.len()) {
                 self.allot();
             }
@@ -380,8 +402,9 @@ impl Detector for Tail {
     fn learn(&mut self, samples: &[Sample]) {
         for some in samples.chunks(CALLS_PER_CHECK) {
             for sample in some {
-                self.step(sample);
+                self.step(0, sample);
             }
+            self.undecided.clear();
             if self.allotment.is_due(some.len(), self.known.len()) {
                 self.allot();
             }
@@ -407,6 +430,34 @@ impl Detector for Tail {
                 _ => TOO_FEW,
             }
         }));
+    }
+
+    fn undecided(&self) -> &[usize] {
+        &self.undecided
+    }
+
+    fn judge_again(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        let tick = self.tick.nanos();
+        for sample in samples {
+            let Some(own) = self.known.get(sample.function) else {
+                judgements.push(TOO_FEW);
+                continue;
+            };
+            let value = own.sketch.value(sample.runtime);
+            let (params, rules, room) = (&self.params, &self.rules, &mut self.room);
+            let mut without = |function, model: &FunctionModes| {
+                model.without(value, params, (rules.threshold(function), tick), room)
+            };
+            let own = without(sample.function, own);
+            judgements.push(match self.sizes.of(sample.function) {
+                None => own.judge_again(value),
+                Some((function, all)) => {
+                    let mut all = all.clone();
+                    all.model = without(function, &all.model);
+                    all.judge((sample.function, &own), value, FunctionModes::judge_again)
+                }
+            });
+        }
     }
 
     fn snapshot(&self) -> Model {

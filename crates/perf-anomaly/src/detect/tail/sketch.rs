@@ -145,6 +145,22 @@ impl Sketch {
         }
     }
 
+    /// Removes a value that was added, unless its bucket is empty because counts were [halved](Self::halve). Extremes
+    /// of an occupied bucket remain.
+    pub(crate) fn remove(&mut self, value: u64) {
+        let bucket = bucket(value);
+        let at = bucket.wrapping_sub(self.first as usize);
+        let count = self.counts.get_mut(at).filter(|count| **count > 0);
+        let Some(count) = count else {
+            return;
+        };
+        *count -= 1;
+        self.total -= 1;
+        if *count == 0 {
+            self.extremes.retain(|one| one.0 != bucket);
+        }
+    }
+
     /// Counts values of a bucket.
     #[inline]
     fn count_in(&mut self, bucket: usize, count: u64) {

@@ -1,5 +1,6 @@
 //! Tests of the detectors: rates of false alarms, recall, laws, and labels of Chimbuko.
 
+mod again;
 mod calibration;
 mod drift;
 mod experience;

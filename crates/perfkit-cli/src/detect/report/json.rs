@@ -46,6 +46,8 @@ struct Document<'a, C> {
     too_slow: u64,
     /// Number of anomalies beyond all calls that the model has seen.
     beyond_experience: u64,
+    /// Number of anomalies that were found at the end of the run, by calls after them.
+    found_at_end: u64,
     /// Number of calls that are too fast.
     too_fast: u64,
     /// Number of calls that were not judged because the model had not enough data.
@@ -135,6 +137,7 @@ impl Detected {
             anomalies: total.anomalies(),
             too_slow: total.too_slow,
             beyond_experience: total.beyond_experience,
+            found_at_end: self.report.found_at_end,
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
             time_lost_ns: self.report.lost_time().total(),

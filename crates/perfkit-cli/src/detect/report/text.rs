@@ -65,10 +65,7 @@ impl Detected {
             out,
             "  {} too slow{}, by {} in all; {} too fast; not enough data on {} calls{}",
             grouped(total.too_slow),
-            match total.beyond_experience {
-                0 => String::new(),
-                beyond => format!(" ({} of them beyond experience)", grouped(beyond)),
-            },
+            self.of_slow_calls(),
             total.in_slow_calls(),
             grouped(total.too_fast),
             grouped(total.not_enough_data),
@@ -91,6 +88,21 @@ impl Detected {
         self.long_calls(out)?;
         self.not_judged(out)?;
         self.rest(out)
+    }
+
+    /// Returns how many of the slow calls are of a special kind, in parentheses.
+    fn of_slow_calls(&self) -> String {
+        let total = self.report.losses.total();
+        let kinds = [
+            (total.beyond_experience, "beyond experience"),
+            (self.report.found_at_end, "found at the end of the run"),
+        ];
+        let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+        let kinds = kinds.map(|(count, kind)| format!("{} of them {kind}", grouped(*count)));
+        match kinds.collect::<Vec<_>>().as_slice() {
+            [] => String::new(),
+            all => format!(" ({})", all.join(", ")),
+        }
     }
 
     /// Writes a table of the ranks, if a rank has anomalies or lost time.
