@@ -190,21 +190,17 @@ impl Lasting {
         self.peers.slowness().lost_by_rank(modes, ranks)
     }
 
-    /// Returns the time that functions lost in new modes and slow phases, and on slow ranks in the function with the most
-    /// time lost, in calls that are no alarms. Waiting for others is no time lost.
+    /// Returns the time that functions lost in new modes, in slow phases and on slow ranks, in calls that are no alarms.
+    /// Waiting for others is no time lost.
     pub fn lost_by_function(&self, calls: &Calls) -> BTreeMap<FunctionId, Nanos> {
         let slowness = self.peers.slowness();
         let phases = slowness.phase_steps.into_iter();
         let phases = phases.map(|one| (one.function, one.lost));
-        let on_ranks = slowness.ranks.into_iter().map(|slow| {
-            let rest = slow.function_lost.0.saturating_sub(slow.alarmed.0);
-            (slow.function, Nanos(rest.max(0)))
-        });
         let modes = self.modes.steps();
         let modes = modes.filter(|one| !calls.waits(one.function));
         let modes = modes.map(|one| (one.function, one.lost));
         let mut lost: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
-        for (function, time) in phases.chain(modes).chain(on_ranks) {
+        for (function, time) in phases.chain(modes).chain(slowness.rank_functions) {
             let sum = lost.entry(function).or_default();
             sum.0 = sum.0.saturating_add(time.0);
         }

@@ -49,6 +49,8 @@ pub struct Slowness {
     pub ranks: Vec<SlowRank>,
     /// Time that they lost by step.
     pub rank_steps: Vec<SlowStep>,
+    /// Time that they lost by function, in calls that are no alarms.
+    pub rank_functions: BTreeMap<FunctionId, Nanos>,
     /// Slow phases, the one with the most time lost first.
     pub phases: Vec<SlowPhase>,
     /// Time that they lost by step.

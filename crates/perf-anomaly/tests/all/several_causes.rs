@@ -96,6 +96,36 @@ pub(crate) fn close(lost: Nanos, planted: f64, within: f64) -> bool {
     (lost.0 as f64 / planted - 1.0).abs() < within
 }
 
+/// The time that slow ranks lost is that of their functions, of which two may be slow on one rank, and one may be slow
+/// on two.
+#[test]
+fn times_of_the_functions_of_slow_ranks_add_up() {
+    for seed in 0..SEEDS {
+        let (report, planted) = run(seed, USUAL, Monitor::default(), |call| {
+            let factor = match (call.rank, call.function) {
+                (2, "solve") if call.step >= 10 => 1.5,
+                (2, "norm") | (5, "norm") if call.step >= 10 => 1.3,
+                _ => 1.0,
+            };
+            (factor, 1.0)
+        });
+        let lost = report.lost_time().total();
+        assert!(close(lost, planted[0], 0.06), "{seed}: {lost}");
+        let lasting = report.lasting.lost_by_function(&report.calls);
+        let of = |name: &str| {
+            let all = report.losses.worst_functions().into_iter();
+            let own = all.filter(|(id, _)| report.calls.function_name(*id) == name);
+            let own = own.map(|(id, loss)| loss.time.0 + lasting.get(&id).map_or(0, |one| one.0));
+            Nanos(own.sum())
+        };
+        // 200 calls of 1 and 2 ms on each of the ranks.
+        assert!(close(of("solve"), 100e6, 0.1), "{seed}: {}", of("solve"));
+        assert!(close(of("norm"), 240e6, 0.1), "{seed}: {}", of("norm"));
+        let sum = FUNCTIONS.iter().map(|(name, _)| of(name).0).sum();
+        assert!(close(Nanos(sum), lost.0 as f64, 0.01), "{seed}: {sum}");
+    }
+}
+
 /// Two slow ranks of three or four: the median rank is slow, or the mean of a slow and a healthy one.
 #[test]
 fn two_slow_ranks_of_few_are_both_named_with_their_time() {

@@ -7,6 +7,7 @@ use super::slow_ranks::{FEW, SlowEntries, with_entries};
 use super::spells::{Entry, OfFunction, deviation, median};
 use super::{CALLS_OF_PAIR, Peers};
 use crate::FunctionId;
+use crate::lost_time::own_speed::OwnAlarms;
 use crate::lost_time::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, SlowStep, Slowness};
 use crate::lost_time::step_times::Step;
 use perf_core::Nanos;
@@ -62,9 +63,8 @@ impl Peers {
         factors.collect()
     }
 
-    /// Returns the function that lost the most time on a slow rank. Of a closed block, only the worst function is
-    /// known.
-    fn worst_function(&self, found: &SlowEntries, levels: &Arc<Levels>) -> Option<OfFunction> {
+    /// Returns the functions that lost time on a slow rank. Of a closed block, only the worst function is known.
+    fn slow_functions(&self, found: &SlowEntries, levels: &Arc<Levels>) -> Vec<OfFunction> {
         let slow = &found.slow;
         let rank = (slow.program, slow.rank);
         let mut sums: BTreeMap<FunctionId, OfFunction> = BTreeMap::new();
@@ -86,8 +86,26 @@ impl Peers {
         let after = found.after.iter();
         after.for_each(|one| add(&mut sums, *one));
         sums.retain(|function, _| found.only.is_none_or(|only| only == *function));
-        let worst = sums.into_values().filter(|one| one.lost > 0.0);
-        worst.max_by(|one, other| one.lost.total_cmp(&other.lost))
+        sums.into_values().filter(|one| one.lost > 0.0).collect()
+    }
+
+    /// Divides the time that slow ranks lost in calls that are no alarms between their functions.
+    fn divided(ranks: &[SlowEntries], alarms: &OwnAlarms) -> BTreeMap<FunctionId, Nanos> {
+        let mut divided: BTreeMap<FunctionId, Nanos> = BTreeMap::new();
+        for found in ranks {
+            let slow = &found.slow;
+            let alarms = alarms.by_function(|rank, step, _| {
+                rank == (slow.program, slow.rank) && (slow.first..=slow.last).contains(&step)
+            });
+            let all: f64 = found.functions.iter().map(|one| one.lost).sum();
+            for one in &found.functions {
+                let alarmed = alarms.get(&one.function).map_or(0, |sum| sum.1);
+                let lost = (slow.lost.0 as f64 * one.lost / all) as i64;
+                let sum = divided.entry(one.function).or_default();
+                sum.0 = sum.0.saturating_add(lost.saturating_sub(alarmed).max(0));
+            }
+        }
+        divided
     }
 
     /// Returns the slow ranks and slow phases with the time that they lost by step. The steps of a long run
@@ -109,7 +127,9 @@ impl Peers {
         }
         ranks.sort_by_key(|found| std::cmp::Reverse(found.slow.lost));
         for found in &mut ranks {
-            let worst = self.worst_function(found, &levels);
+            found.functions = self.slow_functions(found, &levels);
+            let worst = found.functions.iter();
+            let worst = worst.max_by(|one, other| one.lost.total_cmp(&other.lost));
             let slow = &mut found.slow;
             if let Some(worst) = worst {
                 slow.function = worst.function;
@@ -189,6 +209,7 @@ impl Peers {
                     lost: Nanos(lost),
                 })
                 .collect(),
+            rank_functions: Self::divided(&found, own_alarms),
             rank_steps,
             ranks: found.into_iter().map(|found| found.slow).collect(),
             phases,

@@ -128,6 +128,7 @@ impl Peers {
                             with_own: usual.is_some(),
                             only: Some(function),
                             after: Vec::new(),
+                            functions: Vec::new(),
                         });
                     }
                 }

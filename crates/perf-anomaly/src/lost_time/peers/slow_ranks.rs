@@ -221,6 +221,8 @@ pub(super) struct SlowEntries {
     pub(super) only: Option<FunctionId>,
     /// Times of its functions after its peers have ended.
     pub(super) after: Vec<OfFunction>,
+    /// Functions that lost time on it.
+    pub(super) functions: Vec<OfFunction>,
 }
 
 /// Returns the bounds of the slow spells of ranks, given their entries.
@@ -312,6 +314,7 @@ pub(super) fn with_entries(
                         with_own,
                         only: None,
                         after: Vec::new(),
+                        functions: Vec::new(),
                     });
                 };
             if let Some(before) = &before[at] {

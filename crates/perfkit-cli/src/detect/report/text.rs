@@ -175,10 +175,7 @@ impl Detected {
         if rows.is_empty() {
             return Ok(());
         }
-        writeln!(
-            out,
-            "\nfunctions, by time lost; that of a slow rank counts for the function that lost most on it"
-        )?;
+        writeln!(out, "\nfunctions, by time lost")?;
         let names = rows
             .iter()
             .map(|((program, name, _), _)| self.of_program(*program, shortened(name, 48)));
