@@ -58,8 +58,8 @@ pub struct Monitor {
     unjudged: Unjudged,
     /// Calls that are judged again at the end.
     undecided: Vec<Undecided>,
-    /// Number of them that were abnormal.
-    found_at_end: u64,
+    /// Those of them that were abnormal, with the times of their enters.
+    found_at_end: Vec<(StreamKey, Nanos)>,
     /// Statistics of counters.
     counters: Counters,
     /// First and last step that ended.
@@ -116,7 +116,7 @@ impl Monitor {
             ranks: Ranks::default(),
             unjudged: Unjudged::default(),
             undecided: Vec::new(),
-            found_at_end: 0,
+            found_at_end: Vec::new(),
             counters: Counters::default(),
             steps: None,
             rules: Vec::new(),

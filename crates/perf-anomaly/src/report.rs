@@ -8,7 +8,7 @@ use crate::lost_time::{Cause, Lasting, LostTime};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
 use crate::server::{FunctionName, Ranks};
 use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
-use perf_core::{CallPathId, Job, MetricId};
+use perf_core::{CallPathId, Job, MetricId, Nanos, StreamKey};
 use std::collections::HashMap;
 
 /// Results of a finished stream.
@@ -42,8 +42,8 @@ pub struct Report {
     pub ranks: Ranks,
     /// Longest call of each function that was not judged.
     pub unjudged: Unjudged,
-    /// Number of anomalies that were found at the end of the stream, by calls after them.
-    pub found_at_end: u64,
+    /// Anomalies that were found at the end of the stream, with the times of their enters.
+    pub(crate) found_at_end: Vec<(StreamKey, Nanos)>,
     /// Number of steps from the first to the last step that ended, on any rank.
     pub steps: u64,
     /// Functions that became slower or faster; `None` unless it was
@@ -86,6 +86,12 @@ impl From<Unfinished> for Error {
 }
 
 impl Report {
+    /// Returns the number of anomalies that were found at the end of the stream, by calls after them. They are part of the
+    /// losses.
+    pub fn found_at_end(&self) -> usize {
+        self.found_at_end.len()
+    }
+
     /// Returns the time lost by single calls, new modes, slow ranks and slow phases.
     pub fn lost_time(&self) -> LostTime {
         self.lasting.lost_time(&self.losses, &self.calls)
@@ -157,7 +163,16 @@ impl Report {
         };
         let paths = paths(&self.calls, &self.losses);
         let mut told = Vec::new();
+        let mut late = self.found_at_end.clone();
         let mut tell = |record: &Record, function: FunctionId, judgement: &Judgement| {
+            if !judgement.label.is_anomaly() {
+                let key = StreamKey {
+                    program: record.program,
+                    rank: record.rank,
+                    thread: record.thread,
+                };
+                late.retain(|one| *one != (key, record.call.entry));
+            }
             let sample = Sample {
                 function,
                 runtime: record.runtime,
@@ -185,6 +200,7 @@ impl Report {
             let step = (place.program, place.rank, place.step);
             self.ranks.relabel(step, &change);
         }
+        self.found_at_end = late;
         reduction.kept_bytes = pruned.bytes;
         reduction.recorded = pruned.recorded;
         reduction.normals = pruned.normals;

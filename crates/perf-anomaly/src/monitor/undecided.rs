@@ -154,7 +154,9 @@ impl Monitor {
             .relabel((place.program, place.rank, place.step), &change);
         self.lasting.withdraw(one.in_means.as_slice());
         self.unjudged.withdraw(&one.sample, one.call.entry);
-        self.found_at_end += 1;
+        let key = self.calls.stream_key(one.call.stream);
+        self.found_at_end
+            .push((key.unwrap_or_default(), one.call.entry));
         if let (Some(recorder), Some(mut record)) = (&mut self.recorder, one.record) {
             record.label = judgement.label;
             record.score = judgement.score;

@@ -196,7 +196,7 @@ fn run(monitor: Monitor) -> Report {
 fn a_call_that_is_found_at_the_end_counts_in_its_step() {
     let report = run(Monitor::default().record(Recorder::default()));
     let loss = report.losses.total();
-    assert_eq!((report.found_at_end, loss.too_slow), (1, 1));
+    assert_eq!((report.found_at_end(), loss.too_slow), (1, 1));
     assert!((200_000..265_000).contains(&loss.time.0), "{loss:?}");
     assert_eq!(report.lost_time().total(), loss.time);
     let in_steps: Vec<_> = report

@@ -137,7 +137,7 @@ impl Detected {
             anomalies: total.anomalies(),
             too_slow: total.too_slow,
             beyond_experience: total.beyond_experience,
-            found_at_end: self.report.found_at_end,
+            found_at_end: self.report.found_at_end() as u64,
             too_fast: total.too_fast,
             not_enough_data: total.not_enough_data,
             time_lost_ns: self.report.lost_time().total(),

@@ -95,7 +95,10 @@ impl Detected {
         let total = self.report.losses.total();
         let kinds = [
             (total.beyond_experience, "beyond experience"),
-            (self.report.found_at_end, "found at the end of the run"),
+            (
+                self.report.found_at_end() as u64,
+                "found at the end of the run",
+            ),
         ];
         let kinds = kinds.iter().filter(|(count, _)| *count > 0);
         let kinds = kinds.map(|(count, kind)| format!("{} of them {kind}", grouped(*count)));
