@@ -437,7 +437,8 @@ const perfkitAnomaly = (() => {
     }
     context.textAlign = "left";
     const more = peers.length - shown.length;
-    const words = `${arrows.length} messages with ${peers.length} ranks${more > 0 ? `, ${more} of them without a line` : ""}`;
+    const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+    const words = `${counted(arrows.length, "message")} with ${counted(peers.length, "rank")}${more > 0 ? `, ${more} of them without a line` : ""}`;
     canvas.setAttribute("aria-label", `${name(call.call)} and the calls around it; ${words}`);
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };
