@@ -39,6 +39,12 @@ pub struct Cause {
     pub steps: Option<(u64, u64)>,
     /// `true` for ranks and functions that are still slow in their last step.
     pub lasts: bool,
+    /// Factor by which calls of a slow rank take longer than those of other ranks in its other steps, with which it is
+    /// compared then; `None` if it is compared with other ranks, and for other causes.
+    pub usual: Option<f64>,
+    /// `true` for ranks that are slow in almost all of their steps, and may have more work; of several ranks, for those that
+    /// lost most of the time.
+    pub always: bool,
     /// Factor by which calls take longer than those of other ranks, in other steps, or than usual; `None` for single
     /// calls.
     pub factor: Option<f64>,
@@ -118,6 +124,8 @@ impl Cause {
             from: Nanos(0),
             steps: None,
             lasts: false,
+            usual: None,
+            always: false,
             factor: None,
             longest: None,
             counter: None,
@@ -146,6 +154,8 @@ impl Found<'_> {
                 ranks: group.iter().map(|one| (one.program, one.rank)).collect(),
                 steps: Some((slow.first, slow.last)),
                 lasts: slow.lasts,
+                usual: slow.usual,
+                always: slow.always,
                 factor: Some(slow.factor),
                 counter,
                 ..Cause::of(slow.function, sentence)

@@ -163,17 +163,19 @@ fn sum(times: impl IntoIterator<Item = Nanos>) -> Nanos {
 }
 
 /// Returns a group as one slow rank with sums of its times, and factors that follow from them: the first one of the
-/// group, which lost the most time, with its steps.
+/// group, which lost the most time, with its steps. It is always slow if the ranks are that lost most of the time.
 pub(super) fn as_rank(group: &[&SlowRank]) -> SlowRank {
     let all = || group.iter().copied();
     let compared_with_own = all().filter(|slow| slow.usual.is_some()).count();
+    let lost = sum(all().map(|slow| slow.lost));
+    let always = sum(all().filter(|slow| slow.always).map(|slow| slow.lost));
     SlowRank {
         usual: group[0]
             .usual
             .filter(|_| 2 * compared_with_own > group.len()),
-        always: all().all(|slow| slow.always),
+        always: always.0 > lost.0 / 2,
         factor: factor_of(all().map(|slow| (slow.factor, slow.lost))),
-        lost: sum(all().map(|slow| slow.lost)),
+        lost,
         function_factor: factor_of(all().map(|slow| (slow.function_factor, slow.function_lost))),
         function_lost: sum(all().map(|slow| slow.function_lost)),
         ..*group[0]

@@ -63,6 +63,8 @@ pub struct LostTime {
     pub modes: Nanos,
     /// Time lost by slow ranks.
     pub ranks: Nanos,
+    /// Part of it on ranks that are slow in almost all of their steps. They may have more work.
+    pub always: Nanos,
     /// Time lost by slow phases.
     pub phases: Nanos,
     /// Time by which abnormal calls and new modes of functions that wait for others take longer. It is no time
@@ -95,6 +97,7 @@ impl LostTime {
                 alarmed[of] = alarmed[of].saturating_add(mode.alarmed.0);
             }
         }
+        let always = slowness.ranks.iter().filter(|slow| slow.always);
         let single = |time: Nanos, alarmed: i64| time.0.saturating_sub(alarmed).max(0);
         LostTime {
             of,
@@ -102,6 +105,7 @@ impl LostTime {
             modes: Nanos(in_modes[0]),
             waiting: Nanos(single(losses.waiting, alarmed[1]).saturating_add(in_modes[1])),
             ranks: sum(&mut slowness.ranks.iter().map(|slow| slow.lost)),
+            always: sum(&mut always.map(|slow| slow.lost)),
             phases: sum(&mut slowness.phases.iter().map(|slow| slow.lost)),
         }
     }

@@ -140,7 +140,8 @@ pub struct SlowRank {
     pub last: u64,
     /// `true` if the rank is still slow in its last step.
     pub lasts: bool,
-    /// `true` if the rank is slow in all of its steps. It may then have more work.
+    /// `true` if the rank is slow in all or almost all of its steps: the other steps do not differ from them beyond the
+    /// noise. It may then have more work.
     pub always: bool,
     /// Factor by which its calls take longer than those of the median rank, or of the fast ones of few, or than in its
     /// other steps.

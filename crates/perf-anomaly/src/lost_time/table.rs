@@ -6,7 +6,8 @@ use perf_core::Table;
 
 impl SlowRank {
     /// Returns slow ranks as a table with the columns `program`, `rank`, `peer` (the other rank of two), `function`, `first step`, `last
-    /// step`, `factor`, `function factor`, `score`, `time lost` and `lost in function`. `calls` provides the names.
+    /// step`, `always` ([`SlowRank::always`]), `usual` ([`SlowRank::usual`]), `factor`, `function factor`, `score`,
+    /// `time lost` and `lost in function`. `calls` provides the names.
     pub fn table(slow: &[SlowRank], calls: &Calls) -> Table {
         let all = || slow.iter();
         let name = |it: &SlowRank| calls.function_name(it.function);
@@ -17,6 +18,8 @@ impl SlowRank {
             .text("function", all().map(name))
             .unsigned("first step", "", all().map(|it| it.first))
             .unsigned("last step", "", all().map(|it| it.last))
+            .flags("always", all().map(|it| it.always))
+            .floats("usual", "", all().map(|it| it.usual))
             .floats("factor", "", all().map(|it| it.factor))
             .floats("function factor", "", all().map(|it| it.function_factor))
             .floats("score", "", all().map(|it| it.score))

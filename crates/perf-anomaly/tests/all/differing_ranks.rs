@@ -151,6 +151,47 @@ fn other_work_alone_loses_no_time() {
     }
 }
 
+/// A rank that is slow in all steps may have more work, whatever the noise of its first steps is; one that becomes slow may
+/// not, even if it has few steps before.
+#[test]
+fn a_rank_may_have_more_work_if_it_is_slow_in_almost_all_steps() {
+    let noisy = Size {
+        calls: 2,
+        noise: 0.25,
+        ..size(16)
+    };
+    for (size, begin, expected) in [(size(8), 0, true), (noisy, 0, true), (size(8), 4, false)] {
+        let (mut named, mut later) = (0, 0);
+        for seed in 0..SEEDS {
+            let (report, _) = run(seed, size, Monitor::default(), |call| {
+                let is_slow = call.rank == 5 && call.step >= begin;
+                (if is_slow { 1.3 } else { 1.0 }, 1.0)
+            });
+            let what = format!("{} ranks since step {begin}, {seed}", size.ranks);
+            let slow_ranks = report.lasting.peers().slow_ranks();
+            for slow in &slow_ranks {
+                assert_eq!((slow.rank, slow.always), (5, expected), "{what}");
+                named += 1;
+                later += u32::from(slow.first > 1);
+            }
+            let causes = report.causes(|_| None);
+            for cause in causes.iter().filter(|cause| cause.kind == "slow rank") {
+                let is_stated = cause.sentence.contains("unless it has more work");
+                assert_eq!((cause.always, is_stated), (expected, expected), "{what}");
+            }
+            let lost = report.lost_time();
+            let always = if expected { lost.ranks } else { Nanos(0) };
+            assert_eq!(lost.always, always, "{what}");
+            let sentence = lost.sentence(&report.losses.total());
+            let is_stated = sentence.contains("unless they have more work");
+            assert_eq!(is_stated, expected && !slow_ranks.is_empty(), "{sentence}");
+        }
+        assert!(named > SEEDS as u32 / 2, "{named}");
+        // Noise hides the first slow steps.
+        assert!(size.noise < 0.1 || later > 0, "{later}");
+    }
+}
+
 /// Returns an even number from 0 to 1 for a rank and a part of the run.
 fn part_of_work(seed: u64, rank: u32, part: u64) -> f64 {
     let mixed = (seed << 32 | u64::from(rank) << 16 | part).wrapping_mul(0x9E37_79B9_7F4A_7C15);

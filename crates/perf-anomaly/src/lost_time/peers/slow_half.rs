@@ -120,7 +120,6 @@ impl Peers {
                             slow: SlowRank {
                                 factor,
                                 usual: usual.map(f64::exp),
-                                always: false,
                                 ..slow_rank(*rank, spell)
                             },
                             entries,

@@ -28,6 +28,8 @@ const SLOW_OF_FOUR: f64 = 0.1;
 const SLOW_OF_THREE: f64 = 0.2;
 /// Smallest relative excess of one of two ranks in some steps, and its smallest distance from its other steps.
 const SLOWER_THAN_BEFORE: f64 = 0.1;
+/// Smallest distance of a slow rank that does not merely have more work from its other steps, in standard errors.
+const ALWAYS_SCORE: f64 = 4.0;
 /// Standard deviation between ranks in log time that is assumed if one rank is compared with another.
 const SPREAD: f64 = 0.02;
 /// Number of parts of a spell of one of two ranks that are compared with each other.
@@ -105,7 +107,8 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
         spells.retain(|spell| {
             let is_slow = ranks.len() > 2
                 || spell.sum.log() >= SLOW_OF_THREE.ln_1p() && !wanders(&entries, spell, &bounds);
-            spell.until - spell.from >= STEPS && (is_slow || changes(&entries, spell, &bounds))
+            spell.until - spell.from >= STEPS
+                && (is_slow || changes(&entries, spell, (STEPS, PHASE_SCORE), &bounds))
         });
         SlowOfFew {
             rank: *rank,
@@ -117,9 +120,15 @@ fn of_few(ranks: &[&[Entry]], score: f64) -> Vec<SlowOfFew> {
     slow.filter(|slow| !slow.spells.is_empty()).collect()
 }
 
-/// Returns `true` if a rank is slower in a spell than in at least three other steps, so that it does not merely have more
-/// work than the other one.
-fn changes(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
+/// Returns `true` if a rank is slower in a spell than in `least` or more other steps by `score` standard errors, so that it
+/// does not merely have more work than the other ranks. Steps that are outside because they are the fastest ones by chance
+/// are not so far away.
+fn changes(
+    entries: &[Entry],
+    spell: &Spell,
+    (least, score): (usize, f64),
+    bounds: &Bounds,
+) -> bool {
     let logs = |entries: &[Entry]| entries.iter().map(Entry::log).collect::<Vec<_>>();
     let inside = logs(&entries[spell.from..spell.until]);
     let others = logs(&[&entries[..spell.from], &entries[spell.until..]].concat());
@@ -127,7 +136,7 @@ fn changes(entries: &[Entry], spell: &Spell, bounds: &Bounds) -> bool {
     let mean = others.iter().sum::<f64>() / others.len().max(1) as f64;
     let error = noise * (1.0 / inside.len() as f64 + 1.0 / others.len().max(1) as f64).sqrt();
     let distance = spell.sum.log() - mean;
-    others.len() >= STEPS && distance >= bounds.least.max(PHASE_SCORE * error)
+    others.len() >= least && distance >= bounds.least.max(score * error)
 }
 
 /// Returns `true` if the parts of a spell of one of two ranks differ so much, beyond the deviation between steps, that
@@ -194,7 +203,7 @@ pub(super) fn slow_rank((program, rank): (u32, u32), spell: &Spell) -> SlowRank 
         first,
         last,
         lasts: spell.lasts,
-        always: spell.from == 0 && spell.lasts,
+        always: false,
         factor: spell.sum.log().exp(),
         lost: Nanos(spell.sum.lost as i64),
         alarms: 0,
@@ -346,6 +355,7 @@ pub(super) fn with_entries(
             for spell in &slow {
                 let slow = SlowRank {
                     peer,
+                    always: !changes(&entries, spell, (1, ALWAYS_SCORE), &bounds),
                     ..slow_rank(**rank, spell)
                 };
                 add(spell, &entries, slow, references.clone(), false);

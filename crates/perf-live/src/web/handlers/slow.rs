@@ -27,6 +27,12 @@ struct SlowRow<'a> {
     last: u64,
     /// `true` if the rank or function is still slow.
     lasts: bool,
+    /// `true` if the rank is slow in almost all of its steps, and may have more work; only of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    always: Option<bool>,
+    /// Factor by which calls of the rank take longer in its other steps, with which it is compared then; otherwise `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usual: Option<f64>,
     /// Factor by which calls take longer than those of the median rank, or than in other steps for a phase.
     factor: f64,
     /// Factor by which the calls of the function take longer; only of ranks.
@@ -78,6 +84,8 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     first: slow.first,
                     last: slow.last,
                     lasts: slow.lasts,
+                    always: Some(slow.always),
+                    usual: slow.usual,
                     factor: slow.factor,
                     function_factor: Some(slow.function_factor),
                     lost: slow.lost,
@@ -93,6 +101,8 @@ pub(crate) async fn slow(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
                     first: slow.first,
                     last: slow.last,
                     lasts: slow.lasts,
+                    always: None,
+                    usual: None,
                     factor: slow.factor,
                     function_factor: None,
                     lost: slow.lost,
@@ -133,6 +143,11 @@ struct CauseRow<'a> {
     steps: Option<(u64, u64)>,
     /// `true` for ranks and functions that are still slow in their last step.
     lasts: bool,
+    /// `true` for ranks that are slow in almost all of their steps, and may have more work.
+    always: bool,
+    /// Factor by which calls of a slow rank take longer in its other steps, with which it is compared then; otherwise
+    /// `None`.
+    usual: Option<f64>,
     /// Factor by which calls take longer; `None` for single calls.
     factor: Option<f64>,
     /// Rank and step of the longest single call, if known; `None` for other causes.
@@ -151,6 +166,8 @@ struct CausesData<'a> {
     modes: Nanos,
     /// Time lost on slow ranks.
     ranks: Nanos,
+    /// Part of it on ranks that are slow in almost all of their steps, and may have more work.
+    always: Nanos,
     /// Time lost in slow phases.
     phases: Nanos,
     /// Time by which calls that wait for others take longer.
@@ -182,6 +199,8 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
                 functions: names.iter().map(|name| &*name.name).collect(),
                 steps: cause.steps,
                 lasts: cause.lasts,
+                always: cause.always,
+                usual: cause.usual,
                 factor: cause.factor,
                 longest: cause.longest.map(|(_, rank, step)| (rank, step)),
             });
@@ -191,6 +210,7 @@ pub(crate) async fn causes(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             calls: slow.lost.calls,
             modes: slow.lost.modes,
             ranks: slow.lost.ranks,
+            always: slow.lost.always,
             phases: slow.lost.phases,
             waiting: slow.lost.waiting,
             count: slow.causes.len(),
