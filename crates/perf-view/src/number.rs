@@ -29,6 +29,28 @@ pub(crate) fn window([from, to]: [f64; 2]) -> [String; 2] {
     [from, to].map(|at| format!("{} {unit}", grouped(at / scale, places)))
 }
 
+/// Formats times in nanoseconds in one unit, with as many digits as distinguish them.
+pub(crate) fn apart(times: impl Iterator<Item = f64>) -> Vec<String> {
+    let times: Vec<f64> = times.collect();
+    let largest = times
+        .iter()
+        .fold(0.0_f64, |most, time| most.max(time.abs()));
+    let (scale, unit) = time_unit(largest, largest);
+    let mut different = times.clone();
+    different.sort_unstable_by(f64::total_cmp);
+    different.dedup();
+    let texts = |places: usize| times.iter().map(move |at| grouped(at / scale, places));
+    // No digits below a nanosecond.
+    let most = scale.log10() as usize;
+    let mut places = 2.min(most)..most;
+    let is_enough = |places: &usize| {
+        let texts: std::collections::BTreeSet<String> = texts(*places).collect();
+        texts.len() == different.len()
+    };
+    let places = places.find(is_enough).unwrap_or(most);
+    texts(places).map(|text| format!("{text} {unit}")).collect()
+}
+
 /// Returns the unit of times that differ by `fine` nanoseconds and more, and its length in nanoseconds:
 /// the largest unit that does not exceed `fine`, or a larger one if times of `size` nanoseconds would have
 /// more than four digits before the decimal point.
@@ -206,6 +228,20 @@ fn digits(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Calls within the same second of a long run have different times.
+    #[test]
+    fn times_are_told_apart() {
+        let times = [1_575_300_000_250_000_000.0, 1_575_300_000_251_000_000.0];
+        let texts = apart(times.into_iter());
+        assert_eq!(texts, ["1 575 300 000.250 s", "1 575 300 000.251 s"]);
+        assert_eq!(
+            apart([5e6, 5e6, 0.0].into_iter()),
+            ["5.00 ms", "5.00 ms", "0.00 ms"]
+        );
+        assert_eq!(apart([1.0, 2.0].into_iter()), ["1 ns", "2 ns"]);
+        assert_eq!(apart(std::iter::empty()), [""; 0]);
+    }
 
     #[test]
     #[cfg(feature = "fold")]

@@ -437,8 +437,8 @@ const perfkitAnomaly = (() => {
     }
     context.textAlign = "left";
     const more = peers.length - shown.length;
-    const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-    const words = `${counted(arrows.length, "message")} with ${counted(peers.length, "rank")}${more > 0 ? `, ${more} of them without a line` : ""}`;
+    const some = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+    const words = `${some(arrows.length, "message")} with ${some(peers.length, "rank")}${more > 0 ? `, ${more} of them without a line` : ""}`;
     canvas.setAttribute("aria-label", `${name(call.call)} and the calls around it; ${words}`);
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };

@@ -218,7 +218,7 @@ impl Anomalies {
     }
 
     /// Sets sentences about lost time, which a page shows first: one about the sum, and then one for
-    /// each cause, which the page numbers.
+    /// each cause, which the page numbers. The first one may have several lines, which are paragraphs of the page.
     pub fn with_causes(mut self, causes: impl IntoIterator<Item = String>) -> Self {
         self.causes = causes.into_iter().collect();
         self

@@ -133,7 +133,7 @@ impl<'a> View<'a> {
         ];
         html! {
             @if let [sum, causes @ ..] = &self.found.causes[..] {
-                p.words { (isolated(sum)) "." }
+                @for line in sum.lines() { p.words { (isolated(line)) "." } }
                 ol.causes { @for cause in causes { li { (isolated(cause)) } } }
             }
             p.words { (words.strip_prefix(&self.heading).map_or(words.as_str(), |rest| rest.trim_start_matches(": "))) "." }
@@ -233,6 +233,7 @@ impl<'a> View<'a> {
     /// Returns the table of the calls without an alarm that are far longer than all earlier ones.
     fn long_calls(&self) -> Markup {
         let calls = &self.found.long;
+        let entries = number::apart(calls.iter().map(|one| one.1.call.entry.0 as f64));
         html! {
             @if !calls.is_empty() {
                 details.long open {
@@ -246,11 +247,11 @@ impl<'a> View<'a> {
                             th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Longest before" }
                             th.n scope="col" { "Earlier calls" }
                         } }
-                        tbody { @for (name, long) in calls { tr {
+                        tbody { @for ((name, long), entry) in calls.iter().zip(entries) { tr {
                             th scope="row" { (section::name(name)) }
                             td { (rank_name(long.call.stream.program, long.call.stream.rank)) ", thread " (long.call.stream.thread) }
                             td.n { (long.call.step) }
-                            td.n { (number::time(long.call.entry.0 as f64)) }
+                            td.n { (entry) }
                             td.n { (number::time(long.call.runtime.0 as f64)) }
                             td.n { (number::time(long.longest.0 as f64)) }
                             td.n { (number::count(long.of)) }
@@ -264,6 +265,7 @@ impl<'a> View<'a> {
     /// Returns the table of the longest calls that were not judged.
     fn unjudged(&self) -> Markup {
         let calls = &self.found.unjudged;
+        let entries = number::apart(calls.iter().map(|one| one.1.entry.0 as f64));
         html! {
             @if !calls.is_empty() {
                 details.unjudged open[self.found.records.is_empty()] {
@@ -276,11 +278,11 @@ impl<'a> View<'a> {
                             th scope="col" { "Function" } th scope="col" { "Where" } th.n scope="col" { "Step" }
                             th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Earlier calls" }
                         } }
-                        tbody { @for (name, call) in calls { tr {
+                        tbody { @for ((name, call), entry) in calls.iter().zip(entries) { tr {
                             th scope="row" { (section::name(name)) }
                             td { (rank_name(call.stream.program, call.stream.rank)) ", thread " (call.stream.thread) }
                             td.n { (call.step) }
-                            td.n { (number::time(call.entry.0 as f64)) }
+                            td.n { (entry) }
                             td.n { (number::time(call.runtime.0 as f64)) }
                             td.n { (number::count(call.known)) }
                         } } }

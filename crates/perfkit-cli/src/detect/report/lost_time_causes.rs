@@ -94,7 +94,7 @@ fn context(report: &Report, (run_time, has_periods, notes): Context<'_>) -> Vec<
     replay.into_iter().chain(unknown).collect()
 }
 
-/// Returns sentences for a page: the sum with its comparison with the run time, and at most `top` causes.
+/// Returns sentences for a page: the sum with its comparison with the run time, each on a line, and at most `top` causes.
 pub(super) fn sentences(
     report: &Report,
     known: Context<'_>,
@@ -103,7 +103,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let sum = report.lost_time().sentence(&report.losses.total());
     let context = context(report, known);
-    let sum = [vec![sum], context].concat().join("; ");
+    let sum = [vec![sum], context].concat().join("\n");
     let more = causes.len().saturating_sub(top);
     let more = (more > 0).then(|| format!("and {}", counted(more, "further cause")));
     let causes = causes.iter().take(top).map(|cause| cause.sentence.clone());
@@ -121,7 +121,7 @@ pub(super) struct StatedCause<'a> {
     waits: bool,
     /// Program.
     program: u32,
-    /// Slow ranks, the one with the most time lost first; empty for other causes.
+    /// Slow ranks in ascending order; empty for other causes.
     ranks: Vec<u32>,
     /// Function, on a slow rank the one with the most time lost.
     function: String,
@@ -131,14 +131,28 @@ pub(super) struct StatedCause<'a> {
     steps: Option<(u64, u64)>,
     /// `true` for ranks and functions that are still slow in their last step.
     lasts: bool,
+    /// `true` for ranks that are slow in almost all of their steps, and may have more work.
+    always: bool,
+    /// Factor by which calls of a slow rank take longer in its other steps, with which it is compared then; otherwise
+    /// `None`.
+    usual: Option<f64>,
     /// Factor by which calls take longer; `None` for single calls.
     factor: Option<f64>,
     /// Rank and step of the longest single call, if known; `None` for other causes.
     longest: Option<(u32, u64)>,
-    /// Counter of which the slow ranks have more, and the ratio; `None` for other causes.
-    counter: Option<&'a (String, f64)>,
+    /// Counter of which the slow ranks have more; `None` for other causes.
+    counter: Option<LargerCounter<'a>>,
     /// Sentence about it.
     sentence: &'a str,
+}
+
+/// Counter of which slow ranks have more than all others.
+#[derive(Serialize)]
+struct LargerCounter<'a> {
+    /// Name.
+    name: &'a str,
+    /// Ratio of the mean of the slow ranks to that of the others.
+    ratio: f64,
 }
 
 impl Detected {
@@ -150,7 +164,11 @@ impl Detected {
             time_lost_ns: cause.lost,
             waits: cause.waits,
             program: calls.function_program(cause.function).unwrap_or_default(),
-            ranks: cause.ranks.iter().map(|(_, rank)| *rank).collect(),
+            ranks: {
+                let mut ranks: Vec<u32> = cause.ranks.iter().map(|(_, rank)| *rank).collect();
+                ranks.sort_unstable();
+                ranks
+            },
             function: calls.function_name(cause.function),
             functions: cause
                 .functions
@@ -159,9 +177,14 @@ impl Detected {
                 .collect(),
             steps: cause.steps,
             lasts: cause.lasts,
+            always: cause.always,
+            usual: cause.usual,
             factor: cause.factor,
             longest: cause.longest.map(|(_, rank, step)| (rank, step)),
-            counter: cause.counter.as_ref(),
+            counter: cause.counter.as_ref().map(|(name, ratio)| LargerCounter {
+                name,
+                ratio: *ratio,
+            }),
             sentence: &cause.sentence,
         });
         stated.collect()

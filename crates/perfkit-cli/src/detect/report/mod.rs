@@ -179,8 +179,9 @@ impl Detected {
                 [] => None,
             };
             if let Some(sum) = sentences.first_mut() {
-                for more in steps.iter().chain(&recurring) {
-                    *sum += &format!("; {more}");
+                let not_judged = not_judged::unjudged_times(&report);
+                for more in not_judged.iter().chain(&steps).chain(&recurring) {
+                    *sum += &format!("\n{more}");
                 }
             }
             let changes = changes(&report).into_iter().take(PAGE_CHANGES);

@@ -52,7 +52,7 @@ impl NotJudged {
 
 /// Describes the time of first calls of functions on a thread, and names the functions with most of the other time that was
 /// not judged, with the reasons; empty if all this is a small part of all time.
-fn unjudged_times(report: &Report) -> Vec<String> {
+pub(super) fn unjudged_times(report: &Report) -> Vec<String> {
     let all = report.unjudged.time().0 as f64;
     if all <= MIN_SHARE * report.lost_time().of.0 as f64 {
         return Vec::new();

@@ -141,6 +141,7 @@ fn long_calls_that_are_not_certain_are_listed() {
     assert!(printed.contains(time), "{printed}");
     let page = std::fs::read_to_string(page).expect("it was written");
     assert!(page.contains("Long calls that are not certain to be abnormal"));
+    assert!(page.contains(time.trim()));
 }
 
 /// Text, JSON and page have the same causes in the same order, whatever the number of listed calls is.
