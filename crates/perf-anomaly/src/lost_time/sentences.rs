@@ -339,14 +339,14 @@ impl LostTime {
     /// with more work may lose is no proven loss.
     fn parts(&self) -> String {
         let on_ranks = match self.always {
-            some if some.0 <= self.total().0 / 2 => "on slow ranks".into(),
-            all if all == self.ranks => "on slow ranks, unless they have more work".into(),
-            most => format!("on slow ranks ({most} of it unless they have more work)"),
+            some if some.0 <= self.total().0 / 2 => "on slow ranks",
+            all if all == self.ranks => "on slow ranks, unless they have more work",
+            _ => "on slow ranks, most of it unless they have more work",
         };
         let all = [
             (self.calls, "in single calls"),
             (self.modes, "in slow modes"),
-            (self.ranks, on_ranks.as_str()),
+            (self.ranks, on_ranks),
             (self.phases, "in slow phases"),
         ];
         let mut all: Vec<_> = all.into_iter().filter(|(time, _)| time.0 > 0).collect();
