@@ -15,6 +15,7 @@ mod naive;
 mod provenance;
 mod server;
 mod several_causes;
+mod slow_groups;
 mod slow_halves;
 mod slow_phases;
 mod slow_ranks;

@@ -85,7 +85,7 @@ impl Peers {
                 }
             }
         }
-        let factors = self.usual_factors(&found.slow, levels);
+        let factors = self.usual_factors(found, levels);
         for (function, time) in &mut usual {
             *time *= factors.get(function).unwrap_or(&1.0);
         }

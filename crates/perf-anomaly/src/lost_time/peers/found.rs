@@ -12,6 +12,7 @@ use crate::lost_time::slowness::{PhaseStep, SlowAlarms, SlowPhase, SlowRank, Slo
 use crate::lost_time::step_times::Step;
 use perf_core::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Adds the time of a function.
@@ -42,7 +43,9 @@ impl Peers {
     /// if it is compared with its peers.
     pub(super) fn usual_factors(
         &self,
-        slow: &SlowRank,
+        SlowEntries {
+            slow, references, ..
+        }: &SlowEntries,
         levels: &Arc<Levels>,
     ) -> BTreeMap<FunctionId, f64> {
         let rank = (slow.program, slow.rank);
@@ -53,7 +56,7 @@ impl Peers {
         let mut logs: BTreeMap<FunctionId, Vec<f64>> = BTreeMap::new();
         for (number, cells) in others {
             let block = self.block(*number, cells, levels);
-            for one in block.of_rank(cells, rank, &[]) {
+            for one in block.of_rank(cells, rank, references) {
                 let log = (one.lost / one.expected).max(-0.999_999).ln_1p();
                 logs.entry(one.function).or_default().push(log);
             }
@@ -77,7 +80,7 @@ impl Peers {
             let functions = block.of_rank(cells, rank, &found.references);
             functions.for_each(|one| add(&mut sums, one));
         }
-        let usual = self.usual_factors(slow, levels);
+        let usual = self.usual_factors(found, levels);
         for one in sums.values_mut() {
             let expected = one.expected * usual.get(&one.function).unwrap_or(&1.0);
             one.lost += one.expected - expected;
@@ -120,8 +123,16 @@ impl Peers {
         } = self.entries();
         let overall = ranks;
         let mut ranks = with_entries(&overall, &own);
-        ranks.retain(|found| !found.with_own || self.rises(&found.slow));
+        ranks.retain(|found| {
+            let slow = &found.slow;
+            // If most other ranks become faster or slower, one takes longer or shorter only in comparison.
+            let change = || self.change((slow.program, slow.rank), slow.first..=slow.last);
+            !found.with_own || change() >= 0.5 * slow.factor.ln()
+        });
         self.add_slow_half(&mut ranks, &overall, &levels);
+        if !own.is_empty() {
+            self.add_slow_groups(&mut ranks, &overall);
+        }
         for found in &mut ranks {
             self.add_steps_without_peers(found, &levels);
         }
@@ -268,14 +279,12 @@ impl Peers {
         is_median && (has_pair || slow.len() > 1) && slow.iter().any(|one| begins(one) || ends(one))
     }
 
-    /// Returns `true` if the calls of a slow rank take longer than in its other steps. If most other ranks become faster or
-    /// slower, they take longer or shorter only in comparison.
-    fn rises(&self, slow: &SlowRank) -> bool {
-        let rank = (slow.program, slow.rank);
+    /// Returns the change of the log time of the calls of a rank in some steps from its other steps.
+    pub(super) fn change(&self, rank: (u32, u32), steps: RangeInclusive<u64>) -> f64 {
         let mut sums: BTreeMap<FunctionId, [(f64, f64); 2]> = BTreeMap::new();
         for (number, cells) in &self.open.steps {
             let (first, _) = self.steps_of(*number);
-            let is_slow = (slow.first..=slow.last).contains(&first);
+            let is_slow = steps.contains(&first);
             for function in self.functions.keys() {
                 if let Some(cell) = cells.get(&(*function, rank)) {
                     let (time, calls) =
@@ -290,7 +299,7 @@ impl Peers {
         let (time, usual) = both.fold((0.0, 0.0), |(time, usual), [others, slow]| {
             (time + slow.0, usual + slow.1 * others.0 / others.1)
         });
-        time / f64::max(usual, 1.0) >= slow.factor.sqrt()
+        f64::max(time / f64::max(usual, 1.0), 1e-9).ln()
     }
 
     /// Returns `true` if the ranks of a slow phase become slower alike. If the work of each rank wanders, or moves between them,

@@ -35,7 +35,7 @@ const SPREAD: f64 = 0.02;
 /// Number of parts of a spell of one of two ranks that are compared with each other.
 const PARTS: usize = 5;
 /// Largest number of fast ranks with which the slow half is compared.
-const REFERENCES: usize = 8;
+pub(super) const REFERENCES: usize = 8;
 
 /// Slow spells of a rank, whose entries are compared with the fastest ranks.
 #[derive(Clone, Debug)]
