@@ -26,7 +26,7 @@ fn size(ranks: u32, (noise, calls): (f64, u64)) -> Size {
     }
 }
 
-/// Asserts that the slow ranks of each group are named with their first step and time.
+/// Asserts that the slow ranks of each group are named with their first step, within one, and time.
 fn assert_named(
     noise: &[(f64, u64)],
     seeds: u64,
@@ -51,7 +51,7 @@ fn assert_named(
                 let planted_ranks: Vec<u32> = (0..ranks).filter(|rank| is_slow(*rank)).collect();
                 assert_eq!(named, planted_ranks, "{what}");
                 assert!(
-                    found.iter().all(|slow| slow.first == first),
+                    found.iter().all(|slow| slow.first.abs_diff(first) <= 1),
                     "{what}: {found:?}"
                 );
                 assert_eq!(peers.slow_phases(), [], "{what}");
