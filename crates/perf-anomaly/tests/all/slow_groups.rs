@@ -117,3 +117,29 @@ fn equal_ranks_with_noise_lose_no_time() {
         }
     }
 }
+
+/// A quarter of the ranks does a fifth less for a while, and the others do its work.
+#[test]
+fn work_that_moves_to_most_ranks_makes_no_group_slow() {
+    let mut named = 0;
+    for ranks in [8, 12, 16] {
+        for noise in [(0.03, 2), (0.1, 2)] {
+            for seed in 0..SEEDS / 2 {
+                let (report, _) = run(seed, size(ranks, noise), Monitor::default(), |call| {
+                    let is_donor = (7 * call.rank + 3) % ranks < ranks / 4;
+                    let factor = if !(10..20).contains(&call.step) {
+                        1.0
+                    } else if is_donor {
+                        0.8
+                    } else {
+                        1.0 + 0.2 / 3.0
+                    };
+                    (factor, 1.0)
+                });
+                named += usize::from(!report.lasting.peers().slow_ranks().is_empty());
+            }
+        }
+    }
+    println!("{named} of 60 runs have slow ranks");
+    assert!(named <= 6, "{named}");
+}

@@ -43,6 +43,9 @@ const WANDERS: f64 = 5.0;
 const OF_GROUP: f64 = 3.0;
 /// Largest change of the ranks that do not become slow, relative to that of the others.
 const MOVED: f64 = 0.25;
+/// Largest part of the change of the group, added up over its ranks, that the others make up for: work that moves is
+/// conserved.
+const CONSERVED: f64 = 0.4;
 
 /// Returns which ranks are in the slow half of a function that becomes slower on half of them, and the spread of the fast
 /// half, given the log times of all ranks in some blocks.
@@ -248,8 +251,13 @@ impl SlowGroup {
         let (low, high) = split.order.split_at(split.low);
         let (of_low, of_high) = (mean(low), mean(high));
         let is_inside = of_high.abs() >= of_low.abs();
-        let usual = if is_inside { of_low } else { of_high };
-        if usual.abs() > MOVED * split.apart {
+        let sums = [of_low * low.len() as f64, of_high * high.len() as f64];
+        let (usual, [of_others, of_group]) = if is_inside {
+            (of_low, sums)
+        } else {
+            (of_high, [sums[1], sums[0]])
+        };
+        if usual.abs() > MOVED * split.apart || -of_others / of_group > CONSERVED {
             return None;
         }
         let mut is_slow = vec![false; ranks.len()];
