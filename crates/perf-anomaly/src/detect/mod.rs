@@ -117,8 +117,7 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
             .unwrap_or_default();
     }
 
-    /// Judges calls with the current model, without learning. At the end of a run this corrects
-    /// early judgements. Appends one judgement for each sample to `judgements`.
+    /// Judges calls with the current model, without learning. Appends one judgement for each sample to `judgements`.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
     /// Returns the positions of judgements that later calls may correct, in ascending order, among those that the last
@@ -128,7 +127,7 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Judges calls that were learned again, each by all other calls. Appends one judgement for each sample to
+    /// Judges calls that were learned again, each by all other calls, so that no call hides itself. Appends one judgement for each sample to
     /// `judgements`. Default: [`rejudge`](Self::rejudge).
     ///
     /// ```
@@ -146,7 +145,7 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// assert_eq!(again[0].label, Label::TooSlow);
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
-    fn judge_again(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+    fn judge_again(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         self.rejudge(samples, judgements);
     }
 

@@ -42,7 +42,7 @@ pub struct Cause {
     /// Factor by which calls of a slow rank take longer than those of other ranks in its other steps, with which it is
     /// compared then; `None` if it is compared with other ranks, and for other causes.
     pub usual: Option<f64>,
-    /// `true` for ranks that are slow in almost all of their steps, and may have more work; of several ranks, for those that
+    /// `true` for ranks that are slow in all of their steps, as far as noise tells, and may have more work; of several ranks, for those that
     /// lost most of the time.
     pub always: bool,
     /// Factor by which calls take longer than those of other ranks, in other steps, or than usual; `None` for single

@@ -63,7 +63,7 @@ pub struct LostTime {
     pub modes: Nanos,
     /// Time lost by slow ranks.
     pub ranks: Nanos,
-    /// Part of it on ranks that are slow in almost all of their steps. They may have more work.
+    /// Part of it on ranks that are slow in all of their steps, as far as noise tells. They may have more work.
     pub always: Nanos,
     /// Time lost by slow phases.
     pub phases: Nanos,

@@ -436,25 +436,36 @@ impl Detector for Tail {
         &self.undecided
     }
 
-    fn judge_again(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        let tick = self.tick.nanos();
+    fn judge_again(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+        let (mut room, tick) = (Rooms::default(), self.tick.nanos());
+        let mut without = |function, model: &FunctionModes, value| {
+            let limits = (self.rules.threshold(function), tick);
+            model.without(value, &self.params, limits, &mut room)
+        };
         for sample in samples {
-            let Some(own) = self.known.get(sample.function) else {
+            let function = sample.function;
+            if self.rules.ignored(function) {
+                judgements.push(IGNORED);
+                continue;
+            }
+            let class = self.sizes.of(function).filter(|(all, _)| *all != function);
+            let own = match class {
+                None => self.model(function),
+                Some(_) => self.known.get(function),
+            };
+            let learns = !sample.first || self.params.learns_first();
+            let Some(own) = own.filter(|_| learns) else {
                 judgements.push(TOO_FEW);
                 continue;
             };
             let value = own.sketch.value(sample.runtime);
-            let (params, rules, room) = (&self.params, &self.rules, &mut self.room);
-            let mut without = |function, model: &FunctionModes| {
-                model.without(value, params, (rules.threshold(function), tick), room)
-            };
-            let own = without(sample.function, own);
-            judgements.push(match self.sizes.of(sample.function) {
+            let own = without(function, own, value);
+            judgements.push(match class {
                 None => own.judge_again(value),
-                Some((function, all)) => {
+                Some((whole, all)) => {
                     let mut all = all.clone();
-                    all.model = without(function, &all.model);
-                    all.judge((sample.function, &own), value, FunctionModes::judge_again)
+                    all.model = without(whole, &all.model, value);
+                    all.judge((function, &own), value, FunctionModes::judge_again)
                 }
             });
         }

@@ -345,6 +345,6 @@ fn sample(record: &Record, function: FunctionId) -> Sample {
 
 fn judge(record: &Record, function: FunctionId, detector: &dyn Detector) -> Option<Judgement> {
     let mut judgements = Vec::new();
-    detector.rejudge(&[sample(record, function)], &mut judgements);
+    detector.judge_again(&[sample(record, function)], &mut judgements);
     judgements.pop()
 }

@@ -27,7 +27,7 @@ struct SlowRow<'a> {
     last: u64,
     /// `true` if the rank or function is still slow.
     lasts: bool,
-    /// `true` if the rank is slow in almost all of its steps, and may have more work; only of ranks.
+    /// `true` if the rank is slow in all of its steps, as far as noise tells, and may have more work; only of ranks.
     #[serde(skip_serializing_if = "Option::is_none")]
     always: Option<bool>,
     /// Factor by which calls of the rank take longer in its other steps, with which it is compared then; otherwise `None`.
@@ -143,7 +143,7 @@ struct CauseRow<'a> {
     steps: Option<(u64, u64)>,
     /// `true` for ranks and functions that are still slow in their last step.
     lasts: bool,
-    /// `true` for ranks that are slow in almost all of their steps, and may have more work.
+    /// `true` for ranks that are slow in all of their steps, as far as noise tells, and may have more work.
     always: bool,
     /// Factor by which calls of a slow rank take longer in its other steps, with which it is compared then; otherwise
     /// `None`.
@@ -166,7 +166,7 @@ struct CausesData<'a> {
     modes: Nanos,
     /// Time lost on slow ranks.
     ranks: Nanos,
-    /// Part of it on ranks that are slow in almost all of their steps, and may have more work.
+    /// Part of it on ranks that are slow in all of their steps, as far as noise tells, and may have more work.
     always: Nanos,
     /// Time lost in slow phases.
     phases: Nanos,

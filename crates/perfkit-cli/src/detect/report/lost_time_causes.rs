@@ -131,7 +131,7 @@ pub(super) struct StatedCause<'a> {
     steps: Option<(u64, u64)>,
     /// `true` for ranks and functions that are still slow in their last step.
     lasts: bool,
-    /// `true` for ranks that are slow in almost all of their steps, and may have more work.
+    /// `true` for ranks that are slow in all of their steps, as far as noise tells, and may have more work.
     always: bool,
     /// Factor by which calls of a slow rank take longer in its other steps, with which it is compared then; otherwise
     /// `None`.
