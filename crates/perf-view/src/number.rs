@@ -30,6 +30,7 @@ pub(crate) fn window([from, to]: [f64; 2]) -> [String; 2] {
 }
 
 /// Formats times in nanoseconds in one unit, with as many digits as distinguish them.
+#[cfg(feature = "anomaly")]
 pub(crate) fn apart(times: impl Iterator<Item = f64>) -> Vec<String> {
     let times: Vec<f64> = times.collect();
     let largest = times
@@ -231,6 +232,7 @@ mod tests {
 
     /// Calls within the same second of a long run have different times.
     #[test]
+    #[cfg(feature = "anomaly")]
     fn times_are_told_apart() {
         let times = [1_575_300_000_250_000_000.0, 1_575_300_000_251_000_000.0];
         let texts = apart(times.into_iter());
